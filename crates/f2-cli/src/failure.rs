@@ -1,0 +1,67 @@
+//! What the user is told when a verb cannot do its job, and the exit code that goes with it.
+
+use std::fmt::Display;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// The documented exit codes. 0 is success.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A check that was asked for did not hold.
+    Check = 1,
+    /// The arguments or the configuration are wrong.
+    Usage = 2,
+    /// A file is missing, broken, or not what it should be.
+    Data = 3,
+    /// The device, its memory or the disk cannot do it.
+    Device = 4,
+    /// The user stopped it.
+    Interrupted = 130,
+}
+
+/// What failed, where and why, and what to do about it.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    kind: Kind,
+    message: String,
+    advice: Option<String>,
+}
+
+/// What a verb returns.
+pub(crate) type Outcome = Result<(), Failure>;
+
+impl Failure {
+    pub(crate) fn new(kind: Kind, message: impl Display) -> Self {
+        Self { kind, message: message.to_string(), advice: None }
+    }
+
+    pub(crate) fn usage(message: impl Display) -> Self {
+        Self::new(Kind::Usage, message)
+    }
+
+    pub(crate) fn data(message: impl Display) -> Self {
+        Self::new(Kind::Data, message)
+    }
+
+    /// A file that could not be written: the disk's fault, not the data's.
+    pub(crate) fn writing(path: &Path, error: &io::Error) -> Self {
+        Self::new(Kind::Device, format!("cannot write {}: {error}", path.display()))
+            .advise("free some space or choose another place; nothing was left half-written")
+    }
+
+    /// Adds what the user can do about it.
+    pub(crate) fn advise(mut self, advice: impl Display) -> Self {
+        self.advice = Some(advice.to_string());
+        self
+    }
+
+    /// Prints the failure to standard error and gives the process its exit code.
+    pub(crate) fn report(&self) -> ExitCode {
+        eprintln!("error: {}", self.message);
+        if let Some(advice) = &self.advice {
+            eprintln!("  help: {advice}");
+        }
+        ExitCode::from(self.kind as u8)
+    }
+}

@@ -1,0 +1,14 @@
+//! `f2`: from raw text to a language model that writes as diversely as people do.
+
+mod failure;
+mod progress;
+mod verbs;
+
+use clap::Parser as _;
+
+fn main() -> std::process::ExitCode {
+    match verbs::Program::parse().run() {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

@@ -1,0 +1,30 @@
+//! One file per verb, in the order the data goes through them.
+
+mod completions;
+
+use clap::{Parser, Subcommand};
+
+use crate::failure::Outcome;
+
+/// Diverse text generation by frequency factorised softmax (F²-Softmax, EMNLP 2020).
+#[derive(Parser)]
+#[command(name = "f2", version, about, arg_required_else_help = true, propagate_version = true)]
+#[command(after_help = "Exit codes: 0 done, 1 a check did not hold, 2 usage or configuration, \
+                        3 bad data, 4 device, memory or disk, 130 interrupted.")]
+pub(crate) struct Program {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Completions(completions::Completions),
+}
+
+impl Program {
+    pub(crate) fn run(self) -> Outcome {
+        match self.verb {
+            Verb::Completions(verb) => verb.run(),
+        }
+    }
+}

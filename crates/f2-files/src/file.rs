@@ -1,0 +1,95 @@
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Writes `path` so that a reader sees its old content or the whole new one, nothing between.
+///
+/// `write` fills a temporary file in the same folder, which is synced and then renamed over
+/// `path`. When anything fails the temporary file is removed and `path` is left as it was.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("counts.json");
+/// f2_files::write_atomically(&path, |out| std::io::Write::write_all(out, b"[3, 2, 1]"))?;
+/// assert_eq!(std::fs::read_to_string(&path)?, "[3, 2, 1]");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn write_atomically(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> io::Result<()> {
+    let temporary = temporary_sibling(path);
+    let written = write_and_sync(&temporary, write).and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        // The first error is the one worth reporting; a leftover is harmless.
+        let _ = fs::remove_file(&temporary);
+        return written;
+    }
+    sync_parent(path)
+}
+
+/// [`write_atomically`] for content that is at hand.
+pub fn write_text_atomically(path: &Path, text: &str) -> io::Result<()> {
+    write_atomically(path, |out| out.write_all(text.as_bytes()))
+}
+
+fn write_and_sync(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
+    write(&mut out)?;
+    out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
+}
+
+/// A hidden name in the same folder, so that the rename never crosses file systems. The process
+/// id keeps two writers of one path apart.
+pub(crate) fn temporary_sibling(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.{}.partial", std::process::id()))
+}
+
+/// Makes a rename in `path`'s folder durable. Folders cannot be synced everywhere; where they
+/// cannot, the file system orders renames itself.
+pub(crate) fn sync_parent(path: &Path) -> io::Result<()> {
+    let parent = match path.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+        Some(parent) => parent,
+        None => return Ok(()),
+    };
+    if cfg!(unix) { File::open(parent)?.sync_all() } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_failing_writer_leaves_the_old_file_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("classes.json");
+        write_text_atomically(&path, "old").unwrap();
+        let failed = write_atomically(&path, |out| {
+            out.write_all(b"half of the n")?;
+            Err(io::Error::other("disk full"))
+        });
+        assert_eq!(failed.unwrap_err().to_string(), "disk full");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        assert_eq!(names(folder.path()), ["classes.json"]);
+    }
+
+    #[test]
+    fn replaces_what_was_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("classes.json");
+        write_text_atomically(&path, "a long first version").unwrap();
+        write_text_atomically(&path, "second").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "second");
+        assert_eq!(names(folder.path()), ["classes.json"]);
+    }
+}

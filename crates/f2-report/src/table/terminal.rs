@@ -1,0 +1,104 @@
+use super::{Align, Cell, Table};
+
+const BOLD: &str = "\x1b[1m";
+const PLAIN: &str = "\x1b[0m";
+const GAP: &str = "  ";
+
+impl Table {
+    /// Aligned columns under a rule; strong cells in bold when `colour` is on, and marked with
+    /// a star when it is off and they would be lost.
+    pub fn to_terminal(&self, colour: bool) -> String {
+        let widths = self.widths(colour);
+        let mut out = self.line(&widths, self.headings.iter().map(|text| (text.clone(), false)));
+        out.push_str(&widths.iter().map(|&width| "─".repeat(width)).collect::<Vec<_>>().join(GAP));
+        out.push('\n');
+        for row in &self.rows {
+            out += &self.line(&widths, row.iter().map(|cell| shown(cell, colour)));
+        }
+        out
+    }
+
+    fn widths(&self, colour: bool) -> Vec<usize> {
+        let mut widths: Vec<usize> = self.headings.iter().map(|text| width(text)).collect();
+        for row in &self.rows {
+            for (widest, cell) in widths.iter_mut().zip(row) {
+                *widest = (*widest).max(width(&shown(cell, colour).0));
+            }
+        }
+        widths
+    }
+
+    /// One line of cells, each a text and whether it is set in bold.
+    fn line(&self, widths: &[usize], cells: impl Iterator<Item = (String, bool)>) -> String {
+        let padded = cells.zip(widths).zip(&self.aligns).map(|(((text, bold), &column), align)| {
+            let space = " ".repeat(column - width(&text));
+            let text = if bold { format!("{BOLD}{text}{PLAIN}") } else { text };
+            match align {
+                Align::Left => text + &space,
+                Align::Right => space + &text,
+            }
+        });
+        let line = padded.collect::<Vec<_>>().join(GAP);
+        format!("{}\n", line.trim_end())
+    }
+}
+
+/// A cell's text on this terminal, and whether it is set in bold.
+fn shown(cell: &Cell, colour: bool) -> (String, bool) {
+    match (cell.strong, colour) {
+        (true, true) => (cell.text.clone(), true),
+        (true, false) => (format!("*{}", cell.text), false),
+        (false, _) => (cell.text.clone(), false),
+    }
+}
+
+/// Columns a text takes on a terminal: East Asian wide characters take two.
+fn width(text: &str) -> usize {
+    text.chars().map(character_width).sum()
+}
+
+fn character_width(character: char) -> usize {
+    match character as u32 {
+        0x0300..=0x036f | 0x200b..=0x200f | 0xfe00..=0xfe0f => 0,
+        0x1100..=0x115f
+        | 0x2e80..=0xa4cf
+        | 0xac00..=0xd7a3
+        | 0xf900..=0xfaff
+        | 0xfe30..=0xfe6f
+        | 0xff00..=0xff60
+        | 0xffe0..=0xffe6
+        | 0x1f300..=0x1faff
+        | 0x20000..=0x3fffd => 2,
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::example;
+    use super::*;
+
+    #[test]
+    fn columns_line_up() {
+        let lines = "\
+model         KLD  note
+──────────  ─────  ────────────────
+MLE          1.51  50% off, \"plain\"
+F²-Softmax  *0.62  a|b & c_d
+";
+        assert_eq!(example().to_terminal(false), lines);
+    }
+
+    #[test]
+    fn bold_does_not_disturb_the_alignment() {
+        let table = example().to_terminal(true);
+        assert!(table.contains("F²-Softmax  \x1b[1m0.62\x1b[0m  a|b"), "{table}");
+        assert!(table.contains("MLE         1.51  50%"), "{table}");
+    }
+
+    #[test]
+    fn wide_characters_count_twice() {
+        assert_eq!(width("영화 x"), 6);
+        assert_eq!(width("e\u{301}"), 1);
+    }
+}
