@@ -1,0 +1,140 @@
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a corpus could not be made or read. Each variant says what failed, where and why.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An input or a corpus file cannot be opened or read.
+    #[error("cannot read {path}: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// An output file cannot be written: no space, no permission.
+    #[error("cannot write {path}: {source}")]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// A compressed file ends early or is damaged.
+    #[error("{path}: the compressed data is cut short or damaged: {source}")]
+    Compressed {
+        /// The file.
+        path: PathBuf,
+        /// What the decompressor said.
+        source: io::Error,
+    },
+    /// Text that is not UTF-8.
+    #[error("{path}: invalid UTF-8 at byte {offset} of the text")]
+    InvalidUtf8 {
+        /// The file.
+        path: PathBuf,
+        /// Offset of the first bad byte, in the decompressed text.
+        offset: u64,
+    },
+    /// A line of a JSON Lines file that cannot be used.
+    #[error("{path}, line {line}: {reason}")]
+    JsonLine {
+        /// The file.
+        path: PathBuf,
+        /// Line number, from 1.
+        line: u64,
+        /// Broken syntax, a missing field, or a field that is not a string.
+        reason: String,
+    },
+    /// A Parquet file that cannot be used.
+    #[error("{path}: {reason}")]
+    Parquet {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A folder without any file that looks like text.
+    #[error("{path} holds no .txt, .tokens, .jsonl or .parquet file, plain or compressed")]
+    NothingToRead {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// No document at all in the training text.
+    #[error("the training text is empty: no document was found in {inputs}")]
+    Empty {
+        /// The inputs, as they were given.
+        inputs: String,
+    },
+    /// A split that should have text got none.
+    #[error("no document fell into the {split} split: the input has {documents} in all")]
+    EmptySplit {
+        /// Name of the split.
+        split: &'static str,
+        /// Documents found in the input.
+        documents: u64,
+    },
+    /// Fractions that do not describe a split.
+    #[error(
+        "the fractions {train}, {valid}, {test} must be at least 0, the first above 0, and add up to 1"
+    )]
+    Fractions {
+        /// Share of the training split.
+        train: f64,
+        /// Share of the validation split.
+        valid: f64,
+        /// Share of the test split.
+        test: f64,
+    },
+    /// Fewer tokens asked for than there are bytes.
+    #[error("a vocabulary of {asked} cannot hold the 256 bytes that every text is made of")]
+    VocabularyTooSmall {
+        /// The vocabulary size asked for.
+        asked: usize,
+    },
+    /// A tokenizer that cannot be loaded, trained or used.
+    #[error("{origin}: {reason}")]
+    Tokenizer {
+        /// The file it comes from, or what was being done with it.
+        origin: String,
+        /// What the tokenizer library said.
+        reason: String,
+    },
+    /// The output folder is taken.
+    #[error("{path} already exists")]
+    Exists {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A corpus file that is damaged, foreign or of another version.
+    #[error("{path}: {reason}")]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// What does not hold.
+        reason: String,
+    },
+    /// Asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// What this crate's functions return.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    pub(crate) fn read(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_path_buf();
+        move |source| Self::Read { path, source }
+    }
+
+    pub(crate) fn write(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_path_buf();
+        move |source| Self::Write { path, source }
+    }
+
+    pub(crate) fn corrupt(path: &Path, reason: impl Into<String>) -> Self {
+        Self::Corrupt { path: path.to_path_buf(), reason: reason.into() }
+    }
+}

@@ -1,0 +1,139 @@
+/// Where one document ends and the next begins in a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Boundaries {
+    /// As the file's name suggests: articles in Wikitext's `.tokens`, blank lines elsewhere.
+    #[default]
+    Auto,
+    /// Blank lines stand between documents.
+    BlankLines,
+    /// Every line is a document.
+    Lines,
+    /// Every file is a document.
+    Files,
+    /// Documents start at a heading of the first level, ` = Title = `, between blank lines.
+    Articles,
+}
+
+/// Gathers the lines of a text into documents.
+///
+/// Blank lines separate and are dropped, so that a document is its lines of text, each ended by
+/// one line break; only [`Boundaries::Files`] keeps them.
+#[derive(Debug)]
+pub(crate) struct Documents {
+    boundaries: Boundaries,
+    current: String,
+    /// A heading that opens an article if a blank line follows.
+    heading: Option<String>,
+    after_blank: bool,
+}
+
+impl Documents {
+    pub(crate) fn new(boundaries: Boundaries) -> Self {
+        Self { boundaries, current: String::new(), heading: None, after_blank: true }
+    }
+
+    /// Takes the next line, without its line break; gives the document that it completes.
+    pub(crate) fn line(&mut self, line: &str) -> Option<String> {
+        let blank = line.trim().is_empty();
+        match self.boundaries {
+            Boundaries::Auto | Boundaries::BlankLines if blank => self.take(),
+            Boundaries::Lines if blank => None,
+            Boundaries::Lines => {
+                self.append(line);
+                self.take()
+            }
+            Boundaries::Articles => self.article_line(line, blank),
+            Boundaries::Auto | Boundaries::BlankLines | Boundaries::Files => {
+                self.append(line);
+                None
+            }
+        }
+    }
+
+    fn article_line(&mut self, line: &str, blank: bool) -> Option<String> {
+        let heading = self.heading.take();
+        let finished = match &heading {
+            Some(_) if blank => self.take(),
+            _ => None,
+        };
+        if let Some(heading) = heading {
+            self.append(&heading);
+        }
+        if !blank {
+            if self.after_blank && is_title(line) {
+                self.heading = Some(line.to_owned());
+            } else {
+                self.append(line);
+            }
+        }
+        self.after_blank = blank;
+        finished
+    }
+
+    /// The last document, at the end of the text.
+    pub(crate) fn finish(&mut self) -> Option<String> {
+        if let Some(heading) = self.heading.take() {
+            self.append(&heading);
+        }
+        self.take()
+    }
+
+    fn append(&mut self, line: &str) {
+        self.current.push_str(line);
+        self.current.push('\n');
+    }
+
+    fn take(&mut self) -> Option<String> {
+        let document = std::mem::take(&mut self.current);
+        (!document.trim().is_empty()).then_some(document)
+    }
+}
+
+/// A first-level heading: ` = Robert Boulter = `, not ` = = Career = = `.
+fn is_title(line: &str) -> bool {
+    let inner = line.trim().strip_prefix("= ").and_then(|rest| rest.strip_suffix(" ="));
+    inner.is_some_and(|title| !title.starts_with("= ") && !title.ends_with(" ="))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(boundaries: Boundaries, text: &str) -> Vec<String> {
+        let mut documents = Documents::new(boundaries);
+        let mut found: Vec<String> = text.lines().filter_map(|line| documents.line(line)).collect();
+        found.extend(documents.finish());
+        found
+    }
+
+    #[test]
+    fn blank_lines_separate() {
+        assert_eq!(cut(Boundaries::BlankLines, "\n\na\nb\n \t\n\nc"), ["a\nb\n", "c\n"]);
+    }
+
+    #[test]
+    fn every_line() {
+        assert_eq!(cut(Boundaries::Lines, "a\n\n b \n"), ["a\n", " b \n"]);
+    }
+
+    #[test]
+    fn a_whole_file_keeps_its_blank_lines() {
+        assert_eq!(cut(Boundaries::Files, "a\n\nb\n"), ["a\n\nb\n"]);
+        assert!(cut(Boundaries::Files, "\n \n").is_empty());
+    }
+
+    #[test]
+    fn articles_start_at_first_level_headings_between_blank_lines() {
+        let text = " \n = One = \n \n text \n \n = = Section = = \n \n x \n = not one = \n y \n \n = Two = \n \n z \n";
+        assert_eq!(
+            cut(Boundaries::Articles, text),
+            [" = One = \n text \n = = Section = = \n x \n = not one = \n y \n", " = Two = \n z \n"]
+        );
+    }
+
+    #[test]
+    fn a_heading_at_the_very_end_is_kept() {
+        assert_eq!(cut(Boundaries::Articles, "a\n\n= Last ="), ["a\n= Last =\n"]);
+    }
+}

@@ -1,0 +1,65 @@
+use serde_json::Value;
+
+use super::open::Opened;
+use super::reader::Reading;
+use super::source::Source;
+use super::text::Lines;
+use crate::error::{Error, Result};
+
+/// Documents of a JSON Lines file: one field of each object.
+pub(crate) struct JsonLinesFile {
+    lines: Lines,
+    source: Source,
+    field: String,
+    number: u64,
+}
+
+impl JsonLinesFile {
+    pub(crate) fn new(source: &Source, reading: &Reading) -> Result<Self> {
+        let lines = Lines::new(source, reading.lossy)?;
+        Ok(Self { lines, source: source.clone(), field: reading.field.clone(), number: 0 })
+    }
+
+    pub(crate) fn next_document(&mut self) -> Result<Option<String>> {
+        while let Some(line) = self.lines.next_line()? {
+            self.number += 1;
+            if line.trim().is_empty() {
+                continue;
+            }
+            let text = text_of(line, &self.field).map_err(|reason| Error::JsonLine {
+                path: self.source.path.clone(),
+                line: self.number,
+                reason,
+            })?;
+            if let Some(document) = ended_by_break(text) {
+                return Ok(Some(document));
+            }
+        }
+        Ok(None)
+    }
+
+    pub(crate) fn opened(&self) -> &Opened {
+        &self.lines.opened
+    }
+}
+
+fn text_of(line: &str, field: &str) -> std::result::Result<String, String> {
+    let mut record: Value =
+        serde_json::from_str(line).map_err(|error| format!("broken JSON: {error}"))?;
+    match record.get_mut(field).map(Value::take) {
+        Some(Value::String(text)) => Ok(text),
+        Some(_) => Err(format!("the field \"{field}\" is not a string")),
+        None => Err(format!("there is no field \"{field}\"")),
+    }
+}
+
+/// A record's text with the line break that ends every document, `None` if it is blank.
+pub(crate) fn ended_by_break(mut text: String) -> Option<String> {
+    if text.trim().is_empty() {
+        return None;
+    }
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    Some(text)
+}

@@ -1,0 +1,148 @@
+use super::documents::Boundaries;
+use super::jsonl::JsonLinesFile;
+use super::open::Digest;
+#[cfg(feature = "parquet")]
+use super::parquet::ParquetFile;
+use super::source::{Format, Source};
+use super::text::TextFile;
+use crate::error::Result;
+
+/// How to find documents in files.
+#[derive(Clone, Debug)]
+pub(crate) struct Reading {
+    pub(crate) boundaries: Boundaries,
+    /// The field or column that holds the text of a record.
+    pub(crate) field: String,
+    /// Replace what is not UTF-8 instead of refusing it.
+    pub(crate) lossy: bool,
+}
+
+/// The documents of one file, in order.
+pub(crate) struct DocumentReader {
+    file: OpenFile,
+    /// Bytes of the file already reported as read.
+    reported: u64,
+}
+
+enum OpenFile {
+    Text(TextFile),
+    JsonLines(JsonLinesFile),
+    #[cfg(feature = "parquet")]
+    Parquet(Box<ParquetFile>),
+}
+
+impl DocumentReader {
+    pub(crate) fn open(source: &Source, reading: &Reading) -> Result<Self> {
+        let file = match source.format {
+            Format::Text | Format::Wikitext => OpenFile::Text(TextFile::new(source, reading)?),
+            Format::JsonLines => OpenFile::JsonLines(JsonLinesFile::new(source, reading)?),
+            #[cfg(feature = "parquet")]
+            Format::Parquet => OpenFile::Parquet(Box::new(ParquetFile::new(source, reading)?)),
+            #[cfg(not(feature = "parquet"))]
+            Format::Parquet => {
+                return Err(crate::Error::Parquet {
+                    path: source.path.clone(),
+                    reason: "this build cannot read Parquet (feature `parquet`)".to_owned(),
+                });
+            }
+        };
+        Ok(Self { file, reported: 0 })
+    }
+
+    pub(crate) fn next_document(&mut self) -> Result<Option<String>> {
+        match &mut self.file {
+            OpenFile::Text(file) => file.next_document(),
+            OpenFile::JsonLines(file) => file.next_document(),
+            #[cfg(feature = "parquet")]
+            OpenFile::Parquet(file) => file.next_document(),
+        }
+    }
+
+    /// Bytes of the file read since the last call, for progress.
+    pub(crate) fn newly_read(&mut self) -> u64 {
+        let position = match &self.file {
+            OpenFile::Text(file) => file.opened().position(),
+            OpenFile::JsonLines(file) => file.opened().position(),
+            #[cfg(feature = "parquet")]
+            OpenFile::Parquet(file) => file.position(),
+        };
+        let new = position - self.reported;
+        self.reported = position;
+        new
+    }
+
+    /// What was read, once it has been read to the end.
+    pub(crate) fn digest(&self) -> Result<Digest> {
+        match &self.file {
+            OpenFile::Text(file) => Ok(file.opened().digest()),
+            OpenFile::JsonLines(file) => Ok(file.opened().digest()),
+            #[cfg(feature = "parquet")]
+            OpenFile::Parquet(file) => file.digest(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn read(path: &Path, lossy: bool) -> Result<Vec<String>> {
+        let reading = Reading { boundaries: Boundaries::Auto, field: "text".to_owned(), lossy };
+        let mut reader = DocumentReader::open(&Source::file(path), &reading)?;
+        let mut documents = Vec::new();
+        while let Some(document) = reader.next_document()? {
+            documents.push(document);
+        }
+        Ok(documents)
+    }
+
+    fn read_bytes(name: &str, bytes: &[u8], lossy: bool) -> Result<Vec<String>> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        read(&path, lossy)
+    }
+
+    fn refused(name: &str, bytes: &[u8]) -> String {
+        read_bytes(name, bytes, false).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn text_with_a_mark_and_dos_line_ends() {
+        let documents = read_bytes("a.txt", b"\xef\xbb\xbfone\r\ntwo\r\n\r\nthree", false);
+        assert_eq!(documents.unwrap(), ["one\ntwo\n", "three\n"]);
+    }
+
+    #[test]
+    fn the_byte_that_is_not_utf8_is_named() {
+        let message = refused("a.txt", b"\xef\xbb\xbfgood\nb\xc3\xa9 \xff bad\n");
+        assert!(message.ends_with("invalid UTF-8 at byte 12 of the text"), "{message}");
+        let replaced = read_bytes("a.txt", b"a\xffb", true).unwrap();
+        assert_eq!(replaced, ["a\u{fffd}b\n"]);
+    }
+
+    #[test]
+    fn json_lines_give_their_field() {
+        let lines = b"{\"text\": \"a\\nb\", \"id\": 1}\n\n{\"text\": \"  \"}\n{\"text\":\"c\\n\"}";
+        assert_eq!(read_bytes("a.jsonl", lines, false).unwrap(), ["a\nb\n", "c\n"]);
+    }
+
+    #[test]
+    fn a_bad_json_line_is_named() {
+        let message = refused("a.jsonl", b"{\"text\":\"a\"}\n{\"text\":");
+        assert!(message.contains("a.jsonl, line 2: broken JSON"), "{message}");
+        let message = refused("a.jsonl", b"{\"body\":\"a\"}");
+        assert!(message.contains("line 1: there is no field \"text\""), "{message}");
+        let message = refused("a.jsonl", b"{\"text\":3}");
+        assert!(message.contains("line 1: the field \"text\" is not a string"), "{message}");
+    }
+
+    #[test]
+    fn a_truncated_archive_is_named() {
+        let whole = zstd::encode_all("some text\n".repeat(1000).as_bytes(), 0).unwrap();
+        let message = refused("a.txt.zst", &whole[..whole.len() - 4]);
+        assert!(message.contains("a.txt.zst: the compressed data is cut short"), "{message}");
+    }
+}

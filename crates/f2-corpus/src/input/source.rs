@@ -1,0 +1,151 @@
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+
+/// How the text stands in a file, told by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// Plain text.
+    Text,
+    /// Wikitext as published: tokenised, articles under headings.
+    Wikitext,
+    /// One JSON object per line.
+    JsonLines,
+    /// A table with a text column.
+    Parquet,
+}
+
+/// How the bytes of a file are packed, told by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compression {
+    None,
+    Gzip,
+    Zstd,
+}
+
+/// One file to read text from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Source {
+    pub(crate) path: PathBuf,
+    pub(crate) format: Format,
+    pub(crate) compression: Compression,
+}
+
+impl Source {
+    /// A file the user named: what its name does not tell is plain text.
+    pub(crate) fn file(path: &Path) -> Self {
+        Self::recognise(path).unwrap_or_else(|| Self {
+            path: path.to_path_buf(),
+            format: Format::Text,
+            compression: compression_of(path).0,
+        })
+    }
+
+    /// The file, if its name says that it holds text.
+    fn recognise(path: &Path) -> Option<Self> {
+        let (compression, inner) = compression_of(path);
+        let format = match extension(&inner)?.as_str() {
+            "txt" | "text" | "raw" => Format::Text,
+            "tokens" => Format::Wikitext,
+            "jsonl" | "ndjson" => Format::JsonLines,
+            "parquet" if compression == Compression::None => Format::Parquet,
+            _ => return None,
+        };
+        Some(Self { path: path.to_path_buf(), format, compression })
+    }
+
+    /// Size of the file on disk, the measure of progress.
+    pub(crate) fn size(&self) -> Result<u64> {
+        fs::metadata(&self.path).map(|about| about.len()).map_err(Error::read(&self.path))
+    }
+}
+
+/// Which packing the name tells, and the name without it.
+fn compression_of(path: &Path) -> (Compression, PathBuf) {
+    let compression = match extension(path).as_deref() {
+        Some("gz") => Compression::Gzip,
+        Some("zst" | "zstd") => Compression::Zstd,
+        _ => return (Compression::None, path.to_path_buf()),
+    };
+    (compression, path.with_extension(""))
+}
+
+fn extension(path: &Path) -> Option<String> {
+    path.extension().map(|extension| extension.to_string_lossy().to_lowercase())
+}
+
+/// The files behind what the user named: files as they are, folders by their recognisable
+/// files, sorted by path so that a corpus never depends on the order a disk lists them in.
+pub(crate) fn resolve(paths: &[PathBuf]) -> Result<Vec<Source>> {
+    let mut sources = Vec::new();
+    for path in paths {
+        if fs::metadata(path).map_err(Error::read(path))?.is_dir() {
+            let found = sources.len();
+            walk(path, &mut sources)?;
+            if sources.len() == found {
+                return Err(Error::NothingToRead { path: path.clone() });
+            }
+        } else {
+            sources.push(Source::file(path));
+        }
+    }
+    Ok(sources)
+}
+
+fn walk(folder: &Path, sources: &mut Vec<Source>) -> Result<()> {
+    let mut entries = Vec::new();
+    for entry in fs::read_dir(folder).map_err(Error::read(folder))? {
+        entries.push(entry.map_err(Error::read(folder))?.path());
+    }
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            walk(&path, sources)?;
+        } else {
+            sources.extend(Source::recognise(&path));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(name: &str) -> (Format, Compression) {
+        let source = Source::file(Path::new(name));
+        (source.format, source.compression)
+    }
+
+    #[test]
+    fn names_tell_format_and_packing() {
+        assert_eq!(told("a.txt"), (Format::Text, Compression::None));
+        assert_eq!(told("wiki.train.tokens"), (Format::Wikitext, Compression::None));
+        assert_eq!(told("wiki.test.tokens.zst"), (Format::Wikitext, Compression::Zstd));
+        assert_eq!(told("c4.jsonl.GZ"), (Format::JsonLines, Compression::Gzip));
+        assert_eq!(told("train-00.parquet"), (Format::Parquet, Compression::None));
+        assert_eq!(told("NOTES.md"), (Format::Text, Compression::None));
+        assert_eq!(told("book.gz"), (Format::Text, Compression::Gzip));
+    }
+
+    #[test]
+    fn folders_give_their_text_files_in_order() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("b")).unwrap();
+        for name in ["c.txt", "b/z.jsonl", "a.txt.gz", "image.png"] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        let found = resolve(&[folder.path().to_path_buf()]).unwrap();
+        let names: Vec<_> =
+            found.iter().map(|source| source.path.strip_prefix(folder.path()).unwrap()).collect();
+        assert_eq!(names, ["a.txt.gz", "b/z.jsonl", "c.txt"].map(Path::new));
+    }
+
+    #[test]
+    fn a_folder_without_text_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = resolve(&[folder.path().to_path_buf()]).unwrap_err();
+        assert!(matches!(error, Error::NothingToRead { .. }), "{error}");
+    }
+}

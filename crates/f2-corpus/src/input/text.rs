@@ -1,0 +1,96 @@
+use std::io::BufRead;
+
+use super::documents::{Boundaries, Documents};
+use super::open::{Opened, reading_failed};
+use super::reader::Reading;
+use super::source::{Format, Source};
+use crate::error::{Error, Result};
+
+/// Documents of a plain text file.
+pub(crate) struct TextFile {
+    lines: Lines,
+    documents: Documents,
+    finished: bool,
+}
+
+impl TextFile {
+    pub(crate) fn new(source: &Source, reading: &Reading) -> Result<Self> {
+        let boundaries = match (reading.boundaries, source.format) {
+            (Boundaries::Auto, Format::Wikitext) => Boundaries::Articles,
+            (boundaries, _) => boundaries,
+        };
+        let lines = Lines::new(source, reading.lossy)?;
+        Ok(Self { lines, documents: Documents::new(boundaries), finished: false })
+    }
+
+    pub(crate) fn next_document(&mut self) -> Result<Option<String>> {
+        while !self.finished {
+            let document = match self.lines.next_line()? {
+                Some(line) => self.documents.line(line),
+                None => {
+                    self.finished = true;
+                    self.documents.finish()
+                }
+            };
+            if document.is_some() {
+                return Ok(document);
+            }
+        }
+        Ok(None)
+    }
+
+    pub(crate) fn opened(&self) -> &Opened {
+        &self.lines.opened
+    }
+}
+
+/// Lines of a file as UTF-8, without their line breaks.
+pub(crate) struct Lines {
+    pub(crate) opened: Opened,
+    source: Source,
+    lossy: bool,
+    buffer: Vec<u8>,
+    replaced: String,
+    /// Where in the text the next line starts.
+    offset: u64,
+}
+
+impl Lines {
+    pub(crate) fn new(source: &Source, lossy: bool) -> Result<Self> {
+        let opened = Opened::new(source)?;
+        let (buffer, replaced) = (Vec::new(), String::new());
+        Ok(Self { opened, source: source.clone(), lossy, buffer, replaced, offset: 0 })
+    }
+
+    pub(crate) fn next_line(&mut self) -> Result<Option<&str>> {
+        self.buffer.clear();
+        let read = self.opened.text.read_until(b'\n', &mut self.buffer);
+        let length = read.map_err(|error| reading_failed(&self.source, error))?;
+        if length == 0 {
+            return Ok(None);
+        }
+        let start = self.offset;
+        self.offset += length as u64;
+        let line = without_break(&self.buffer, start == 0);
+        match std::str::from_utf8(line) {
+            Ok(line) => Ok(Some(line)),
+            Err(_) if self.lossy => {
+                self.replaced = String::from_utf8_lossy(line).into_owned();
+                Ok(Some(&self.replaced))
+            }
+            Err(error) => {
+                let skipped =
+                    self.buffer.as_ptr_range().start.addr().abs_diff(line.as_ptr().addr());
+                let offset = start + (skipped + error.valid_up_to()) as u64;
+                Err(Error::InvalidUtf8 { path: self.source.path.clone(), offset })
+            }
+        }
+    }
+}
+
+/// A line without its break, and the first one without a byte order mark.
+fn without_break(line: &[u8], first: bool) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    if first { line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line) } else { line }
+}

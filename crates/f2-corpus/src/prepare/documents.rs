@@ -1,0 +1,118 @@
+use super::inputs::Planned;
+use super::observer::Observer;
+use super::options::Options;
+use crate::error::{Error, Result};
+use crate::input::{Digest, DocumentReader, Reading};
+use crate::split::{Fractions, Split};
+use crate::tokenizer::pretokens::independent_parts;
+
+/// Bytes of text handed to a thread at a time: long enough to keep it busy, short enough for a
+/// few to be in memory.
+const BATCH: usize = 1 << 20;
+
+/// A document, or a part of a long one.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub(crate) split: Split,
+    pub(crate) text: String,
+    pub(crate) begins_document: bool,
+    pub(crate) ends_document: bool,
+}
+
+/// Reads the planned files and gives their documents in batches.
+pub(crate) struct Batches<'a> {
+    plan: std::slice::Iter<'a, Planned>,
+    current: Option<(DocumentReader, Option<Split>)>,
+    reading: Reading,
+    fractions: Fractions,
+    /// Whether long documents may be cut.
+    cut: bool,
+    observer: &'a dyn Observer,
+    digests: &'a mut Vec<Digest>,
+    /// Parts of a long document that wait for the next batch.
+    waiting: std::collections::VecDeque<Part>,
+}
+
+impl<'a> Batches<'a> {
+    /// `digests` receives one entry per file, in the order of the plan.
+    pub(crate) fn new(
+        options: &Options,
+        plan: &'a [Planned],
+        cut: bool,
+        observer: &'a dyn Observer,
+        digests: &'a mut Vec<Digest>,
+    ) -> Self {
+        let reading = Reading {
+            boundaries: options.documents,
+            field: options.field.clone(),
+            lossy: options.lossy,
+        };
+        let fractions = options.inputs.fractions().unwrap_or_default();
+        let waiting = std::collections::VecDeque::new();
+        let plan = plan.iter();
+        Self { plan, current: None, reading, fractions, cut, observer, digests, waiting }
+    }
+
+    fn batch(&mut self) -> Result<Vec<Part>> {
+        let (mut batch, mut bytes) = (Vec::new(), 0);
+        while bytes < BATCH {
+            if self.waiting.is_empty() && !self.read_document()? {
+                break;
+            }
+            if let Some(part) = self.waiting.pop_front() {
+                bytes += part.text.len();
+                batch.push(part);
+            }
+        }
+        if let Some((reader, _)) = &mut self.current {
+            self.observer.advance(reader.newly_read());
+        }
+        if self.observer.interrupted() { Err(Error::Interrupted) } else { Ok(batch) }
+    }
+
+    /// Fetches one document; false when all files are read.
+    fn read_document(&mut self) -> Result<bool> {
+        loop {
+            let Some((reader, split)) = &mut self.current else {
+                let Some(planned) = self.plan.next() else { return Ok(false) };
+                let reader = DocumentReader::open(&planned.source, &self.reading)?;
+                self.current = Some((reader, planned.split));
+                continue;
+            };
+            if let Some(document) = reader.next_document()? {
+                let split = split.unwrap_or_else(|| self.fractions.place(&document));
+                self.waiting.extend(parts(document, split, self.cut));
+                return Ok(true);
+            }
+            self.observer.advance(reader.newly_read());
+            self.digests.push(reader.digest()?);
+            self.current = None;
+        }
+    }
+}
+
+impl Iterator for Batches<'_> {
+    type Item = Result<Vec<Part>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self.batch() {
+            Ok(batch) if batch.is_empty() => None,
+            outcome => Some(outcome),
+        }
+    }
+}
+
+fn parts(document: String, split: Split, cut: bool) -> Vec<Part> {
+    if !cut || document.len() <= 2 * BATCH {
+        return vec![Part { split, text: document, begins_document: true, ends_document: true }];
+    }
+    let texts = independent_parts(&document, BATCH);
+    let last = texts.len() - 1;
+    let part = |(index, text): (usize, &str)| Part {
+        split,
+        text: text.to_owned(),
+        begins_document: index == 0,
+        ends_document: index == last,
+    };
+    texts.into_iter().enumerate().map(part).collect()
+}

@@ -1,0 +1,116 @@
+use std::path::Path;
+
+use super::documents::{Batches, Part};
+use super::inputs::Planned;
+use super::observer::Observer;
+use super::options::Options;
+use super::{END_OF_TEXT, place};
+use crate::corpus::names;
+use crate::error::{Error, Result};
+use crate::input::Digest;
+use crate::manifest::SplitSize;
+use crate::parallel;
+use crate::shard::ShardWriter;
+use crate::split::Split;
+use crate::tokenizer::{Encoder, Tokenizer};
+
+/// The text as tokens with the tokenizer's own ids, on disk but for the headers.
+pub(crate) struct Encoded {
+    pub(crate) writers: Vec<ShardWriter>,
+    pub(crate) sizes: Vec<SplitSize>,
+    /// Occurrences of each id in the training split.
+    pub(crate) count_of_id: Vec<u64>,
+    pub(crate) digests: Vec<Digest>,
+}
+
+/// A part of a document as tokens.
+struct EncodedPart {
+    split: Split,
+    begins_document: bool,
+    ids: Vec<u32>,
+    words: u64,
+    bytes: u64,
+}
+
+/// Encodes all documents and counts the tokens of the training split.
+pub(crate) fn encode(
+    options: &Options,
+    plan: &[Planned],
+    tokenizer: &Tokenizer,
+    folder: &Path,
+    observer: &dyn Observer,
+) -> Result<Encoded> {
+    let end = end_of_text(options, tokenizer)?;
+    let mut encoded = Encoded::begin(tokenizer.vocabulary_size(), folder)?;
+    let cut = tokenizer.encoder().takes_parts();
+    observer.stage("encoding", total_bytes(plan)?);
+    let mut digests = Vec::new();
+    parallel::in_order(
+        options.threads,
+        Batches::new(options, plan, cut, observer, &mut digests),
+        || tokenizer.encoder(),
+        |encoder, batch| batch.into_iter().map(|part| encode_part(encoder, &part, end)).collect(),
+        |parts: Vec<EncodedPart>| parts.iter().try_for_each(|part| encoded.take(part)),
+    )?;
+    Ok(Encoded { digests, ..encoded })
+}
+
+fn end_of_text(options: &Options, tokenizer: &Tokenizer) -> Result<Option<u32>> {
+    if !options.end_of_text {
+        return Ok(None);
+    }
+    let id = tokenizer.token_id(END_OF_TEXT).ok_or_else(|| Error::Tokenizer {
+        origin: options.tokenizer.describe(),
+        reason: format!("there is no token {END_OF_TEXT} to end documents with"),
+    })?;
+    Ok(Some(id))
+}
+
+fn encode_part(encoder: &mut Encoder, part: &Part, end: Option<u32>) -> Result<EncodedPart> {
+    let mut ids = Vec::with_capacity(part.text.len() / 3);
+    encoder.encode(&part.text, &mut ids)?;
+    if part.ends_document {
+        ids.extend(end);
+    }
+    Ok(EncodedPart {
+        split: part.split,
+        begins_document: part.begins_document,
+        ids,
+        words: part.text.split_whitespace().count() as u64,
+        bytes: part.text.len() as u64,
+    })
+}
+
+impl Encoded {
+    fn begin(vocabulary: usize, folder: &Path) -> Result<Self> {
+        let create = |split| ShardWriter::create(&folder.join(names::shard(split)), vocabulary);
+        Ok(Self {
+            writers: Split::ALL.into_iter().map(create).collect::<Result<_>>()?,
+            sizes: Split::ALL.map(SplitSize::empty).to_vec(),
+            count_of_id: vec![0; vocabulary],
+            digests: Vec::new(),
+        })
+    }
+
+    fn take(&mut self, part: &EncodedPart) -> Result<()> {
+        let writer = &mut self.writers[place(part.split)];
+        if part.begins_document {
+            writer.begin_document();
+        }
+        writer.append(&part.ids)?;
+        if part.split == Split::Train {
+            part.ids.iter().for_each(|&id| self.count_of_id[id as usize] += 1);
+        }
+        let size = &mut self.sizes[place(part.split)];
+        size.documents += u64::from(part.begins_document);
+        size.words += part.words;
+        size.bytes += part.bytes;
+        size.tokens += part.ids.len() as u64;
+        Ok(())
+    }
+}
+
+/// Bytes on disk of all files, the measure of progress.
+pub(crate) fn total_bytes(plan: &[Planned]) -> Result<Option<u64>> {
+    plan.iter().map(|planned| planned.source.size()).sum::<Result<u64>>().map(Some)
+}

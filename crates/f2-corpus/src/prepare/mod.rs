@@ -1,0 +1,150 @@
+//! The first station of the pipeline: files of text to a corpus folder.
+
+mod documents;
+mod encode;
+mod inputs;
+mod learn;
+mod observer;
+mod options;
+
+use std::path::Path;
+
+use f2_files::StagedFolder;
+use sha2::{Digest as _, Sha256};
+
+use crate::corpus::names;
+use crate::error::{Error, Result};
+use crate::input::{Digest, hexadecimal};
+use crate::manifest::{self, Input, Manifest, Recorded, SplitSize};
+use crate::split::Split;
+use crate::tokenizer::Tokenizer;
+
+use encode::Encoded;
+use inputs::Planned;
+
+pub use observer::{Observer, Silent};
+pub use options::{Inputs, Options, TokenizerChoice};
+
+/// The special token that [`Options::end_of_text`] puts after every document: GPT-2's.
+const END_OF_TEXT: &str = "<|endoftext|>";
+
+/// What came out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// What each split holds, in the order of [`Split::ALL`].
+    pub splits: Vec<SplitSize>,
+    /// Size of the vocabulary; smaller than asked for where the text gave no more.
+    pub vocabulary_size: usize,
+}
+
+/// Makes a corpus folder out of text.
+///
+/// Everything is written into a staging folder beside [`Options::out`], which gets its name only
+/// once it is complete; on any error, and when interrupted, it is removed.
+pub fn prepare(options: &Options, observer: &dyn Observer) -> Result<Summary> {
+    if options.out.exists() && !options.replace {
+        return Err(Error::Exists { path: options.out.clone() });
+    }
+    let staged = StagedFolder::create(&options.out).map_err(Error::write(&options.out))?;
+    let plan = Planned::all(&options.inputs, staged.path())?;
+    let tokenizer = obtain_tokenizer(options, &plan, observer)?;
+    let encoded = encode::encode(options, &plan, &tokenizer, staged.path(), observer)?;
+    check_splits(options, &encoded.sizes)?;
+    let summary = write_folder(options, &plan, &tokenizer, encoded, staged.path())?;
+    inputs::remove_spool(staged.path())?;
+    staged.publish().map_err(Error::write(&options.out))?;
+    Ok(summary)
+}
+
+fn obtain_tokenizer(
+    options: &Options,
+    plan: &[Planned],
+    observer: &dyn Observer,
+) -> Result<Tokenizer> {
+    match &options.tokenizer {
+        TokenizerChoice::Train { vocabulary_size } => {
+            learn::learn(options, *vocabulary_size, plan, observer)
+        }
+        TokenizerChoice::File(path) => Tokenizer::load(path),
+        TokenizerChoice::VocabularyAndMerges { vocabulary, merges } => {
+            Tokenizer::load_vocabulary_and_merges(vocabulary, merges)
+        }
+    }
+}
+
+/// Every split that should have documents must have some.
+fn check_splits(options: &Options, sizes: &[SplitSize]) -> Result<()> {
+    let documents = sizes.iter().map(|size| size.documents).sum();
+    if documents == 0 {
+        return Err(Error::Empty { inputs: options.inputs.describe() });
+    }
+    for size in sizes {
+        if size.documents == 0 && options.inputs.expects(size.split) {
+            return Err(Error::EmptySplit { split: size.split.name(), documents });
+        }
+    }
+    Ok(())
+}
+
+/// Renames ids to ranks and writes all files of the corpus.
+fn write_folder(
+    options: &Options,
+    plan: &[Planned],
+    tokenizer: &Tokenizer,
+    encoded: Encoded,
+    folder: &Path,
+) -> Result<Summary> {
+    let (ranks, counts) = crate::Ranks::by_count(&encoded.count_of_id);
+    counts.save(&folder.join(names::COUNTS))?;
+    let rank_of_id = ranks.rank_of_id();
+    let renaming = (!options.keep_ids).then_some(rank_of_id.as_slice());
+    for writer in encoded.writers {
+        writer.finish(renaming)?;
+    }
+    let tokenizer = match renaming {
+        Some(rank_of_id) => tokenizer.renamed(rank_of_id)?.to_json(),
+        None => {
+            ranks.save(&folder.join(names::RANKS))?;
+            tokenizer.to_json()
+        }
+    };
+    let path = folder.join(names::TOKENIZER);
+    f2_files::write_text_atomically(&path, &tokenizer).map_err(Error::write(&path))?;
+    let vocabulary_size = encoded.count_of_id.len();
+    let manifest = Manifest {
+        version: manifest::VERSION,
+        made_by: format!("f2 {}", env!("CARGO_PKG_VERSION")),
+        inputs: recorded_inputs(plan, encoded.digests),
+        options: recorded_options(options),
+        vocabulary_size,
+        tokenizer_sha256: hexadecimal(&Sha256::digest(tokenizer.as_bytes())),
+        splits: encoded.sizes.clone(),
+    };
+    manifest.save(&folder.join(names::MANIFEST))?;
+    Ok(Summary { splits: encoded.sizes, vocabulary_size })
+}
+
+fn recorded_inputs(plan: &[Planned], digests: Vec<Digest>) -> Vec<Input> {
+    let record = |(planned, digest): (&Planned, Digest)| Input {
+        split: planned.split,
+        digest: Digest { path: planned.shown.clone(), ..digest },
+    };
+    plan.iter().zip(digests).map(record).collect()
+}
+
+fn recorded_options(options: &Options) -> Recorded {
+    Recorded {
+        documents: options.documents,
+        field: options.field.clone(),
+        lossy: options.lossy,
+        fractions: options.inputs.fractions(),
+        tokenizer: options.tokenizer.describe(),
+        keep_ids: options.keep_ids,
+        end_of_text: options.end_of_text.then(|| END_OF_TEXT.to_owned()),
+    }
+}
+
+/// The splits as an array index.
+fn place(split: Split) -> usize {
+    split as usize
+}

@@ -1,0 +1,21 @@
+/// Hears how a preparation goes on, and may end it.
+pub trait Observer: Sync {
+    /// A new stage begins; `bytes` is how much input it will read, where that is known.
+    fn stage(&self, name: &str, bytes: Option<u64>);
+    /// So many more bytes of input were read.
+    fn advance(&self, bytes: u64);
+    /// Whether to stop here and leave nothing behind.
+    fn interrupted(&self) -> bool;
+}
+
+/// Hears nothing and never interrupts.
+#[derive(Clone, Copy, Debug)]
+pub struct Silent;
+
+impl Observer for Silent {
+    fn stage(&self, _name: &str, _bytes: Option<u64>) {}
+    fn advance(&self, _bytes: u64) {}
+    fn interrupted(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,144 @@
+use std::path::{Path, PathBuf};
+
+use crate::input::Boundaries;
+use crate::split::{Fractions, Split};
+
+/// What to prepare, and how.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The text.
+    pub inputs: Inputs,
+    /// The corpus folder to write.
+    pub out: PathBuf,
+    /// Replace the folder if it exists.
+    pub replace: bool,
+    /// Where documents begin and end in plain text.
+    pub documents: Boundaries,
+    /// The field or column that holds the text of a record.
+    pub field: String,
+    /// Replace what is not UTF-8 instead of refusing it.
+    pub lossy: bool,
+    /// Which tokenizer.
+    pub tokenizer: TokenizerChoice,
+    /// Leave the tokenizer's ids as they are and store the order of frequencies beside.
+    pub keep_ids: bool,
+    /// Put `<|endoftext|>` after every document.
+    pub end_of_text: bool,
+    /// Threads to work on.
+    pub threads: usize,
+}
+
+impl Options {
+    /// The defaults: byte-level BPE of 30,000 tokens, all cores.
+    pub fn new(inputs: Inputs, out: &Path) -> Self {
+        Self {
+            inputs,
+            out: out.to_path_buf(),
+            replace: false,
+            documents: Boundaries::Auto,
+            field: "text".to_owned(),
+            lossy: false,
+            tokenizer: TokenizerChoice::default(),
+            keep_ids: false,
+            end_of_text: false,
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+        }
+    }
+}
+
+/// Where the text of each split comes from. Files, folders, or `-` for standard input.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Inputs {
+    /// Every split has its own text.
+    PerSplit {
+        /// Training text.
+        train: Vec<PathBuf>,
+        /// Validation text, or none.
+        valid: Vec<PathBuf>,
+        /// Test text, or none.
+        test: Vec<PathBuf>,
+    },
+    /// One text, its documents spread by a hash of their content.
+    Spread {
+        /// The text.
+        paths: Vec<PathBuf>,
+        /// How much goes where.
+        fractions: Fractions,
+    },
+}
+
+impl Inputs {
+    /// Whether documents are meant to end up in this split.
+    pub(crate) fn expects(&self, split: Split) -> bool {
+        match self {
+            Self::Spread { fractions, .. } => fractions.of(split) > 0.0,
+            Self::PerSplit { train, valid, test } => match split {
+                Split::Train => !train.is_empty(),
+                Split::Valid => !valid.is_empty(),
+                Split::Test => !test.is_empty(),
+            },
+        }
+    }
+
+    pub(crate) fn fractions(&self) -> Option<Fractions> {
+        match self {
+            Self::Spread { fractions, .. } => Some(*fractions),
+            Self::PerSplit { .. } => None,
+        }
+    }
+
+    /// Every path with the split it was given for.
+    pub(crate) fn paths(&self) -> Vec<(Option<Split>, &PathBuf)> {
+        match self {
+            Self::Spread { paths, .. } => paths.iter().map(|path| (None, path)).collect(),
+            Self::PerSplit { train, valid, test } => [train, valid, test]
+                .into_iter()
+                .zip(Split::ALL)
+                .flat_map(|(paths, split)| paths.iter().map(move |path| (Some(split), path)))
+                .collect(),
+        }
+    }
+
+    pub(crate) fn describe(&self) -> String {
+        let paths: Vec<String> =
+            self.paths().iter().map(|(_, path)| path.display().to_string()).collect();
+        paths.join(", ")
+    }
+}
+
+/// Which tokenizer turns the text into ids.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TokenizerChoice {
+    /// A byte-level BPE, learned from the training split.
+    Train {
+        /// Tokens to learn at most, the 256 bytes included.
+        vocabulary_size: usize,
+    },
+    /// A `tokenizer.json`.
+    File(PathBuf),
+    /// GPT-2's pair of files.
+    VocabularyAndMerges {
+        /// `vocab.json`.
+        vocabulary: PathBuf,
+        /// `merges.txt`.
+        merges: PathBuf,
+    },
+}
+
+impl Default for TokenizerChoice {
+    fn default() -> Self {
+        Self::Train { vocabulary_size: 30_000 }
+    }
+}
+
+impl TokenizerChoice {
+    pub(crate) fn describe(&self) -> String {
+        match self {
+            Self::Train { vocabulary_size } => format!("byte-level BPE of {vocabulary_size}"),
+            Self::File(path) => path.display().to_string(),
+            Self::VocabularyAndMerges { vocabulary, merges } => {
+                format!("{} and {}", vocabulary.display(), merges.display())
+            }
+        }
+    }
+}

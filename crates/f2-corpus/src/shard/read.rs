@@ -1,0 +1,203 @@
+use std::fs::File;
+use std::ops::Range;
+use std::path::Path;
+
+use memmap2::Mmap;
+
+use super::header::{self, Header};
+use crate::error::{Error, Result};
+
+/// The tokens of one split, memory-mapped.
+#[derive(Debug)]
+pub struct Shard {
+    map: Mmap,
+    header: Header,
+    /// Where the shard holds a tokenizer's own ids: the rank of each.
+    rank_of_id: Option<Vec<u32>>,
+}
+
+impl Shard {
+    /// Opens a shard and checks all of it: format, length, checksum.
+    pub fn open(path: &Path) -> Result<Self> {
+        let file = File::open(path).map_err(Error::read(path))?;
+        // SAFETY: corpus files are published whole by a rename and never written again; a program
+        // that truncates one while it is mapped breaks every reader alike.
+        let map = unsafe { Mmap::map(&file) }.map_err(Error::read(path))?;
+        let header = Header::from_bytes(&map).map_err(|reason| Error::corrupt(path, reason))?;
+        check(&map, header).map_err(|reason| Error::corrupt(path, reason))?;
+        Ok(Self { map, header, rank_of_id: None })
+    }
+
+    /// Reads ids through this renaming from now on.
+    pub(crate) fn with_ranks(mut self, rank_of_id: Vec<u32>) -> Self {
+        self.rank_of_id = Some(rank_of_id);
+        self
+    }
+
+    /// Number of tokens.
+    pub fn len(&self) -> usize {
+        self.header.tokens as usize
+    }
+
+    /// Whether there is no token at all.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Size of the vocabulary that the tokens come from.
+    pub fn vocabulary_size(&self) -> usize {
+        self.header.vocabulary as usize
+    }
+
+    /// Number of documents.
+    pub fn documents(&self) -> usize {
+        self.header.documents as usize
+    }
+
+    /// The tokens of a document.
+    ///
+    /// # Panics
+    /// When there are not so many documents.
+    pub fn document(&self, index: usize) -> Range<usize> {
+        assert!(index < self.documents(), "document {index} of {}", self.documents());
+        let end = if index + 1 < self.documents() { self.start(index + 1) } else { self.len() };
+        self.start(index)..end
+    }
+
+    fn start(&self, document: usize) -> usize {
+        let tokens = self.len() * self.header.width as usize;
+        let table = header::LENGTH + tokens.next_multiple_of(8);
+        let bytes = self.map[table + 8 * document..][..8].try_into().expect("eight bytes");
+        u64::from_le_bytes(bytes) as usize
+    }
+
+    /// Fills `ranks` with the frequency ranks of the tokens from `start` on.
+    ///
+    /// # Panics
+    /// When the shard has not that many tokens.
+    pub fn copy_to(&self, start: usize, ranks: &mut [u32]) {
+        let width = self.header.width as usize;
+        assert!(start + ranks.len() <= self.len(), "tokens past the end of the shard");
+        let bytes = &self.map[header::LENGTH + start * width..][..ranks.len() * width];
+        if width == 2 {
+            for (rank, bytes) in ranks.iter_mut().zip(bytes.as_chunks().0) {
+                *rank = u16::from_le_bytes(*bytes).into();
+            }
+        } else {
+            for (rank, bytes) in ranks.iter_mut().zip(bytes.as_chunks().0) {
+                *rank = u32::from_le_bytes(*bytes);
+            }
+        }
+        if let Some(rank_of_id) = &self.rank_of_id {
+            for rank in ranks {
+                *rank = rank_of_id[*rank as usize];
+            }
+        }
+    }
+
+    /// The frequency ranks of some tokens.
+    ///
+    /// # Panics
+    /// When the shard has not that many tokens.
+    pub fn ranks(&self, range: Range<usize>) -> Vec<u32> {
+        let mut ranks = vec![0; range.len()];
+        self.copy_to(range.start, &mut ranks);
+        ranks
+    }
+}
+
+fn check(bytes: &[u8], header: Header) -> std::result::Result<(), String> {
+    let length = bytes.len() as u64;
+    match header.file_length() {
+        Some(expected) if expected == length => {}
+        Some(expected) if length < expected => {
+            return Err(format!("cut short: {length} bytes of {expected}"));
+        }
+        _ => return Err(format!("{length} bytes do not fit what the header says")),
+    }
+    let checksum = crc32fast::hash(&bytes[header::LENGTH..]);
+    if checksum != header.checksum {
+        return Err(format!(
+            "the checksum is {checksum:08x}, the header says {:08x}: the file is damaged",
+            header.checksum
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::ShardWriter;
+    use super::*;
+
+    fn write(path: &Path, vocabulary: usize, documents: &[Vec<u32>], ranks: Option<&[u32]>) {
+        let mut writer = ShardWriter::create(path, vocabulary).unwrap();
+        for document in documents {
+            writer.begin_document();
+            writer.append(document).unwrap();
+        }
+        writer.finish(ranks).unwrap();
+    }
+
+    proptest! {
+        #[test]
+        fn round_trips_in_both_widths(
+            vocabulary in prop::sample::select(vec![300_usize, 65_536, 65_537]),
+            documents in prop::collection::vec(prop::collection::vec(0_u32..300, 0..20), 0..10),
+        ) {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("train.bin");
+            let largest = vocabulary as u32 - 1;
+            let documents: Vec<Vec<u32>> = documents
+                .iter()
+                .map(|ids| ids.iter().map(|&id| largest - id).collect())
+                .collect();
+            write(&path, vocabulary, &documents, None);
+            let shard = Shard::open(&path).unwrap();
+            prop_assert_eq!(shard.vocabulary_size(), vocabulary);
+            prop_assert_eq!(shard.documents(), documents.len());
+            for (index, document) in documents.iter().enumerate() {
+                prop_assert_eq!(&shard.ranks(shard.document(index)), document);
+            }
+        }
+    }
+
+    #[test]
+    fn renaming_on_disk_and_on_reading_agree() {
+        let folder = tempfile::tempdir().unwrap();
+        let (kept, renamed) = (folder.path().join("kept.bin"), folder.path().join("renamed.bin"));
+        let documents = [vec![0, 1, 2], vec![2]];
+        write(&kept, 3, &documents, None);
+        write(&renamed, 3, &documents, Some(&[2, 0, 1]));
+        let kept = Shard::open(&kept).unwrap().with_ranks(vec![2, 0, 1]);
+        let renamed = Shard::open(&renamed).unwrap();
+        assert_eq!(kept.ranks(0..4), [2, 0, 1, 1]);
+        assert_eq!(renamed.ranks(0..4), [2, 0, 1, 1]);
+    }
+
+    #[test]
+    fn every_kind_of_damage_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("train.bin");
+        write(&path, 300, &[vec![1, 2, 3], vec![4]], None);
+        let whole = std::fs::read(&path).unwrap();
+        let refused = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).unwrap();
+            Shard::open(&path).unwrap_err().to_string()
+        };
+        let with = |at: usize, byte: u8| {
+            let mut bytes = whole.clone();
+            bytes[at] = byte;
+            bytes
+        };
+        assert!(refused(&whole[..10]).contains("too short"));
+        assert!(refused(&whole[..whole.len() - 1]).contains("cut short: 87 bytes of 88"));
+        assert!(refused(&with(0, b'X')).contains("not a token shard"));
+        assert!(refused(&with(8, 9)).contains("version 9 of the token shard, expected 1"));
+        assert!(refused(&with(12, 3)).contains("tokens of 3 bytes"));
+        assert!(refused(&with(65, 7)).contains("the file is damaged"));
+        assert!(refused(&with(23, 255)).contains("do not fit what the header says"));
+    }
+}
