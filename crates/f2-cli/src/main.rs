@@ -1,6 +1,8 @@
 //! `f2`: from raw text to a language model that writes as diversely as people do.
 
 mod failure;
+mod interrupt;
+mod machine;
 mod progress;
 mod verbs;
 

@@ -1,6 +1,8 @@
 //! One file per verb, in the order the data goes through them.
 
 mod completions;
+mod doctor;
+mod prepare;
 
 use clap::{Parser, Subcommand};
 
@@ -18,12 +20,16 @@ pub(crate) struct Program {
 
 #[derive(Subcommand)]
 enum Verb {
+    Prepare(prepare::Prepare),
+    Doctor(doctor::Doctor),
     Completions(completions::Completions),
 }
 
 impl Program {
     pub(crate) fn run(self) -> Outcome {
         match self.verb {
+            Verb::Prepare(verb) => verb.run(),
+            Verb::Doctor(verb) => verb.run(),
             Verb::Completions(verb) => verb.run(),
         }
     }

@@ -15,9 +15,12 @@ impl Table {
         out += &line(self.headings.iter().map(|text| escape(text)));
         out += "\\midrule\n";
         for row in &self.rows {
-            out += &line(row.iter().map(|cell| match cell.strong {
-                true => format!("\\textbf{{{}}}", escape(&cell.text)),
-                false => escape(&cell.text),
+            out += &line(row.iter().map(|cell| {
+                if cell.strong {
+                    format!("\\textbf{{{}}}", escape(&cell.text))
+                } else {
+                    escape(&cell.text)
+                }
             }));
         }
         out + "\\bottomrule\n\\end{tabular}\n"

@@ -10,9 +10,8 @@ impl Table {
         let mut out = line(self.headings.iter().map(|text| escape(text)));
         out += &line(rules);
         for row in &self.rows {
-            out += &line(row.iter().map(|cell| match cell.strong {
-                true => format!("**{}**", escape(&cell.text)),
-                false => escape(&cell.text),
+            out += &line(row.iter().map(|cell| {
+                if cell.strong { format!("**{}**", escape(&cell.text)) } else { escape(&cell.text) }
             }));
         }
         out

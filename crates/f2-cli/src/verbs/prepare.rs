@@ -1,0 +1,288 @@
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use clap::{Args, ValueEnum};
+use f2_corpus::{
+    Boundaries, Fractions, Inputs, Observer, Options, Summary, TokenizerChoice, prepare,
+};
+use f2_report::{Align, Table};
+
+use crate::failure::{Failure, Kind, Outcome};
+use crate::interrupt;
+use crate::progress::{Progress, Unit};
+
+/// Turn text into a corpus: tokenizer, token shards and counts.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  f2 prepare novels/ --out corpus
+  f2 prepare --train wiki.train.tokens --valid wiki.valid.tokens --test wiki.test.tokens --out wikitext103
+  f2 prepare reviews.jsonl.zst --field body --vocab-size 8000 --out reviews
+  zcat dump.txt.gz | f2 prepare - --documents lines --out corpus
+
+Files are recognised by name: .txt, .jsonl, .parquet and Wikitext's .tokens; text may be packed as
+.gz or .zst. Anything else is read as plain text.")]
+pub(crate) struct Prepare {
+    /// Files, folders, or - for standard input; split by a hash of each document.
+    #[arg(value_name = "INPUT", required_unless_present = "train", conflicts_with = "train")]
+    inputs: Vec<PathBuf>,
+
+    /// Training text, where the splits are given.
+    #[arg(long, value_name = "INPUT", num_args = 1..)]
+    train: Vec<PathBuf>,
+
+    /// Validation text.
+    #[arg(long, value_name = "INPUT", num_args = 1.., requires = "train")]
+    valid: Vec<PathBuf>,
+
+    /// Test text.
+    #[arg(long, value_name = "INPUT", num_args = 1.., requires = "train")]
+    test: Vec<PathBuf>,
+
+    /// The corpus folder to write.
+    #[arg(long, short, value_name = "CORPUS")]
+    out: PathBuf,
+
+    /// Replace CORPUS if it exists.
+    #[arg(long)]
+    force: bool,
+
+    /// Shares of train, valid and test when splitting by hash.
+    #[arg(long, value_name = "T,V,T", value_delimiter = ',', num_args = 3)]
+    #[arg(default_values_t = [0.9, 0.05, 0.05], conflicts_with = "train")]
+    split: Vec<f64>,
+
+    /// Where one document ends in plain text.
+    #[arg(long, value_enum, default_value_t = DocumentsArg::Auto)]
+    documents: DocumentsArg,
+
+    /// The field of JSON Lines, or the column of Parquet, that holds the text.
+    #[arg(long, default_value = "text")]
+    field: String,
+
+    /// Replace invalid UTF-8 instead of refusing it.
+    #[arg(long)]
+    lossy: bool,
+
+    /// Tokens to learn, the 256 bytes included.
+    #[arg(long, value_name = "N", default_value_t = 30_000)]
+    vocab_size: usize,
+
+    /// An existing tokenizer: a tokenizer.json, or vocab.json and merges.txt.
+    #[arg(long, value_name = "FILE", num_args = 1..=2, conflicts_with = "vocab_size")]
+    tokenizer: Vec<PathBuf>,
+
+    /// Leave the tokenizer's ids alone and store the order of frequencies beside.
+    #[arg(long, requires = "tokenizer")]
+    keep_ids: bool,
+
+    /// Put the token <|endoftext|> after every document.
+    #[arg(long)]
+    end_of_text: bool,
+
+    /// Threads to use; all cores if not given.
+    #[arg(long, value_name = "N", env = "F2_THREADS")]
+    threads: Option<std::num::NonZeroUsize>,
+
+    /// Print the result as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum DocumentsArg {
+    /// Articles in .tokens, blank lines elsewhere.
+    Auto,
+    /// Blank lines stand between documents.
+    BlankLines,
+    /// Every line is a document.
+    Lines,
+    /// Every file is a document.
+    Files,
+    /// Documents start at ` = Title = ` between blank lines.
+    Articles,
+}
+
+impl From<DocumentsArg> for Boundaries {
+    fn from(documents: DocumentsArg) -> Self {
+        match documents {
+            DocumentsArg::Auto => Self::Auto,
+            DocumentsArg::BlankLines => Self::BlankLines,
+            DocumentsArg::Lines => Self::Lines,
+            DocumentsArg::Files => Self::Files,
+            DocumentsArg::Articles => Self::Articles,
+        }
+    }
+}
+
+impl Prepare {
+    pub(crate) fn run(self) -> Outcome {
+        interrupt::listen();
+        let options = self.options();
+        let summary = prepare(&options, &Bars::default())?;
+        if let TokenizerChoice::Train { vocabulary_size } = options.tokenizer
+            && summary.vocabulary_size < vocabulary_size
+        {
+            eprintln!(
+                "note: learned {} of {vocabulary_size} tokens: the text has no more pairs that \
+                 occur twice",
+                summary.vocabulary_size
+            );
+        }
+        if self.json {
+            println!("{}", to_json(&summary));
+        } else {
+            println!("{}", dataset_table(&summary).to_terminal(false));
+            println!("vocabulary: {} tokens", grouped(summary.vocabulary_size as u64));
+            println!("corpus: {}", options.out.display());
+            println!("next: `f2 classes {}`", options.out.display());
+        }
+        Ok(())
+    }
+
+    fn options(&self) -> Options {
+        let inputs = if self.train.is_empty() {
+            let [train, valid, test] = [self.split[0], self.split[1], self.split[2]];
+            let fractions = Fractions { train, valid, test };
+            Inputs::Spread { paths: self.inputs.clone(), fractions }
+        } else {
+            let [train, valid, test] =
+                [&self.train, &self.valid, &self.test].map(|paths| paths.clone());
+            Inputs::PerSplit { train, valid, test }
+        };
+        let mut options = Options::new(inputs, &self.out);
+        options.replace = self.force;
+        options.documents = self.documents.into();
+        options.field.clone_from(&self.field);
+        options.lossy = self.lossy;
+        options.tokenizer = self.tokenizer_choice();
+        options.keep_ids = self.keep_ids;
+        options.end_of_text = self.end_of_text;
+        if let Some(threads) = self.threads {
+            options.threads = threads.get();
+        }
+        options
+    }
+
+    fn tokenizer_choice(&self) -> TokenizerChoice {
+        match self.tokenizer.as_slice() {
+            [] => TokenizerChoice::Train { vocabulary_size: self.vocab_size },
+            [vocabulary, merges] => TokenizerChoice::VocabularyAndMerges {
+                vocabulary: vocabulary.clone(),
+                merges: merges.clone(),
+            },
+            [file, ..] => TokenizerChoice::File(file.clone()),
+        }
+    }
+}
+
+/// The paper's dataset table.
+fn dataset_table(summary: &Summary) -> Table {
+    let mut table = Table::new([
+        ("split", Align::Left),
+        ("documents", Align::Right),
+        ("words", Align::Right),
+        ("tokens", Align::Right),
+        ("bytes", Align::Right),
+    ]);
+    for size in &summary.splits {
+        table.row([
+            size.split.name().into(),
+            grouped(size.documents).into(),
+            grouped(size.words).into(),
+            grouped(size.tokens).into(),
+            grouped(size.bytes).into(),
+        ]);
+    }
+    table
+}
+
+fn to_json(summary: &Summary) -> serde_json::Value {
+    serde_json::json!({
+        "vocabulary_size": summary.vocabulary_size,
+        "splits": summary.splits,
+    })
+}
+
+/// 1234567 as 1,234,567.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<&str> = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .map(|group| std::str::from_utf8(group).expect("digits are ASCII"))
+        .collect();
+    groups.join(",")
+}
+
+/// Shows each stage of the preparation as a bar.
+#[derive(Default)]
+struct Bars {
+    current: Mutex<Option<Progress>>,
+}
+
+impl Observer for Bars {
+    fn stage(&self, name: &str, bytes: Option<u64>) {
+        let mut current = self.current.lock().expect("no bar panics");
+        // The old bar leaves its line before the new one takes it.
+        *current = None;
+        *current = Some(Progress::new(name, bytes, Unit::Bytes));
+    }
+
+    fn advance(&self, bytes: u64) {
+        if let Some(bar) = &*self.current.lock().expect("no bar panics") {
+            bar.advance(bytes);
+        }
+    }
+
+    fn interrupted(&self) -> bool {
+        interrupt::asked()
+    }
+}
+
+impl From<f2_corpus::Error> for Failure {
+    fn from(error: f2_corpus::Error) -> Self {
+        use f2_corpus::Error;
+        let kind = match &error {
+            Error::Fractions { .. } | Error::VocabularyTooSmall { .. } | Error::Exists { .. } => {
+                Kind::Usage
+            }
+            Error::Write { .. } => Kind::Device,
+            Error::Interrupted => Kind::Interrupted,
+            _ => Kind::Data,
+        };
+        let failure = Self::new(kind, &error);
+        match advice(&error) {
+            Some(advice) => failure.advise(advice),
+            None => failure,
+        }
+    }
+}
+
+fn advice(error: &f2_corpus::Error) -> Option<&'static str> {
+    use f2_corpus::Error;
+    Some(match error {
+        Error::Write { .. } => {
+            "free some space or choose another place; nothing half-written is left"
+        }
+        Error::Compressed { .. } => "fetch or pack the file again; nothing was written",
+        Error::InvalidUtf8 { .. } => {
+            "convert the file to UTF-8, or replace what is broken with `--lossy`"
+        }
+        Error::JsonLine { .. } => "mend the line, or name another field with `--field`",
+        Error::Parquet { .. } => "name a text column with `--field`",
+        Error::NothingToRead { .. } => "name the files themselves to read them as plain text",
+        Error::Empty { .. } => "give text that is not blank",
+        Error::EmptySplit { .. } => {
+            "split into smaller documents with `--documents lines`, change the shares with \
+             `--split`, or give each split its own text with `--train`, `--valid` and `--test`"
+        }
+        Error::Fractions { .. } => "for example `--split 0.8,0.1,0.1`",
+        Error::VocabularyTooSmall { .. } => "ask for at least `--vocab-size 256`",
+        Error::Exists { .. } => "choose another folder, or replace it with `--force`",
+        Error::Corrupt { .. } => "make the corpus again with `f2 prepare`",
+        Error::Interrupted => "nothing was written; the same command starts again",
+        _ => return None,
+    })
+}
