@@ -14,7 +14,8 @@ const PLAIN_INTERVAL: Duration = Duration::from_secs(5);
 #[derive(Clone, Copy)]
 pub(crate) enum Unit {
     Bytes,
-    Items(&'static str),
+    /// A job that cannot tell how far it is.
+    Time,
 }
 
 /// One job with a known or unknown end. Finished when dropped.
@@ -37,6 +38,13 @@ impl Progress {
         let bar = ProgressBar::with_draw_target(total, target)
             .with_style(style(total.is_some(), unit))
             .with_prefix(label.to_owned());
+        if matches!(unit, Unit::Time) {
+            // Nothing will call to move it on, so it moves by itself or says that it began.
+            match terminal {
+                true => bar.enable_steady_tick(Duration::from_millis(125)),
+                false => eprintln!("{label} …"),
+            }
+        }
         let printed = (!terminal).then(|| Mutex::new(Instant::now()));
         Self { bar, label: label.to_owned(), unit, printed }
     }
@@ -52,25 +60,21 @@ impl Progress {
         }
     }
 
-    /// The amount with its unit, as a person reads it.
-    fn amount(&self, amount: u64) -> String {
-        match self.unit {
-            Unit::Bytes => HumanBytes(amount).to_string(),
-            Unit::Items(name) => format!("{amount} {name}"),
-        }
-    }
-
     fn plain_line(&self) -> String {
-        let position = self.amount(self.bar.position());
-        let rate = self.amount(self.bar.per_sec() as u64);
+        let (position, seconds) = (self.bar.position(), self.bar.elapsed().as_secs_f64());
+        let rate = position as f64 / seconds.max(1e-9);
+        let done = format!("{}: {}", self.label, HumanBytes(position));
         match self.bar.length() {
-            Some(total) => format!(
-                "{}: {position} of {}, {rate}/s, {} left",
-                self.label,
-                self.amount(total),
-                HumanDuration(self.bar.eta())
-            ),
-            None => format!("{}: {position}, {rate}/s", self.label),
+            Some(total) => {
+                let left = total.saturating_sub(position) as f64 / rate.max(1e-9);
+                let left = HumanDuration(Duration::from_secs_f64(left.min(1e9)));
+                format!(
+                    "{done} of {}, {}/s, {left} left",
+                    HumanBytes(total),
+                    HumanBytes(rate as u64)
+                )
+            }
+            None => format!("{done}, {}/s", HumanBytes(rate as u64)),
         }
     }
 }
@@ -79,21 +83,26 @@ impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
         let elapsed = self.bar.elapsed();
-        if elapsed >= Duration::from_secs(2) {
-            let done = self.amount(self.bar.position());
-            eprintln!("{}: {done} in {:.1} s", self.label, elapsed.as_secs_f64());
+        if elapsed < Duration::from_secs(2) {
+            return;
+        }
+        let seconds = elapsed.as_secs_f64();
+        match self.unit {
+            Unit::Bytes => {
+                eprintln!("{}: {} in {seconds:.1} s", self.label, HumanBytes(self.bar.position()));
+            }
+            Unit::Time => eprintln!("{}: {seconds:.1} s", self.label),
         }
     }
 }
 
 fn style(bounded: bool, unit: Unit) -> ProgressStyle {
-    let template = match (bounded, unit) {
-        (true, Unit::Bytes) => {
-            "{prefix:<22} {bar:24} {bytes}/{total_bytes} {bytes_per_sec} {eta} left"
+    let template = match (unit, bounded) {
+        (Unit::Bytes, true) => {
+            "{prefix:<24} {bar:24} {bytes}/{total_bytes} {bytes_per_sec} {eta} left"
         }
-        (true, Unit::Items(_)) => "{prefix:<22} {bar:24} {pos}/{len} {per_sec} {eta} left",
-        (false, Unit::Bytes) => "{prefix:<22} {spinner} {bytes} {bytes_per_sec}",
-        (false, Unit::Items(_)) => "{prefix:<22} {spinner} {pos} {per_sec}",
+        (Unit::Bytes, false) => "{prefix:<24} {spinner} {bytes} {bytes_per_sec}",
+        (Unit::Time, _) => "{prefix:<24} {spinner} {elapsed}",
     };
     ProgressStyle::with_template(template).expect("the templates above are well formed")
 }

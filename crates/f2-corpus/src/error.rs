@@ -55,6 +55,12 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// A Parquet file, and a build that cannot read those.
+    #[error("{path}: this build of the program does not read Parquet files")]
+    ParquetUnsupported {
+        /// The file.
+        path: PathBuf,
+    },
     /// A folder without any file that looks like text.
     #[error("{path} holds no .txt, .tokens, .jsonl or .parquet file, plain or compressed")]
     NothingToRead {
@@ -94,15 +100,21 @@ pub enum Error {
         asked: usize,
     },
     /// A tokenizer that cannot be loaded, trained or used.
-    #[error("{origin}: {reason}")]
+    #[error("{origin}: not a usable tokenizer: {reason}")]
     Tokenizer {
         /// The file it comes from, or what was being done with it.
         origin: String,
         /// What the tokenizer library said.
         reason: String,
     },
+    /// The output folder holds something else.
+    #[error("{path} exists and is not a corpus, so it is not replaced")]
+    NotACorpus {
+        /// The folder.
+        path: PathBuf,
+    },
     /// The output folder is taken.
-    #[error("{path} already exists")]
+    #[error("{path} already holds a corpus")]
     Exists {
         /// The folder.
         path: PathBuf,

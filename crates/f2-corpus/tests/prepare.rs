@@ -217,6 +217,20 @@ fn an_existing_folder_is_replaced_only_when_asked() {
 }
 
 #[test]
+fn what_is_no_corpus_is_never_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = options(write_texts(folder.path()), &folder.path().join("home"));
+    options.replace = true;
+    fs::create_dir(&options.out).unwrap();
+    fs::write(options.out.join("thesis.txt"), "years of work").unwrap();
+    let error = prepare(&options, &Silent).unwrap_err();
+    assert!(matches!(error, Error::NotACorpus { .. }), "{error}");
+    assert!(options.out.join("thesis.txt").exists());
+    fs::remove_file(options.out.join("thesis.txt")).unwrap();
+    prepare(&options, &Silent).unwrap();
+}
+
+#[test]
 fn one_document_cannot_be_spread() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("one.txt");

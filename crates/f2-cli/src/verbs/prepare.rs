@@ -48,9 +48,9 @@ pub(crate) struct Prepare {
     force: bool,
 
     /// Shares of train, valid and test when splitting by hash.
-    #[arg(long, value_name = "T,V,T", value_delimiter = ',', num_args = 3)]
-    #[arg(default_values_t = [0.9, 0.05, 0.05], conflicts_with = "train")]
-    split: Vec<f64>,
+    #[arg(long, value_name = "SHARES", default_value = "0.9,0.05,0.05", value_parser = shares)]
+    #[arg(conflicts_with = "train")]
+    split: Fractions,
 
     /// Where one document ends in plain text.
     #[arg(long, value_enum, default_value_t = DocumentsArg::Auto)]
@@ -142,9 +142,7 @@ impl Prepare {
 
     fn options(&self) -> Options {
         let inputs = if self.train.is_empty() {
-            let [train, valid, test] = [self.split[0], self.split[1], self.split[2]];
-            let fractions = Fractions { train, valid, test };
-            Inputs::Spread { paths: self.inputs.clone(), fractions }
+            Inputs::Spread { paths: self.inputs.clone(), fractions: self.split }
         } else {
             let [train, valid, test] =
                 [&self.train, &self.valid, &self.test].map(|paths| paths.clone());
@@ -173,6 +171,15 @@ impl Prepare {
             },
             [file, ..] => TokenizerChoice::File(file.clone()),
         }
+    }
+}
+
+/// Reads `0.8,0.1,0.1`.
+fn shares(text: &str) -> Result<Fractions, String> {
+    let shares: Result<Vec<f64>, _> = text.split(',').map(|share| share.trim().parse()).collect();
+    match shares.as_deref() {
+        Ok(&[train, valid, test]) => Ok(Fractions { train, valid, test }),
+        _ => Err("expected three numbers, as in 0.8,0.1,0.1".to_owned()),
     }
 }
 
@@ -227,7 +234,8 @@ impl Observer for Bars {
         let mut current = self.current.lock().expect("no bar panics");
         // The old bar leaves its line before the new one takes it.
         *current = None;
-        *current = Some(Progress::new(name, bytes, Unit::Bytes));
+        let unit = if bytes.is_some() { Unit::Bytes } else { Unit::Time };
+        *current = Some(Progress::new(name, bytes, unit));
     }
 
     fn advance(&self, bytes: u64) {
@@ -245,9 +253,10 @@ impl From<f2_corpus::Error> for Failure {
     fn from(error: f2_corpus::Error) -> Self {
         use f2_corpus::Error;
         let kind = match &error {
-            Error::Fractions { .. } | Error::VocabularyTooSmall { .. } | Error::Exists { .. } => {
-                Kind::Usage
-            }
+            Error::Fractions { .. }
+            | Error::VocabularyTooSmall { .. }
+            | Error::Exists { .. }
+            | Error::NotACorpus { .. } => Kind::Usage,
             Error::Write { .. } => Kind::Device,
             Error::Interrupted => Kind::Interrupted,
             _ => Kind::Data,
@@ -272,6 +281,9 @@ fn advice(error: &f2_corpus::Error) -> Option<&'static str> {
         }
         Error::JsonLine { .. } => "mend the line, or name another field with `--field`",
         Error::Parquet { .. } => "name a text column with `--field`",
+        Error::ParquetUnsupported { .. } => {
+            "build it in with `cargo build --release --features parquet`"
+        }
         Error::NothingToRead { .. } => "name the files themselves to read them as plain text",
         Error::Empty { .. } => "give text that is not blank",
         Error::EmptySplit { .. } => {
@@ -280,6 +292,10 @@ fn advice(error: &f2_corpus::Error) -> Option<&'static str> {
         }
         Error::Fractions { .. } => "for example `--split 0.8,0.1,0.1`",
         Error::VocabularyTooSmall { .. } => "ask for at least `--vocab-size 256`",
+        Error::Tokenizer { .. } => {
+            "give a Hugging Face tokenizer.json, or vocab.json and merges.txt"
+        }
+        Error::NotACorpus { .. } => "choose another folder, or remove this one yourself",
         Error::Exists { .. } => "choose another folder, or replace it with `--force`",
         Error::Corrupt { .. } => "make the corpus again with `f2 prepare`",
         Error::Interrupted => "nothing was written; the same command starts again",

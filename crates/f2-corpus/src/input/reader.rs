@@ -40,10 +40,7 @@ impl DocumentReader {
             Format::Parquet => OpenFile::Parquet(Box::new(ParquetFile::new(source, reading)?)),
             #[cfg(not(feature = "parquet"))]
             Format::Parquet => {
-                return Err(crate::Error::Parquet {
-                    path: source.path.clone(),
-                    reason: "this build cannot read Parquet (feature `parquet`)".to_owned(),
-                });
+                return Err(crate::Error::ParquetUnsupported { path: source.path.clone() });
             }
         };
         Ok(Self { file, reported: 0 })

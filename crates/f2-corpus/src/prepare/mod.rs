@@ -42,9 +42,7 @@ pub struct Summary {
 /// Everything is written into a staging folder beside [`Options::out`], which gets its name only
 /// once it is complete; on any error, and when interrupted, it is removed.
 pub fn prepare(options: &Options, observer: &dyn Observer) -> Result<Summary> {
-    if options.out.exists() && !options.replace {
-        return Err(Error::Exists { path: options.out.clone() });
-    }
+    check_output(&options.out, options.replace)?;
     let staged = StagedFolder::create(&options.out).map_err(Error::write(&options.out))?;
     let plan = Planned::all(&options.inputs, staged.path())?;
     let tokenizer = obtain_tokenizer(options, &plan, observer)?;
@@ -54,6 +52,20 @@ pub fn prepare(options: &Options, observer: &dyn Observer) -> Result<Summary> {
     inputs::remove_spool(staged.path())?;
     staged.publish().map_err(Error::write(&options.out))?;
     Ok(summary)
+}
+
+/// Only a corpus, or an empty folder, is ever replaced.
+fn check_output(out: &Path, replace: bool) -> Result<()> {
+    let is_free = || out.read_dir().is_ok_and(|mut entries| entries.next().is_none());
+    if !out.exists() || is_free() {
+        return Ok(());
+    }
+    let path = out.to_path_buf();
+    match (Manifest::load(&out.join(names::MANIFEST)), replace) {
+        (Err(_), _) => Err(Error::NotACorpus { path }),
+        (Ok(_), false) => Err(Error::Exists { path }),
+        (Ok(_), true) => Ok(()),
+    }
 }
 
 fn obtain_tokenizer(

@@ -1,0 +1,288 @@
+//! `f2 prepare` as a user meets it, bad input above all.
+
+mod support;
+
+use insta::assert_snapshot;
+use support::Folder;
+
+/// Forty documents that spread over all three splits.
+fn text() -> String {
+    (0..40).map(|number| format!("the cat sat on mat {number}\nand slept\n\n")).collect()
+}
+
+#[test]
+fn prints_the_dataset_table() {
+    let folder = Folder::new();
+    folder.write("text.txt", text());
+    let run = folder.f2(&["prepare", "text.txt", "--vocab-size", "280", "--out", "corpus"]);
+    assert_snapshot!(run.shown(), @r#"
+    exit code: 0
+    --- stdout
+    split  documents  words  tokens  bytes
+    ─────  ─────────  ─────  ──────  ─────
+    train         36    288     393  1,142
+    valid          3     24      33     96
+    test           1      8      11     32
+
+    vocabulary: 276 tokens
+    corpus: corpus
+    next: `f2 classes corpus`
+    --- stderr
+    learning the vocabulary …
+    note: learned 276 of 280 tokens: the text has no more pairs that occur twice
+    "#);
+    assert_eq!(folder.names(), ["corpus", "text.txt"]);
+}
+
+#[test]
+fn reads_standard_input_and_prints_json() {
+    let folder = Folder::new();
+    let arguments =
+        "prepare - --documents lines --vocab-size 256 --split 0.6,0.2,0.2 --out corpus --json";
+    let run = folder.f2_with_input(&arguments.split(' ').collect::<Vec<_>>(), &text());
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let result: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    let documents = result["splits"].as_array().unwrap().iter();
+    assert_eq!(documents.map(|split| split["documents"].as_u64().unwrap()).sum::<u64>(), 80);
+    assert!(!folder.path("corpus/standard-input.txt").exists());
+    assert!(folder.read("corpus/manifest.json").contains("\"path\": \"-\""));
+}
+
+#[test]
+fn says_how_many_tokens_the_text_gave() {
+    let folder = Folder::new();
+    folder.write("text.txt", "aa aa\n");
+    let run = folder.f2(&["prepare", "--train", "text.txt", "--out", "corpus"]);
+    assert_snapshot!(run.shown(), @r#"
+    exit code: 0
+    --- stdout
+    split  documents  words  tokens  bytes
+    ─────  ─────────  ─────  ──────  ─────
+    train          1      2       4      6
+    valid          0      0       0      0
+    test           0      0       0      0
+
+    vocabulary: 257 tokens
+    corpus: corpus
+    next: `f2 classes corpus`
+    --- stderr
+    learning the vocabulary …
+    note: learned 257 of 30000 tokens: the text has no more pairs that occur twice
+    "#);
+}
+
+#[test]
+fn wikitext_as_published_is_cut_into_articles() {
+    let folder = Folder::new();
+    let tokens = " \n = One = \n \n Some text . \n \n = = Part = = \n \n More . \n \n = Two = \n \n End . \n";
+    folder.write("wiki.train.tokens", tokens);
+    let run = folder.f2(&["prepare", "--train", "wiki.train.tokens", "--out", "corpus", "--json"]);
+    let result: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(result["splits"][0]["documents"], 2);
+}
+
+/// Runs `f2 prepare` on one file and expects that nothing but that file is left.
+fn refused(name: &str, content: &[u8], arguments: &[&str]) -> String {
+    let folder = Folder::new();
+    folder.write(name, content);
+    let mut all = vec!["prepare", name, "--out", "corpus"];
+    all.extend(arguments);
+    let run = folder.f2(&all);
+    assert_eq!(folder.names(), [name]);
+    run.shown()
+}
+
+#[test]
+fn missing_file() {
+    let run = Folder::new().f2(&["prepare", "nowhere.txt", "--out", "corpus"]);
+    assert_snapshot!(run.shown(), @r#"
+    exit code: 3
+    --- stdout
+    --- stderr
+    error: cannot read nowhere.txt: No such file or directory (os error 2)
+    "#);
+}
+
+#[test]
+fn empty_input() {
+    assert_snapshot!(refused("empty.txt", b" \n\n", &[]), @r#"
+    exit code: 3
+    --- stdout
+    --- stderr
+    error: the training text is empty: no document was found in empty.txt
+      help: give text that is not blank
+    "#);
+}
+
+#[test]
+fn one_document() {
+    assert_snapshot!(refused("one.txt", b"only one document\n", &[]), @r#"
+    exit code: 3
+    --- stdout
+    --- stderr
+    learning the vocabulary …
+    error: no document fell into the valid split: the input has 1 in all
+      help: split into smaller documents with `--documents lines`, change the shares with `--split`, or give each split its own text with `--train`, `--valid` and `--test`
+    "#);
+}
+
+#[test]
+fn invalid_utf8() {
+    assert_snapshot!(refused("latin1.txt", b"good\n\ncaf\xe9\n", &[]), @r#"
+    exit code: 3
+    --- stdout
+    --- stderr
+    error: latin1.txt: invalid UTF-8 at byte 9 of the text
+      help: convert the file to UTF-8, or replace what is broken with `--lossy`
+    "#);
+    let folder = Folder::new();
+    folder.write("latin1.txt", b"good\n\ncaf\xe9\n");
+    let run = folder.f2(&["prepare", "--train", "latin1.txt", "--lossy", "--out", "corpus"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+}
+
+#[test]
+fn broken_json_line() {
+    assert_snapshot!(refused("a.jsonl", b"{\"text\":\"fine\"}\n{\"text\": \n", &[]), @r#"
+    exit code: 3
+    --- stdout
+    --- stderr
+    error: a.jsonl, line 2: broken JSON: EOF while parsing a value at line 1 column 9
+      help: mend the line, or name another field with `--field`
+    "#);
+}
+
+#[test]
+fn json_line_without_the_field() {
+    assert_snapshot!(refused("a.jsonl", b"{\"body\":\"fine\"}\n", &[]), @r#"
+    exit code: 3
+    --- stdout
+    --- stderr
+    error: a.jsonl, line 1: there is no field "text"
+      help: mend the line, or name another field with `--field`
+    "#);
+}
+
+#[test]
+fn truncated_archive() {
+    let whole = zstd::encode_all(text().as_bytes(), 0).unwrap();
+    let shown = refused("a.txt.zst", &whole[..whole.len() / 2], &[]);
+    assert!(shown.starts_with("exit code: 3\n"), "{shown}");
+    assert!(shown.contains("a.txt.zst: the compressed data is cut short or damaged"), "{shown}");
+}
+
+#[test]
+fn vocabulary_below_the_bytes() {
+    assert_snapshot!(refused("a.txt", text().as_bytes(), &["--vocab-size", "200"]), @r#"
+    exit code: 2
+    --- stdout
+    --- stderr
+    error: a vocabulary of 200 cannot hold the 256 bytes that every text is made of
+      help: ask for at least `--vocab-size 256`
+    "#);
+}
+
+#[test]
+fn shares_that_do_not_add_up() {
+    assert_snapshot!(refused("a.txt", text().as_bytes(), &["--split", "0.9,0.2,0.1"]), @r#"
+    exit code: 2
+    --- stdout
+    --- stderr
+    error: the fractions 0.9, 0.2, 0.1 must be at least 0, the first above 0, and add up to 1
+      help: for example `--split 0.8,0.1,0.1`
+    "#);
+    assert_snapshot!(refused("a.txt", text().as_bytes(), &["--split", "0.9"]), @r#"
+    exit code: 2
+    --- stdout
+    --- stderr
+    error: invalid value '0.9' for '--split <SHARES>': expected three numbers, as in 0.8,0.1,0.1
+
+    For more information, try '--help'.
+    "#);
+}
+
+#[test]
+fn a_folder_without_text() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("images")).unwrap();
+    folder.write("images/a.png", "");
+    assert_snapshot!(folder.f2(&["prepare", "images", "--out", "corpus"]).shown(), @r#"
+    exit code: 3
+    --- stdout
+    --- stderr
+    error: images holds no .txt, .tokens, .jsonl or .parquet file, plain or compressed
+      help: name the files themselves to read them as plain text
+    "#);
+}
+
+#[test]
+fn a_tokenizer_that_is_none() {
+    assert_snapshot!(refused("a.txt", text().as_bytes(), &["--tokenizer", "a.txt"]), @r#"
+    exit code: 3
+    --- stdout
+    --- stderr
+    error: a.txt: not a usable tokenizer: expected ident at line 1 column 2
+      help: give a Hugging Face tokenizer.json, or vocab.json and merges.txt
+    "#);
+}
+
+#[test]
+fn parquet_in_a_build_without_it() {
+    if cfg!(feature = "parquet") {
+        return;
+    }
+    assert_snapshot!(refused("a.parquet", b"PAR1", &[]), @r#"
+    exit code: 3
+    --- stdout
+    --- stderr
+    error: a.parquet: this build of the program does not read Parquet files
+      help: build it in with `cargo build --release --features parquet`
+    "#);
+}
+
+#[test]
+fn an_existing_corpus_and_something_else() {
+    let folder = Folder::new();
+    folder.write("text.txt", text());
+    let arguments = ["prepare", "text.txt", "--vocab-size", "256", "--out", "corpus"];
+    assert_eq!(folder.f2(&arguments).code, 0);
+    assert_snapshot!(folder.f2(&arguments).shown(), @r#"
+    exit code: 2
+    --- stdout
+    --- stderr
+    error: corpus already holds a corpus
+      help: choose another folder, or replace it with `--force`
+    "#);
+    assert_eq!(folder.f2(&[&arguments[..], &["--force"]].concat()).code, 0);
+    folder.write("notes", "something of the user's");
+    let arguments = ["prepare", "text.txt", "--out", "notes", "--force"];
+    assert_snapshot!(folder.f2(&arguments).shown(), @r#"
+    exit code: 2
+    --- stdout
+    --- stderr
+    error: notes exists and is not a corpus, so it is not replaced
+      help: choose another folder, or remove this one yourself
+    "#);
+    assert_eq!(folder.read("notes"), "something of the user's");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk() {
+    let folder = Folder::new();
+    folder.write("text.txt", text());
+    // The shell's limit on file sizes stands in for a disk that is full after one block.
+    let script = format!(
+        "trap '' XFSZ; ulimit -f 1; {} prepare text.txt --vocab-size 256 --out corpus",
+        env!("CARGO_BIN_EXE_f2")
+    );
+    let shell = std::process::Command::new("bash")
+        .args(["-c", &script])
+        .current_dir(folder.path(""))
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8(shell.stderr).unwrap();
+    assert_eq!(shell.status.code(), Some(4), "{stderr}");
+    assert!(stderr.contains("cannot write") && stderr.contains("File too large"), "{stderr}");
+    assert_eq!(folder.names(), ["text.txt"]);
+}

@@ -1,0 +1,52 @@
+//! The program as a user meets it: exit codes, standard output and standard error.
+
+mod support;
+
+use support::{Folder, f2};
+
+#[test]
+fn help_shows_the_pipeline_in_order() {
+    let help = f2(&["--help"]).stdout;
+    let verbs = ["prepare", "doctor", "completions"];
+    let places: Vec<usize> =
+        verbs.iter().map(|verb| help.find(&format!("\n  {verb} ")).expect(verb)).collect();
+    assert!(places.is_sorted(), "{help}");
+}
+
+#[test]
+fn every_verb_shows_an_example() {
+    for verb in ["prepare", "doctor", "completions"] {
+        let help = f2(&[verb, "--help"]).stdout;
+        assert!(help.contains(&format!("  f2 {verb}")), "{help}");
+    }
+}
+
+#[test]
+fn doctor_tells_what_there_is() {
+    let folder = Folder::new();
+    let report: serde_json::Value =
+        serde_json::from_str(&folder.f2(&["doctor", "--json"]).stdout).unwrap();
+    assert!(report["cores"].as_u64().unwrap() >= 1);
+    assert!(report["simd"].is_string());
+    assert!(report["cuda"]["reason"].is_string() || report["cuda"]["devices"].is_array());
+    assert!(folder.f2(&["doctor"]).stdout.contains("CUDA"));
+}
+
+#[test]
+fn completions_complete_the_verbs() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = f2(&["completions", shell]);
+        assert_eq!(script.code, 0);
+        assert!(script.stdout.contains("prepare"), "{shell}");
+    }
+}
+
+#[test]
+fn a_closed_pipe_is_no_crash() {
+    let pipe = "f2 completions bash | head -n 1";
+    let bin = std::path::Path::new(env!("CARGO_BIN_EXE_f2")).parent().unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let output = std::process::Command::new("sh").args(["-c", pipe]).env("PATH", path).output();
+    let output = output.unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
