@@ -21,6 +21,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod builtin;
 mod corpus;
 mod counts;
 mod error;
@@ -32,6 +33,7 @@ mod shard;
 mod split;
 mod tokenizer;
 
+pub use builtin::builtin_text;
 pub use corpus::Corpus;
 pub use counts::{Counts, Ranks};
 pub use error::{Error, Result};
