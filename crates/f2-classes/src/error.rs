@@ -1,0 +1,131 @@
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why there are no classes.
+#[derive(Debug, thiserror::Error)]
+pub enum ClassesError {
+    /// An empty vocabulary.
+    #[error("there are no counts; a vocabulary has at least one token")]
+    NoCounts,
+    /// Nothing was counted.
+    #[error("all {tokens} counts are zero; frequency classes need a token that was seen")]
+    AllZero {
+        /// Size of the vocabulary.
+        tokens: usize,
+    },
+    /// A count below zero.
+    #[error("count {index} is {found}; a count cannot be negative")]
+    Negative {
+        /// Position in the list, from 0.
+        index: usize,
+        /// The number as it was written.
+        found: String,
+    },
+    /// A fraction, or a number too large for a count.
+    #[error("count {index} is {found}; a count is a whole number below 2^64")]
+    NotWhole {
+        /// Position in the list, from 0.
+        index: usize,
+        /// The number as it was written.
+        found: String,
+    },
+    /// Something else than a number among the counts.
+    #[error("count {index} is {found}, which is not a number")]
+    NotANumber {
+        /// Position in the list, from 0.
+        index: usize,
+        /// The value as it was written.
+        found: String,
+    },
+    /// The sum of the counts does not fit 64 bits.
+    #[error("the counts add up to 2^64 or more, which no corpus holds")]
+    TotalTooLarge,
+    /// No classes were asked for.
+    #[error("0 classes were asked for; the vocabulary needs at least one")]
+    NoClasses,
+    /// More classes than tokens to put in them.
+    #[error("{k} classes were asked for, but the vocabulary has only {tokens} tokens")]
+    MoreClassesThanTokens {
+        /// Number of classes asked for.
+        k: usize,
+        /// Size of the vocabulary.
+        tokens: usize,
+    },
+    /// The authors' rule closes a class when mass is left to share, and none was.
+    #[error("the authors' rule cannot cut {k} classes: the tokens that were seen fill fewer")]
+    Unreachable {
+        /// Number of classes asked for.
+        k: usize,
+    },
+    /// Ends that are not a partition of the ranks.
+    #[error("the class ends are not strictly increasing from above 0: {ends:?}")]
+    NotAPartition {
+        /// The ends as found.
+        ends: Vec<usize>,
+    },
+    /// A file that cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file that cannot be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file that is not JSON, or lacks a field.
+    #[error("{} is not the JSON expected there: {source}", path.display())]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// Where and why, by the parser.
+        source: serde_json::Error,
+    },
+    /// JSON of another shape than counts have.
+    #[error("{} holds neither a list of counts nor a document with one", path.display())]
+    NotCounts {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file of another version of the format.
+    #[error("{} has format version {found}; this program reads version {expected}", path.display())]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// The version in the file.
+        found: u64,
+        /// The version understood here.
+        expected: u64,
+    },
+    /// A `classes.json` whose parts contradict each other.
+    #[error("{}: {found} class ends are listed for k = {k}", path.display())]
+    WrongK {
+        /// The file.
+        path: PathBuf,
+        /// The number of classes the file states.
+        k: usize,
+        /// The number of class ends it lists.
+        found: usize,
+    },
+    /// One of the above, found in a file.
+    #[error("{}: {reason}", path.display())]
+    InFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with what it holds.
+        reason: Box<ClassesError>,
+    },
+}
+
+impl ClassesError {
+    /// The same error, naming the file it was found in.
+    pub(crate) fn in_file(self, path: &Path) -> Self {
+        Self::InFile { path: path.to_path_buf(), reason: Box::new(self) }
+    }
+}

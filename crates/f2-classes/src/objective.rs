@@ -1,0 +1,118 @@
+use std::ops::Range;
+
+use crate::efficiency::{efficiency, efficiency_from_sums};
+use crate::prefix::PrefixSums;
+use crate::{FrequencyClasses, RankCounts};
+
+/// The mean efficiency of classes (Eq. 5): `U(C) + (1/K) Σ U(V_i)`, the efficiency of the classes'
+/// masses plus the mean efficiency within them; at most 2. Summed anew from the counts.
+pub fn mean_efficiency(counts: &RankCounts, classes: &FrequencyClasses) -> f64 {
+    let of_class = |ranks: Range<usize>| efficiency(&counts.counts()[ranks]);
+    let within: f64 = classes.ranges().map(of_class).sum();
+    class_efficiency(counts, classes) + within / classes.len() as f64
+}
+
+/// `U(C)`: how evenly the classes share the mass.
+pub(crate) fn class_efficiency(counts: &RankCounts, classes: &FrequencyClasses) -> f64 {
+    let masses: Vec<u64> =
+        classes.ranges().map(|ranks| counts.counts()[ranks].iter().sum()).collect();
+    efficiency(&masses)
+}
+
+/// Eq. 5 with every class in constant time, for the methods that weigh many cuts.
+pub(crate) struct Objective {
+    pub(crate) sums: PrefixSums,
+    /// The natural logarithm of every class size; entry 0 is unused.
+    ln_size: Vec<f64>,
+    total: f64,
+    ln_total: f64,
+}
+
+/// What one class adds to Eq. 5, before either term is divided by its function of K.
+#[derive(Clone, Copy)]
+pub(crate) struct ClassTerms {
+    /// −P ln P of the class's share P: its part of the entropy of the classes.
+    pub(crate) spread: f64,
+    /// U(V) of the class.
+    pub(crate) efficiency: f64,
+}
+
+/// What Eq. 5 multiplies the two terms of a class with, given the number of classes.
+#[derive(Clone, Copy)]
+pub(crate) struct TermWeights {
+    pub(crate) spread: f64,
+    pub(crate) efficiency: f64,
+}
+
+impl TermWeights {
+    /// For K = 1, U(C) is 1 whatever the class: a constant that no cut can change.
+    pub(crate) fn new(k: usize) -> Self {
+        let spread = if k == 1 { 0.0 } else { 1.0 / (k as f64).ln() };
+        Self { spread, efficiency: 1.0 / k as f64 }
+    }
+
+    #[inline]
+    pub(crate) fn apply(self, terms: ClassTerms) -> f64 {
+        self.spread * terms.spread + self.efficiency * terms.efficiency
+    }
+}
+
+impl Objective {
+    pub(crate) fn new(counts: &RankCounts) -> Self {
+        let total = counts.total() as f64;
+        let ln_size = (0..=counts.vocabulary()).map(|size| (size as f64).ln()).collect();
+        Self { sums: PrefixSums::new(counts), ln_size, total, ln_total: total.ln() }
+    }
+
+    pub(crate) fn vocabulary(&self) -> usize {
+        self.sums.vocabulary()
+    }
+
+    /// The terms of the class that holds these ranks.
+    #[inline]
+    pub(crate) fn terms(&self, ranks: Range<usize>) -> ClassTerms {
+        let mass = self.sums.mass(ranks.clone()) as f64;
+        let ln_size = self.ln_size[ranks.len()];
+        let count_log_count = self.sums.count_log_count(ranks);
+        let spread = if mass > 0.0 { self.share_entropy(mass) } else { 0.0 };
+        ClassTerms { spread, efficiency: efficiency_from_sums(mass, count_log_count, ln_size) }
+    }
+
+    #[inline]
+    fn share_entropy(&self, mass: f64) -> f64 {
+        mass / self.total * (self.ln_total - mass.ln())
+    }
+
+    /// Eq. 5 for classes with these ends.
+    pub(crate) fn value(&self, ends: &[usize]) -> f64 {
+        let weights = TermWeights::new(ends.len());
+        let starts = std::iter::once(0).chain(ends.iter().copied());
+        let sum: f64 =
+            starts.zip(ends).map(|(start, &end)| weights.apply(self.terms(start..end))).sum();
+        if ends.len() == 1 { 1.0 + sum } else { sum }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::efficiency::x_ln_x;
+
+    #[test]
+    fn prefix_sums_and_plain_summation_agree() {
+        let counts = RankCounts::new(&[900, 340, 77, 20, 20, 3, 1, 0, 0]).unwrap();
+        let objective = Objective::new(&counts);
+        for ends in [vec![9], vec![1, 9], vec![2, 3, 9], vec![1, 2, 3, 4, 5, 6, 7, 8, 9]] {
+            let fast = objective.value(&ends);
+            let plain = mean_efficiency(&counts, &FrequencyClasses::new(ends).unwrap());
+            assert!((fast - plain).abs() < 1e-13, "{fast} {plain}");
+        }
+    }
+
+    #[test]
+    fn the_logarithm_of_a_share_agrees_with_its_definition() {
+        let counts = RankCounts::new(&[30, 10]).unwrap();
+        let spread = Objective::new(&counts).terms(0..1).spread;
+        assert!((spread + x_ln_x(0.75)).abs() < 1e-15);
+    }
+}
