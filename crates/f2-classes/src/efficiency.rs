@@ -10,20 +10,15 @@
 /// assert_eq!(f2_classes::efficiency(&[5]), 1.0);
 /// ```
 pub fn efficiency(counts: &[u64]) -> f64 {
-    let mass: u128 = counts.iter().map(|&count| u128::from(count)).sum();
-    let count_log_count = counts.iter().map(|&count| x_ln_x(count as f64)).sum();
-    efficiency_from_sums(mass as f64, count_log_count, (counts.len() as f64).ln())
-}
-
-/// Eq. 6 of a class with `mass` = Σc and `count_log_count` = Σ c ln c over its members, of whom
-/// there are exp(`ln_size`): with p = c/mass the entropy is ln mass − Σ c ln c / mass.
-#[inline]
-pub(crate) fn efficiency_from_sums(mass: f64, count_log_count: f64, ln_size: f64) -> f64 {
-    if ln_size == 0.0 || mass == 0.0 {
+    let mass = counts.iter().map(|&count| u128::from(count)).sum::<u128>() as f64;
+    if counts.len() == 1 || mass == 0.0 {
         return 1.0;
     }
+    // With p = c/mass, −Σ p ln p = ln mass − Σ c ln c / mass.
+    let count_log_count: f64 = counts.iter().map(|&count| x_ln_x(count as f64)).sum();
+    let entropy = mass.ln() - count_log_count / mass;
     // Rounding may step over either bound by a few units in the last place.
-    ((mass.ln() - count_log_count / mass) / ln_size).clamp(0.0, 1.0)
+    (entropy / (counts.len() as f64).ln()).clamp(0.0, 1.0)
 }
 
 /// x ln x, with its limit at 0.

@@ -26,7 +26,7 @@ impl CountsFingerprint {
         for count in rank_counts {
             hash.update(count.to_le_bytes());
         }
-        Self(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+        Self(format!("{:x}", hash.finalize()))
     }
 }
 

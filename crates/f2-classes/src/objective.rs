@@ -1,6 +1,6 @@
 use std::ops::Range;
 
-use crate::efficiency::{efficiency, efficiency_from_sums};
+use crate::efficiency::efficiency;
 use crate::prefix::PrefixSums;
 use crate::{FrequencyClasses, RankCounts};
 
@@ -22,9 +22,9 @@ pub(crate) fn class_efficiency(counts: &RankCounts, classes: &FrequencyClasses) 
 /// Eq. 5 with every class in constant time, for the methods that weigh many cuts.
 pub(crate) struct Objective {
     pub(crate) sums: PrefixSums,
-    /// The natural logarithm of every class size; entry 0 is unused.
-    ln_size: Vec<f64>,
-    total: f64,
+    /// One over the logarithm of every class size: infinite for one member, 0 is unused.
+    inverse_ln_size: Vec<f64>,
+    inverse_total: f64,
     ln_total: f64,
 }
 
@@ -60,8 +60,13 @@ impl TermWeights {
 impl Objective {
     pub(crate) fn new(counts: &RankCounts) -> Self {
         let total = counts.total() as f64;
-        let ln_size = (0..=counts.vocabulary()).map(|size| (size as f64).ln()).collect();
-        Self { sums: PrefixSums::new(counts), ln_size, total, ln_total: total.ln() }
+        let inverse_ln_size = (0..=counts.vocabulary()).map(|size| 1.0 / (size as f64).ln());
+        Self {
+            sums: PrefixSums::new(counts),
+            inverse_ln_size: inverse_ln_size.collect(),
+            inverse_total: 1.0 / total,
+            ln_total: total.ln(),
+        }
     }
 
     pub(crate) fn vocabulary(&self) -> usize {
@@ -72,15 +77,17 @@ impl Objective {
     #[inline]
     pub(crate) fn terms(&self, ranks: Range<usize>) -> ClassTerms {
         let mass = self.sums.mass(ranks.clone()) as f64;
-        let ln_size = self.ln_size[ranks.len()];
-        let count_log_count = self.sums.count_log_count(ranks);
-        let spread = if mass > 0.0 { self.share_entropy(mass) } else { 0.0 };
-        ClassTerms { spread, efficiency: efficiency_from_sums(mass, count_log_count, ln_size) }
-    }
-
-    #[inline]
-    fn share_entropy(&self, mass: f64) -> f64 {
-        mass / self.total * (self.ln_total - mass.ln())
+        if mass == 0.0 {
+            return ClassTerms { spread: 0.0, efficiency: 1.0 };
+        }
+        let ln_mass = mass.ln();
+        let spread = mass * self.inverse_total * (self.ln_total - ln_mass);
+        if ranks.len() == 1 {
+            return ClassTerms { spread, efficiency: 1.0 };
+        }
+        let inverse_ln_size = self.inverse_ln_size[ranks.len()];
+        let entropy = ln_mass - self.sums.count_log_count(ranks) / mass;
+        ClassTerms { spread, efficiency: entropy * inverse_ln_size }
     }
 
     /// Eq. 5 for classes with these ends.

@@ -76,7 +76,7 @@ fn greedy_k(objective: &Objective, counts: &RankCounts) -> usize {
 /// The authors' program compares products, not Eq. 5.
 fn author_choice(counts: &RankCounts, tried: &[Vec<usize>]) -> Result<Option<usize>, ClassesError> {
     let scores: Result<Vec<f64>, ClassesError> = tried
-        .iter()
+        .par_iter()
         .map(|ends| Ok(author_score(counts, &FrequencyClasses::new(ends.clone())?)))
         .collect();
     Ok(Some(best(&scores?)).filter(|_| !tried.is_empty()))

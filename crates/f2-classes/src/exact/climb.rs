@@ -12,21 +12,22 @@ pub(super) struct Climbed {
     pub(super) value: f64,
 }
 
-/// Moves the cuts uphill until they stay, by steps of a quarter of their rank, an eighth, …, one
-/// rank: the head is cut between single tokens, the tail between thousands.
+/// Moves the cuts uphill until they stay, by steps of an eighth of their rank, a quarter of that,
+/// …, one rank: the head is cut between single tokens, the tail between thousands.
 ///
 /// In each move every cut has a few places to go, and a small dynamic programme finds the best
 /// combination: neighbouring cuts can move together where neither would move alone.
 pub(super) fn climb(objective: &Objective, mut ends: Vec<usize>) -> Climbed {
     let mut value = objective.value(&ends);
-    let mut halvings = 2;
-    while ends.len() > 1 && halvings <= objective.vocabulary().ilog2() + 1 {
+    let mut halvings = 3;
+    while ends.len() > 1 && halvings <= objective.vocabulary().ilog2() + 2 {
         let moved = best_move(objective, &ends, halvings);
         let reached = objective.value(&moved);
         if reached > value + LEAST_GAIN {
             (ends, value) = (moved, reached);
         } else {
-            halvings += 1;
+            // Four steps of the next size reach one of this.
+            halvings += 2;
         }
     }
     Climbed { ends, value }
@@ -61,12 +62,12 @@ fn best_move(objective: &Objective, ends: &[usize], halvings: u32) -> Vec<usize>
     best
 }
 
-/// Where a cut can go: its own place in the middle, and again for each that is out of bounds.
+/// Where a cut can go, its own place in the middle; 0 stands for a place out of bounds.
 fn places(end: usize, halvings: u32, vocabulary: usize) -> [usize; PLACES] {
     let step = (end >> halvings).max(1);
     std::array::from_fn(|place| {
         let moved = (end + place * step).checked_sub(REACH * step);
-        moved.filter(|moved| (1..vocabulary).contains(moved)).unwrap_or(end)
+        moved.filter(|&moved| moved < vocabulary).unwrap_or(0)
     })
 }
 
@@ -74,7 +75,7 @@ fn places(end: usize, halvings: u32, vocabulary: usize) -> [usize; PLACES] {
 fn arrive(before: &[(usize, f64)], end: usize, weight: impl Fn(usize, usize) -> f64) -> Arrival {
     let mut best = Arrival { sum: f64::NEG_INFINITY, from: 0 };
     for (from, &(start, sum_before)) in before.iter().enumerate() {
-        if start < end {
+        if start < end && sum_before > f64::NEG_INFINITY {
             let sum = sum_before + weight(start, end);
             if sum > best.sum {
                 best = Arrival { sum, from };
