@@ -1,0 +1,63 @@
+/// What an axis shows, and on which scale.
+///
+/// ```
+/// let axis = f2_report::Axis::new("training step").unit("thousands").log();
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Axis {
+    title: String,
+    unit: Option<String>,
+    pub(super) log: bool,
+    pub(super) whole: bool,
+    pub(super) from: Option<f64>,
+    pub(super) to: Option<f64>,
+}
+
+impl Axis {
+    /// A linear axis that fits its values.
+    pub fn new(title: impl Into<String>) -> Self {
+        Self { title: title.into(), ..Self::default() }
+    }
+
+    /// Names the unit, which is shown in brackets.
+    #[must_use]
+    pub fn unit(mut self, unit: impl Into<String>) -> Self {
+        self.unit = Some(unit.into());
+        self
+    }
+
+    /// A logarithmic axis; values that are not above zero are left out.
+    #[must_use]
+    pub fn log(mut self) -> Self {
+        self.log = true;
+        self
+    }
+
+    /// Ticks at whole numbers only, for what can be counted.
+    #[must_use]
+    pub fn whole(mut self) -> Self {
+        self.whole = true;
+        self
+    }
+
+    /// Starts the axis here; what lies below is cut off.
+    #[must_use]
+    pub fn from(mut self, least: f64) -> Self {
+        self.from = Some(least);
+        self
+    }
+
+    /// Ends the axis here; what lies above is cut off.
+    #[must_use]
+    pub fn to(mut self, most: f64) -> Self {
+        self.to = Some(most);
+        self
+    }
+
+    pub(super) fn heading(&self) -> String {
+        match &self.unit {
+            Some(unit) => format!("{} ({unit})", self.title),
+            None => self.title.clone(),
+        }
+    }
+}

@@ -1,0 +1,150 @@
+use std::fmt::{self, Write as _};
+
+/// One element of an SVG document, with everything in it.
+#[derive(Clone, Debug)]
+pub(super) struct Element {
+    name: &'static str,
+    attributes: String,
+    content: String,
+}
+
+/// What an attribute can be set to.
+pub(super) trait Attribute {
+    fn write(&self, out: &mut String);
+}
+
+impl Attribute for str {
+    fn write(&self, out: &mut String) {
+        out.push_str(&escape(self));
+    }
+}
+
+impl Attribute for String {
+    fn write(&self, out: &mut String) {
+        self.as_str().write(out);
+    }
+}
+
+impl Attribute for f64 {
+    fn write(&self, out: &mut String) {
+        out.push_str(&length(*self));
+    }
+}
+
+impl<T: Attribute + ?Sized> Attribute for &T {
+    fn write(&self, out: &mut String) {
+        (**self).write(out);
+    }
+}
+
+impl Element {
+    pub(super) fn new(name: &'static str) -> Self {
+        Self { name, attributes: String::new(), content: String::new() }
+    }
+
+    /// An element whose look is in the style sheet.
+    pub(super) fn of_class(name: &'static str, class: &str) -> Self {
+        Self::new(name).set("class", class)
+    }
+
+    /// A line of text that starts, centres or ends at a point, on its baseline.
+    pub(super) fn text(class: &str, x: f64, y: f64, anchor: &str, text: &str) -> Self {
+        let mut element =
+            Self::of_class("text", class).set("x", x).set("y", y).set("text-anchor", anchor);
+        element.content = escape(text);
+        element
+    }
+
+    pub(super) fn line(class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) -> Self {
+        Self::of_class("line", class).set("x1", x1).set("y1", y1).set("x2", x2).set("y2", y2)
+    }
+
+    pub(super) fn rectangle(class: &str, (x, y): (f64, f64), (width, height): (f64, f64)) -> Self {
+        let place = Self::of_class("rect", class).set("x", x).set("y", y);
+        place.set("width", width).set("height", height)
+    }
+
+    pub(super) fn set(mut self, name: &str, value: impl Attribute) -> Self {
+        let _ = write!(self.attributes, " {name}=\"");
+        value.write(&mut self.attributes);
+        self.attributes.push('"');
+        self
+    }
+
+    pub(super) fn with(mut self, child: &Self) -> Self {
+        let _ = write!(self.content, "{child}");
+        self
+    }
+
+    pub(super) fn with_all(self, children: &[Self]) -> Self {
+        children.iter().fold(self, Self::with)
+    }
+
+    /// What is shown when the element is pointed at.
+    pub(super) fn hint(self, text: &str) -> Self {
+        let mut title = Self::new("title");
+        title.content = escape(text);
+        self.with(&title)
+    }
+
+    /// Content that is a language of its own.
+    pub(super) fn raw(mut self, content: &str) -> Self {
+        self.content.push_str(content);
+        self
+    }
+}
+
+impl fmt::Display for Element {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, attributes, content } = self;
+        if content.is_empty() {
+            writeln!(out, "<{name}{attributes}/>")
+        } else if *name == "text" || *name == "title" {
+            writeln!(out, "<{name}{attributes}>{content}</{name}>")
+        } else {
+            writeln!(out, "<{name}{attributes}>\n{content}</{name}>")
+        }
+    }
+}
+
+/// A coordinate to a hundredth of a pixel, without needless zeros: the same on every machine.
+pub(super) fn length(value: f64) -> String {
+    let rounded = (value * 100.0).round() / 100.0;
+    // Negative zero reads like a mistake.
+    format!("{}", if rounded == 0.0 { 0.0 } else { rounded })
+}
+
+/// Text that cannot be taken for markup. Control characters are not allowed in XML at all.
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\n' | '\t' => out.push(character),
+            control if control.is_control() => out.push('\u{fffd}'),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markup_in_text_stays_text() {
+        let hint = Element::new("g").set("class", "a\"b").hint("<b> & \u{1}").to_string();
+        assert_eq!(hint, "<g class=\"a&quot;b\">\n<title>&lt;b&gt; &amp; \u{fffd}</title>\n</g>\n");
+    }
+
+    #[test]
+    fn lengths_are_short() {
+        assert_eq!(length(12.0), "12");
+        assert_eq!(length(1.0 / 3.0), "0.33");
+        assert_eq!(length(-0.001), "0");
+    }
+}

@@ -1,0 +1,71 @@
+use super::element::{Element, length};
+use super::frame::{Panel, WIDTH};
+
+/// The style sheet of all figures, for a page that holds several.
+pub const FIGURE_STYLE: &str = include_str!("figure.css");
+
+/// One or more charts under each other in one picture.
+///
+/// ```
+/// use f2_report::{Axis, Figure, LineChart, Series};
+///
+/// let loss = LineChart::new("Loss", Axis::new("step"), Axis::new("loss").unit("nats"))
+///     .series(Series::new("training", [(0.0, 9.2), (100.0, 6.1)]));
+/// let svg = Figure::new("Training").line_chart(&loss).to_svg();
+/// assert!(svg.starts_with("<svg "));
+/// ```
+#[derive(Default)]
+pub struct Figure {
+    name: String,
+    panels: Vec<Panel>,
+}
+
+impl Figure {
+    /// A figure without charts. The name is for readers who hear it instead of seeing it.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), panels: Vec::new() }
+    }
+
+    /// Adds a line chart below.
+    #[must_use]
+    pub fn line_chart(mut self, chart: &super::LineChart) -> Self {
+        self.panels.push(chart.panel());
+        self
+    }
+
+    /// Adds a bar chart below.
+    #[must_use]
+    pub fn bar_chart(mut self, chart: &super::BarChart) -> Self {
+        self.panels.push(chart.panel());
+        self
+    }
+
+    /// A file of its own.
+    pub fn to_svg(&self) -> String {
+        self.document(Some(&Element::new("style").raw(FIGURE_STYLE)))
+    }
+
+    /// A part of a page that has [`FIGURE_STYLE`] in its own style sheet.
+    pub fn to_inline_svg(&self) -> String {
+        self.document(None)
+    }
+
+    fn document(&self, style: Option<&Element>) -> String {
+        let height: f64 = self.panels.iter().map(|panel| panel.height).sum();
+        let mut root = Element::of_class("svg", "f2-figure")
+            .set("xmlns", "http://www.w3.org/2000/svg")
+            .set("viewBox", format!("0 0 {} {}", length(WIDTH), length(height)))
+            .set("role", "img")
+            .set("aria-label", &self.name);
+        root = style.into_iter().fold(root, Element::with);
+        root =
+            root.with(&Element::rectangle("surface", (0.0, 0.0), (WIDTH, height)).set("rx", 6.0));
+        let mut top = 0.0;
+        for panel in &self.panels {
+            let place = Element::new("g").set("transform", format!("translate(0 {})", length(top)));
+            root = root.with(&place.with_all(&panel.elements));
+            top += panel.height;
+        }
+        root.to_string()
+    }
+}

@@ -1,0 +1,104 @@
+use super::axis::Axis;
+use super::element::Element;
+use super::scale::Scale;
+use super::text;
+
+/// The width all charts are drawn for, in pixels: on a phone's 360 their text is still 10 high.
+pub(super) const WIDTH: f64 = 480.0;
+pub(super) const PAD: f64 = 14.0;
+pub(super) const TICK_SIZE: f64 = 12.0;
+
+/// A finished chart, to be put under another.
+pub(super) struct Panel {
+    pub(super) height: f64,
+    pub(super) elements: Vec<Element>,
+}
+
+/// The rectangle between the axes, in pixels.
+#[derive(Clone, Copy)]
+pub(super) struct Area {
+    pub(super) left: f64,
+    pub(super) right: f64,
+    pub(super) top: f64,
+    pub(super) bottom: f64,
+}
+
+impl Area {
+    pub(super) fn x(&self, place: f64) -> f64 {
+        self.left + place * (self.right - self.left)
+    }
+
+    pub(super) fn y(&self, place: f64) -> f64 {
+        self.bottom - place * (self.bottom - self.top)
+    }
+
+    /// Whether a place lies inside, its edges included.
+    pub(super) fn holds(&self, (x, y): (f64, f64)) -> bool {
+        let near = 0.01;
+        let across = x > self.left - near && x < self.right + near;
+        across && y > self.top - near && y < self.bottom + near
+    }
+
+    /// Marks that end where the area ends. A nested picture clips without an id, which two
+    /// figures on one page could share.
+    pub(super) fn clip(&self, elements: &[Element]) -> Element {
+        let (width, height) = (self.right - self.left, self.bottom - self.top);
+        // Half a mark may stick out at the ends.
+        let margin = 6.0;
+        let (x, y) = (self.left - margin, self.top - margin);
+        let (width, height) = (width + 2.0 * margin, height + 2.0 * margin);
+        let lengths = [x, y, width, height].map(super::element::length);
+        let frame = Element::new("svg").set("x", x).set("y", y);
+        frame
+            .set("width", width)
+            .set("height", height)
+            .set("viewBox", lengths.join(" "))
+            .with_all(elements)
+    }
+}
+
+/// How wide the labels of a scale are at most.
+pub(super) fn labels_width(scale: &Scale) -> f64 {
+    let widths = scale.ticks.iter().map(|tick| text::width(&tick.label, TICK_SIZE));
+    widths.fold(0.0, f64::max)
+}
+
+/// The heading of the upright axis lies above it: turned text is hard to read.
+pub(super) fn draw_upright_heading(axis: &Axis, top: f64, out: &mut Vec<Element>) -> f64 {
+    out.push(Element::text("quiet", PAD, top + 16.0, "start", &axis.heading()));
+    top + 32.0
+}
+
+/// Lines across the area at the ticks of the upright axis, with their labels to the left.
+pub(super) fn draw_upright(scale: &Scale, area: Area, out: &mut Vec<Element>) {
+    for tick in &scale.ticks {
+        let y = area.y(scale.place(tick.value));
+        out.push(Element::line("grid", (area.left, y), (area.right, y)));
+        out.push(Element::text("tick", area.left - 8.0, y + 4.0, "end", &tick.label));
+    }
+}
+
+/// Ticks and labels of the level axis under the area, with its heading; returns where it ends.
+pub(super) fn draw_level(
+    axis: &Axis,
+    scale: &Scale,
+    area: Area,
+    lines: bool,
+    out: &mut Vec<Element>,
+) -> f64 {
+    let mut free_from = f64::NEG_INFINITY;
+    for tick in &scale.ticks {
+        let x = area.x(scale.place(tick.value));
+        let (from, class) = if lines { (area.top, "grid") } else { (area.bottom, "axis") };
+        out.push(Element::line(class, (x, from), (x, area.bottom + 4.0)));
+        let half = text::width(&tick.label, TICK_SIZE) / 2.0;
+        // A label that would run into the one before is left out; its tick stays.
+        if x - half > free_from {
+            out.push(Element::text("tick", x, area.bottom + 18.0, "middle", &tick.label));
+            free_from = x + half + 6.0;
+        }
+    }
+    let centre = f64::midpoint(area.left, area.right);
+    out.push(Element::text("quiet", centre, area.bottom + 38.0, "middle", &axis.heading()));
+    area.bottom + 38.0 + PAD
+}

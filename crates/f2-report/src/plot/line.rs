@@ -1,0 +1,262 @@
+use super::axis::Axis;
+use super::element::{Element, length};
+use super::figure::Figure;
+use super::frame::{self, Area, PAD, Panel, WIDTH};
+use super::header::{Header, Key};
+use super::mark::{LOOKS, mark, star};
+use super::number;
+use super::scale::{Fit, Scale};
+use super::series::Series;
+
+/// The height between the axes.
+const HEIGHT: f64 = 220.0;
+/// With more points than this a line has no marks: they would cover it.
+const MOST_MARKS: usize = 40;
+/// Points to be pointed at, at most, per series.
+const MOST_TARGETS: usize = 80;
+/// The columns a line is thinned to: what a screen can show.
+const COLUMNS: usize = 400;
+
+/// Values over a quantity: losses over steps, objectives over the number of classes.
+///
+/// ```
+/// use f2_report::{Axis, LineChart, Series};
+///
+/// let chart = LineChart::new("Distinct-2 over K", Axis::new("classes K").whole(), Axis::new("%"))
+///     .series(Series::new("F²", [(4.0, 71.0), (9.0, 75.5), (14.0, 74.0)]).star(9.0, 75.5, "MefMax"))
+///     .reference("human", 76.2);
+/// assert!(chart.to_svg().contains("human"));
+/// ```
+#[derive(Clone, Debug)]
+pub struct LineChart {
+    title: String,
+    subtitle: String,
+    x: Axis,
+    y: Axis,
+    series: Vec<Series>,
+    references: Vec<(String, f64)>,
+}
+
+/// Where the values of a chart go.
+struct Plane {
+    x: Scale,
+    y: Scale,
+    area: Area,
+}
+
+impl Plane {
+    fn place(&self, (x, y): (f64, f64)) -> Option<(f64, f64)> {
+        let shown = self.x.shows(x) && self.y.shows(y);
+        shown.then(|| (self.area.x(self.x.place(x)), self.area.y(self.y.place(y))))
+    }
+}
+
+impl LineChart {
+    /// A chart without lines.
+    pub fn new(title: impl Into<String>, x: Axis, y: Axis) -> Self {
+        let (title, subtitle) = (title.into(), String::new());
+        Self { title, subtitle, x, y, series: Vec::new(), references: Vec::new() }
+    }
+
+    /// A line of smaller text under the title.
+    #[must_use]
+    pub fn subtitle(mut self, subtitle: impl Into<String>) -> Self {
+        self.subtitle = subtitle.into();
+        self
+    }
+
+    /// Adds a line.
+    #[must_use]
+    pub fn series(mut self, series: Series) -> Self {
+        self.series.push(series);
+        self
+    }
+
+    /// Adds a level that the lines are compared with.
+    #[must_use]
+    pub fn reference(mut self, name: impl Into<String>, y: f64) -> Self {
+        self.references.push((name.into(), y));
+        self
+    }
+
+    /// The chart as a file of its own.
+    pub fn to_svg(&self) -> String {
+        Figure::new(&self.title).line_chart(self).to_svg()
+    }
+
+    pub(super) fn panel(&self) -> Panel {
+        let mut elements = Vec::new();
+        let below_header = self.header().draw(PAD, &mut elements);
+        let top = frame::draw_upright_heading(&self.y, below_header, &mut elements);
+        let plane = self.plane(top);
+        frame::draw_upright(&plane.y, plane.area, &mut elements);
+        let height = frame::draw_level(&self.x, &plane.x, plane.area, false, &mut elements);
+        elements.push(self.baseline(&plane));
+        let mut lines: Vec<Element> = Vec::new();
+        for (name, level) in &self.references {
+            draw_reference(name, *level, &plane, &mut lines);
+        }
+        for (index, series) in self.series.iter().enumerate() {
+            self.draw_series(index, series, &plane, &mut lines);
+        }
+        for (index, series) in self.series.iter().enumerate() {
+            self.draw_points(index, series, &plane, &mut lines);
+        }
+        elements.push(plane.area.clip(&lines));
+        for (index, series) in self.series.iter().enumerate() {
+            self.draw_stars(index, series, &plane, &mut elements);
+        }
+        Panel { height, elements }
+    }
+
+    fn header(&self) -> Header<'_> {
+        let key = |series: &Series| Key::Line { dashed: series.dashed, marked: has_marks(series) };
+        let legend = self.series.iter().map(|series| (series.name.as_str(), key(series)));
+        Header { title: &self.title, subtitle: &self.subtitle, legend: legend.collect() }
+    }
+
+    fn plane(&self, top: f64) -> Plane {
+        let stars = |series: &Series| series.stars.iter().map(|star| (star.x, star.y)).collect();
+        let all = |series: &Series| [series.points.clone(), stars(series)].concat();
+        let points = || self.series.iter().flat_map(all);
+        let levels = self.references.iter().map(|reference| reference.1);
+        let y = Scale::new(&self.y, points().map(|(_, y)| y).chain(levels), Fit::Ticks, 5.0);
+        let x = Scale::new(&self.x, points().map(|(x, _)| x), Fit::Values, 7.0);
+        let left = PAD + frame::labels_width(&y) + 8.0;
+        let area = Area { left, right: WIDTH - PAD - 8.0, top, bottom: top + HEIGHT };
+        Plane { x, y, area }
+    }
+
+    fn baseline(&self, plane: &Plane) -> Element {
+        let Area { left, right, bottom, .. } = plane.area;
+        Element::line("axis", (left, bottom), (right, bottom))
+    }
+
+    fn draw_series(&self, index: usize, series: &Series, plane: &Plane, out: &mut Vec<Element>) {
+        let style = match (series.dashed, series.points.len() > COLUMNS) {
+            (true, _) => "line dashed",
+            (false, true) => "line dense",
+            (false, false) => "line",
+        };
+        let path = path(&thinned(&series.points, plane));
+        if !path.is_empty() {
+            let line = Element::of_class("path", &format!("{style} s{}", index % LOOKS));
+            out.push(line.set("d", path).hint(&series.name));
+        }
+    }
+
+    fn draw_points(&self, index: usize, series: &Series, plane: &Plane, out: &mut Vec<Element>) {
+        let every = series.points.len().div_ceil(MOST_TARGETS).max(1);
+        for &point in series.points.iter().step_by(every) {
+            let Some((x, y)) = plane.place(point) else { continue };
+            let hint = self.hint(&series.name, point);
+            if has_marks(series) {
+                out.push(mark(index, (x, y)));
+            }
+            let target = Element::of_class("circle", "target").set("cx", x).set("cy", y);
+            out.push(target.set("r", 7.0).hint(&hint));
+        }
+    }
+
+    /// Stars are wider than the margin of the area, so they are drawn above it.
+    fn draw_stars(&self, index: usize, series: &Series, plane: &Plane, out: &mut Vec<Element>) {
+        for chosen in &series.stars {
+            let point = (chosen.x, chosen.y);
+            let Some(place) = plane.place(point).filter(|&place| plane.area.holds(place)) else {
+                continue;
+            };
+            let hint = format!("{}\n{}", self.hint(&series.name, point), chosen.label);
+            out.push(star(index, place).hint(&hint));
+        }
+    }
+
+    fn hint(&self, name: &str, (x, y): (f64, f64)) -> String {
+        let (x_name, y_name) = (self.x.heading(), self.y.heading());
+        format!("{name}\n{x_name}: {}\n{y_name}: {}", number::value(x), number::value(y))
+    }
+}
+
+fn has_marks(series: &Series) -> bool {
+    series.points.len() <= MOST_MARKS
+}
+
+/// A dotted level with its name above it, at the right end.
+fn draw_reference(name: &str, level: f64, plane: &Plane, out: &mut Vec<Element>) {
+    if plane.y.shows(level) {
+        let (Area { left, right, .. }, y) = (plane.area, plane.area.y(plane.y.place(level)));
+        let hint = format!("{name}: {}", number::value(level));
+        out.push(Element::line("reference", (left, y), (right, y)).hint(&hint));
+        out.push(Element::text("note", right - 2.0, y - 6.0, "end", name));
+    }
+}
+
+/// The places of a line's points, `None` for a gap; of many in one column of the picture only
+/// the first, the lowest, the highest and the last, which look the same.
+fn thinned(points: &[(f64, f64)], plane: &Plane) -> Vec<Option<(f64, f64)>> {
+    let places: Vec<Option<(f64, f64)>> = points.iter().map(|&point| plane.place(point)).collect();
+    let per_column = places.len().div_ceil(COLUMNS);
+    if per_column <= 4 {
+        return places;
+    }
+    let thin = |column: &[Option<(f64, f64)>]| {
+        let height = |index: &usize| column[*index].map_or(0.0, |(_, y)| y);
+        let by_height = |one: &usize, other: &usize| height(one).total_cmp(&height(other));
+        let last = column.len() - 1;
+        let lowest = (0..=last).min_by(by_height).unwrap_or(0);
+        let highest = (0..=last).max_by(by_height).unwrap_or(0);
+        let mut kept = vec![0, lowest, highest, last];
+        kept.extend((0..=last).filter(|&index| column[index].is_none()));
+        kept.sort_unstable();
+        kept.dedup();
+        kept.into_iter().map(|index| column[index]).collect::<Vec<_>>()
+    };
+    places.chunks(per_column).flat_map(thin).collect()
+}
+
+fn path(places: &[Option<(f64, f64)>]) -> String {
+    let mut path = String::new();
+    let mut command = 'M';
+    for place in places {
+        let Some((x, y)) = place else {
+            command = 'M';
+            continue;
+        };
+        path += &format!("{command}{} {}", length(*x), length(*y));
+        command = 'L';
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chart(points: Vec<(f64, f64)>) -> String {
+        let series = Series::new("loss", points);
+        LineChart::new("t", Axis::new("step"), Axis::new("loss").log()).series(series).to_svg()
+    }
+
+    #[test]
+    fn values_that_cannot_be_shown_leave_a_gap() {
+        let svg = chart(vec![(0.0, 1.0), (1.0, 2.0), (2.0, f64::NAN), (3.0, 0.0), (4.0, 3.0)]);
+        let path = svg.split(" d=\"").nth(1).unwrap().split('"').next().unwrap();
+        assert_eq!(path.matches('M').count(), 2, "{path}");
+        assert!(!svg.contains("NaN"), "{svg}");
+    }
+
+    #[test]
+    fn a_long_line_keeps_its_spikes_and_little_else() {
+        let mut points: Vec<(f64, f64)> = (0..100_000).map(|x| (f64::from(x), 2.0)).collect();
+        points[54_321].1 = 9.0;
+        let svg = chart(points);
+        assert!(svg.len() < 60_000, "{}", svg.len());
+        let spike = chart(vec![(0.0, 2.0), (54_321.0, 9.0), (99_999.0, 2.0)]);
+        let top = |svg: &str| svg.split(['M', 'L']).filter(|part| part.ends_with(" 54")).count();
+        assert_eq!(top(&svg), top(&spike));
+    }
+
+    #[test]
+    fn nothing_to_draw_is_an_empty_frame() {
+        assert!(chart(Vec::new()).contains("</svg>"));
+    }
+}

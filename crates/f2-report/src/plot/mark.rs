@@ -1,0 +1,39 @@
+use super::element::{Element, length};
+
+/// How many looks there are before they come round again.
+pub(super) const LOOKS: usize = 6;
+
+/// The mark of a series: another shape for each, so that colour is not all that tells them apart.
+pub(super) fn mark(series: usize, (x, y): (f64, f64)) -> Element {
+    let class = format!("mark s{}", series % LOOKS);
+    match series % LOOKS {
+        0 => Element::of_class("circle", &class).set("cx", x).set("cy", y).set("r", 3.4),
+        1 => polygon(&class, &around(x, y, 4.2, 4, 0.125)),
+        2 => polygon(&class, &around(x, y, 4.6, 3, 0.0)),
+        3 => polygon(&class, &around(x, y, 4.6, 4, 0.0)),
+        4 => polygon(&class, &around(x, y, 4.6, 3, 0.5)),
+        _ => polygon(&class, &around(x, y, 4.2, 6, 0.0)),
+    }
+}
+
+/// A star in a series' colour.
+pub(super) fn star(series: usize, (x, y): (f64, f64)) -> Element {
+    let (outer, inner) = (around(x, y, 10.0, 5, 0.0), around(x, y, 4.4, 5, 0.1));
+    let points: Vec<_> = outer.into_iter().zip(inner).flat_map(|(tip, dent)| [tip, dent]).collect();
+    polygon(&format!("star s{}", series % LOOKS), &points)
+}
+
+fn polygon(class: &str, points: &[(f64, f64)]) -> Element {
+    let listed: Vec<String> =
+        points.iter().map(|&(x, y)| format!("{},{}", length(x), length(y))).collect();
+    Element::of_class("polygon", class).set("points", listed.join(" "))
+}
+
+/// Corners on a circle, the first at the top moved on by a fraction of a turn.
+fn around(x: f64, y: f64, radius: f64, corners: usize, turn: f64) -> Vec<(f64, f64)> {
+    let corner = |index: usize| {
+        let angle = std::f64::consts::TAU * (index as f64 / corners as f64 + turn);
+        (x + radius * angle.sin(), y - radius * angle.cos())
+    };
+    (0..corners).map(corner).collect()
+}

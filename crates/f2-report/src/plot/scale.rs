@@ -1,0 +1,178 @@
+use super::axis::Axis;
+use super::number;
+
+/// Where the values of an axis lie, from 0 at its start to 1 at its end, and where its ticks are.
+#[derive(Clone, Debug)]
+pub(super) struct Scale {
+    log: bool,
+    least: f64,
+    most: f64,
+    pub(super) ticks: Vec<Tick>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Tick {
+    pub(super) value: f64,
+    pub(super) label: String,
+}
+
+/// How far an axis goes beyond its values.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Fit {
+    /// To the next tick on either side.
+    Ticks,
+    /// Not at all.
+    Values,
+}
+
+impl Scale {
+    /// A scale for these values, with about `wanted` ticks.
+    pub(super) fn new(
+        axis: &Axis,
+        values: impl Iterator<Item = f64>,
+        fit: Fit,
+        wanted: f64,
+    ) -> Self {
+        let (least, most) = extent(axis, values);
+        if axis.log {
+            let (least, most) = match fit {
+                Fit::Ticks => log_ends(axis, least, most),
+                Fit::Values => (least, most),
+            };
+            return Self { log: true, least, most, ticks: log_ticks(least, most) };
+        }
+        let step = nice_step((most - least) / wanted, axis.whole);
+        let (mut least, mut most) = (least, most);
+        if fit == Fit::Ticks {
+            // A value on a tick stays there, whatever rounding says.
+            least = axis.from.unwrap_or(((least / step) + 1e-9).floor() * step);
+            most = axis.to.unwrap_or(((most / step) - 1e-9).ceil() * step);
+        }
+        Self { log: false, least, most, ticks: linear_ticks(least, most, step) }
+    }
+
+    /// Whether a value has a place on the scale, inside its ends or not.
+    pub(super) fn shows(&self, value: f64) -> bool {
+        value.is_finite() && (!self.log || value > 0.0)
+    }
+
+    pub(super) fn place(&self, value: f64) -> f64 {
+        if self.log {
+            (value / self.least).ln() / (self.most / self.least).ln()
+        } else {
+            (value - self.least) / (self.most - self.least)
+        }
+    }
+}
+
+/// The smallest and the largest value, or what the axis asks for, never equal.
+fn extent(axis: &Axis, values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let shown = values.filter(|value| value.is_finite() && (!axis.log || *value > 0.0));
+    let (mut least, mut most) = shown
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+            (low.min(value), high.max(value))
+        });
+    if least > most {
+        (least, most) = if axis.log { (1.0, 10.0) } else { (0.0, 1.0) };
+    }
+    least = axis.from.filter(|from| !axis.log || *from > 0.0).unwrap_or(least);
+    most = axis.to.unwrap_or(most);
+    if least < most {
+        return (least, most);
+    }
+    if axis.log {
+        (least / 2.0, least * 2.0)
+    } else {
+        let margin = if least == 0.0 { 1.0 } else { least.abs() / 10.0 };
+        (least - margin, least + margin)
+    }
+}
+
+/// The smallest of 1, 2, 5 times a power of ten that is not below `step`.
+fn nice_step(step: f64, whole: bool) -> f64 {
+    let power = 10_f64.powf(step.log10().floor());
+    let factor = [1.0, 2.0, 5.0].into_iter().find(|factor| factor * power >= step * (1.0 - 1e-9));
+    let nice = factor.unwrap_or(10.0) * power;
+    if whole { nice.max(1.0) } else { nice }
+}
+
+fn linear_ticks(least: f64, most: f64, step: f64) -> Vec<Tick> {
+    let first = (least / step - 1e-9).ceil() as i64;
+    let last = (most / step + 1e-9).floor() as i64;
+    let largest = least.abs().max(most.abs());
+    let tick = |index: i64| {
+        let value = index as f64 * step;
+        Tick { value, label: number::tick(value, step, largest) }
+    };
+    (first..=last).map(tick).collect()
+}
+
+/// The nearest of 1, 2, 3, 5 times a power of ten at or below the least and at or above the most.
+fn log_ends(axis: &Axis, least: f64, most: f64) -> (f64, f64) {
+    let around = |value: f64| {
+        let power = 10_f64.powf(value.log10().floor());
+        [1.0, 2.0, 3.0, 5.0, 10.0].map(|factor| factor * power)
+    };
+    let below = around(least).into_iter().rev().find(|&end| end <= least * (1.0 + 1e-9));
+    let above = around(most).into_iter().find(|&end| end >= most * (1.0 - 1e-9));
+    let (below, above) = (below.unwrap_or(least), above.unwrap_or(most));
+    (axis.from.map_or(below, |_| least), axis.to.map_or(above, |_| most))
+}
+
+/// Powers of ten; with few of them in view also their doubles and fives.
+fn log_ticks(least: f64, most: f64) -> Vec<Tick> {
+    let (low, high) = (least.log10(), most.log10());
+    let (first, last) = (low.floor() as i32, high.ceil() as i32);
+    let factors: &[f64] = match high - low {
+        decades if decades < 1.1 => &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0],
+        decades if decades < 3.5 => &[1.0, 2.0, 5.0],
+        _ => &[1.0],
+    };
+    let every = ((last - first) / 8 + 1) as usize;
+    let values = (first..=last)
+        .step_by(every)
+        .flat_map(|power| factors.iter().map(move |factor| factor * 10_f64.powi(power)));
+    let inside = |value: &f64| *value >= least * (1.0 - 1e-9) && *value <= most * (1.0 + 1e-9);
+    values.filter(inside).map(|value| Tick { value, label: number::log_tick(value) }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(axis: &Axis, values: &[f64], fit: Fit) -> Vec<String> {
+        let scale = Scale::new(axis, values.iter().copied(), fit, 5.0);
+        scale.ticks.into_iter().map(|tick| tick.label).collect()
+    }
+
+    #[test]
+    fn ticks_are_round_numbers_around_the_values() {
+        let axis = Axis::new("");
+        assert_eq!(labels(&axis, &[1.66, 1.99], Fit::Ticks), ["1.6", "1.7", "1.8", "1.9", "2.0"]);
+        assert_eq!(labels(&axis, &[0.0, 7.0], Fit::Values), ["0", "2", "4", "6"]);
+        assert_eq!(labels(&axis, &[3.0], Fit::Values), ["2.8", "3.0", "3.2"]);
+        assert_eq!(labels(&axis, &[], Fit::Ticks), ["0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
+    }
+
+    #[test]
+    fn what_is_counted_has_whole_ticks() {
+        assert_eq!(labels(&Axis::new("").whole(), &[1.0, 3.0], Fit::Values), ["1", "2", "3"]);
+    }
+
+    #[test]
+    fn a_logarithmic_axis_leaves_out_what_it_cannot_show() {
+        let axis = Axis::new("").log();
+        assert_eq!(labels(&axis, &[0.0, -1.0, 1.0, 1e5], Fit::Ticks).len(), 6);
+        assert_eq!(
+            labels(&axis, &[1.0, 100.0], Fit::Ticks),
+            ["1", "2", "5", "10", "20", "50", "100"]
+        );
+    }
+
+    #[test]
+    fn places_run_from_nought_to_one() {
+        let scale = Scale::new(&Axis::new("").log(), [1.0, 100.0].into_iter(), Fit::Values, 5.0);
+        assert_eq!((scale.place(1.0), scale.place(100.0)), (0.0, 1.0));
+        assert!((scale.place(10.0) - 0.5).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,42 @@
+/// Values under one name, drawn in one colour with one mark.
+///
+/// ```
+/// let series = f2_report::Series::new("greedy", [(1.0, 1.66), (2.0, 1.85)]).star(2.0, 1.85, "chosen");
+/// ```
+#[derive(Clone, Debug)]
+pub struct Series {
+    pub(super) name: String,
+    pub(super) points: Vec<(f64, f64)>,
+    pub(super) dashed: bool,
+    pub(super) stars: Vec<Star>,
+}
+
+/// A point that matters more than the others.
+#[derive(Clone, Debug)]
+pub(super) struct Star {
+    pub(super) x: f64,
+    pub(super) y: f64,
+    pub(super) label: String,
+}
+
+impl Series {
+    /// A line through points, in the order given. A value that is not finite leaves a gap.
+    pub fn new(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
+        let points = points.into_iter().collect();
+        Self { name: name.into(), points, dashed: false, stars: Vec::new() }
+    }
+
+    /// Draws the line dashed, for what is set beside the rest.
+    #[must_use]
+    pub fn dashed(mut self) -> Self {
+        self.dashed = true;
+        self
+    }
+
+    /// Marks a point with a star, and says why to who points at it.
+    #[must_use]
+    pub fn star(mut self, x: f64, y: f64, label: impl Into<String>) -> Self {
+        self.stars.push(Star { x, y, label: label.into() });
+        self
+    }
+}
