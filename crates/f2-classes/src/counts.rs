@@ -5,9 +5,6 @@ use serde_json::Value;
 
 use crate::{ClassesError, CountsFingerprint};
 
-/// The version of `counts.json` read here.
-const COUNTS_VERSION: u64 = 1;
-
 /// How often each token was seen in training, by frequency rank: descending, ties in the order of
 /// the original ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,30 +93,18 @@ fn total(counts: &[u64]) -> Result<u64, ClassesError> {
     sum.ok_or(ClassesError::TotalTooLarge)
 }
 
-/// Reads counts from a JSON list, in any order, or from a corpus's `counts.json`.
+/// Reads counts from a JSON list, in any order.
 pub fn read_counts(path: &Path) -> Result<RankCounts, ClassesError> {
     let text = fs::read_to_string(path)
         .map_err(|source| ClassesError::Read { path: path.to_path_buf(), source })?;
     let json: Value = serde_json::from_str(&text)
         .map_err(|source| ClassesError::Json { path: path.to_path_buf(), source })?;
-    let values = listed_counts(&json, path)?;
+    let Value::Array(values) = json else {
+        return Err(ClassesError::NotCounts { path: path.to_path_buf() });
+    };
     let counts: Result<Vec<u64>, _> =
         values.iter().enumerate().map(|(index, value)| count(index, value)).collect();
     counts.and_then(|counts| RankCounts::new(&counts)).map_err(|error| error.in_file(path))
-}
-
-fn listed_counts<'a>(json: &'a Value, path: &Path) -> Result<&'a [Value], ClassesError> {
-    let not_counts = || ClassesError::NotCounts { path: path.to_path_buf() };
-    if let Value::Array(counts) = json {
-        return Ok(counts);
-    }
-    let version = json.get("version").and_then(Value::as_u64).ok_or_else(not_counts)?;
-    if version != COUNTS_VERSION {
-        let (path, found) = (path.to_path_buf(), version);
-        return Err(ClassesError::Version { path, found, expected: COUNTS_VERSION });
-    }
-    let counts = json.get("counts").and_then(Value::as_array).ok_or_else(not_counts)?;
-    Ok(counts)
 }
 
 fn count(index: usize, value: &Value) -> Result<u64, ClassesError> {
@@ -159,13 +144,6 @@ mod tests {
     }
 
     #[test]
-    fn a_corpus_document_and_a_list_read_the_same() {
-        let document = read(r#"{"version":1,"tokens":3,"unseen":1,"counts":[2,1,0]}"#);
-        assert_eq!(document, read("[2, 1, 0]"));
-        assert_eq!(document.unwrap().counts(), [2, 1, 0]);
-    }
-
-    #[test]
     fn each_bad_count_is_named_with_its_reason() {
         let cases = [
             ("[]", "counts.json: there are no counts; a vocabulary has at least one token"),
@@ -177,14 +155,7 @@ mod tests {
                 "[18446744073709551615, 1]",
                 "counts.json: the counts add up to 2^64 or more, which no corpus holds",
             ),
-            (
-                r#"{"counts": [1]}"#,
-                "counts.json holds neither a list of counts nor a document with one",
-            ),
-            (
-                r#"{"version": 2, "counts": [1]}"#,
-                "counts.json has format version 2; this program reads version 1",
-            ),
+            (r#"{"counts": [1]}"#, "counts.json holds no list of counts"),
         ];
         for (text, reason) in cases {
             assert_eq!(read(text).unwrap_err(), reason, "{text}");

@@ -88,7 +88,7 @@ pub enum ClassesError {
         source: serde_json::Error,
     },
     /// JSON of another shape than counts have.
-    #[error("{} holds neither a list of counts nor a document with one", path.display())]
+    #[error("{} holds no list of counts", path.display())]
     NotCounts {
         /// The file.
         path: PathBuf,

@@ -3,6 +3,7 @@
 mod failure;
 mod interrupt;
 mod machine;
+mod output;
 mod progress;
 mod verbs;
 

@@ -1,5 +1,6 @@
 //! One file per verb, in the order the data goes through them.
 
+mod classes;
 mod completions;
 mod doctor;
 mod prepare;
@@ -21,6 +22,7 @@ pub(crate) struct Program {
 #[derive(Subcommand)]
 enum Verb {
     Prepare(prepare::Prepare),
+    Classes(classes::Classes),
     Doctor(doctor::Doctor),
     Completions(completions::Completions),
 }
@@ -29,6 +31,7 @@ impl Program {
     pub(crate) fn run(self) -> Outcome {
         match self.verb {
             Verb::Prepare(verb) => verb.run(),
+            Verb::Classes(verb) => verb.run(),
             Verb::Doctor(verb) => verb.run(),
             Verb::Completions(verb) => verb.run(),
         }

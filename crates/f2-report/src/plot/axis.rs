@@ -8,6 +8,7 @@ pub struct Axis {
     title: String,
     unit: Option<String>,
     pub(super) log: bool,
+    pub(super) bound: Option<f64>,
     pub(super) whole: bool,
     pub(super) from: Option<f64>,
     pub(super) to: Option<f64>,
@@ -33,6 +34,15 @@ impl Axis {
         self
     }
 
+    /// An axis for values that come close to a bound they cannot pass: logarithmic in what is
+    /// missing, so that 1.9, 1.99 and 1.999 of 2 are equally far apart.
+    #[must_use]
+    pub fn approaching(mut self, bound: f64) -> Self {
+        self.log = true;
+        self.bound = Some(bound);
+        self
+    }
+
     /// Ticks at whole numbers only, for what can be counted.
     #[must_use]
     pub fn whole(mut self) -> Self {
@@ -52,6 +62,15 @@ impl Axis {
     pub fn to(mut self, most: f64) -> Self {
         self.to = Some(most);
         self
+    }
+
+    /// What the scale measures: the value, or what it lacks of the bound.
+    pub(super) fn measure(&self, value: f64) -> f64 {
+        // Rounding may put a value on its bound, which has no place on the axis.
+        self.bound.map_or(
+            value,
+            |bound| if value.is_finite() { (bound - value).max(1e-6) } else { value },
+        )
     }
 
     pub(super) fn heading(&self) -> String {

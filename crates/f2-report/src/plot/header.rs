@@ -37,7 +37,7 @@ impl Header<'_> {
             out.push(Element::text("quiet", PAD, y, "start", &line));
         }
         // One series needs no key: the title names it.
-        if self.legend.len() > 1 { self.draw_legend(y + 8.0, out) } else { y + 4.0 }
+        if self.legend.len() > 1 { self.draw_legend(y + 8.0, out) } else { y + 10.0 }
     }
 
     fn draw_legend(&self, top: f64, out: &mut Vec<Element>) -> f64 {

@@ -10,7 +10,7 @@ use super::series::Series;
 
 /// The height between the axes.
 const HEIGHT: f64 = 220.0;
-/// With more points than this a line has no marks: they would cover it.
+/// With more points than this not all have marks: they would cover the line.
 const MOST_MARKS: usize = 40;
 /// Points to be pointed at, at most, per series.
 const MOST_TARGETS: usize = 80;
@@ -91,13 +91,13 @@ impl LineChart {
         let plane = self.plane(top);
         frame::draw_upright(&plane.y, plane.area, &mut elements);
         let height = frame::draw_level(&self.x, &plane.x, plane.area, false, &mut elements);
-        elements.push(self.baseline(&plane));
+        elements.push(baseline(plane.area));
         let mut lines: Vec<Element> = Vec::new();
         for (name, level) in &self.references {
             draw_reference(name, *level, &plane, &mut lines);
         }
         for (index, series) in self.series.iter().enumerate() {
-            self.draw_series(index, series, &plane, &mut lines);
+            draw_line(index, series, &plane, &mut lines);
         }
         for (index, series) in self.series.iter().enumerate() {
             self.draw_points(index, series, &plane, &mut lines);
@@ -127,32 +127,15 @@ impl LineChart {
         Plane { x, y, area }
     }
 
-    fn baseline(&self, plane: &Plane) -> Element {
-        let Area { left, right, bottom, .. } = plane.area;
-        Element::line("axis", (left, bottom), (right, bottom))
-    }
-
-    fn draw_series(&self, index: usize, series: &Series, plane: &Plane, out: &mut Vec<Element>) {
-        let style = match (series.dashed, series.points.len() > COLUMNS) {
-            (true, _) => "line dashed",
-            (false, true) => "line dense",
-            (false, false) => "line",
-        };
-        let path = path(&thinned(&series.points, plane));
-        if !path.is_empty() {
-            let line = Element::of_class("path", &format!("{style} s{}", index % LOOKS));
-            out.push(line.set("d", path).hint(&series.name));
-        }
-    }
-
     fn draw_points(&self, index: usize, series: &Series, plane: &Plane, out: &mut Vec<Element>) {
-        let every = series.points.len().div_ceil(MOST_TARGETS).max(1);
-        for &point in series.points.iter().step_by(every) {
+        let every = |most: usize| series.points.len().div_ceil(most).max(1);
+        let marked = if has_marks(series) { &series.points[..] } else { &[] };
+        for place in marked.iter().step_by(every(MOST_MARKS)).filter_map(|&at| plane.place(at)) {
+            out.push(mark(index, place));
+        }
+        for &point in series.points.iter().step_by(every(MOST_TARGETS)) {
             let Some((x, y)) = plane.place(point) else { continue };
             let hint = self.hint(&series.name, point);
-            if has_marks(series) {
-                out.push(mark(index, (x, y)));
-            }
             let target = Element::of_class("circle", "target").set("cx", x).set("cy", y);
             out.push(target.set("r", 7.0).hint(&hint));
         }
@@ -176,8 +159,25 @@ impl LineChart {
     }
 }
 
+fn baseline(Area { left, right, bottom, .. }: Area) -> Element {
+    Element::line("axis", (left, bottom), (right, bottom))
+}
+
+fn draw_line(index: usize, series: &Series, plane: &Plane, out: &mut Vec<Element>) {
+    let style = match (series.dashed, series.points.len() > COLUMNS) {
+        (true, _) => "line dashed",
+        (false, true) => "line dense",
+        (false, false) => "line",
+    };
+    let path = path(&thinned(&series.points, plane));
+    if !path.is_empty() {
+        let line = Element::of_class("path", &format!("{style} s{}", index % LOOKS));
+        out.push(line.set("d", path).hint(&series.name));
+    }
+}
+
 fn has_marks(series: &Series) -> bool {
-    series.points.len() <= MOST_MARKS
+    series.points.len() <= COLUMNS
 }
 
 /// A dotted level with its name above it, at the right end.
@@ -221,7 +221,7 @@ fn path(places: &[Option<(f64, f64)>]) -> String {
             command = 'M';
             continue;
         };
-        path += &format!("{command}{} {}", length(*x), length(*y));
+        path.extend([String::from(command), length(*x), " ".to_owned(), length(*y)]);
         command = 'L';
     }
     path

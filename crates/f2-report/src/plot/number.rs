@@ -51,11 +51,11 @@ pub(super) fn value(value: f64) -> String {
     }
     let before_point = value.abs().max(1.0).log10().floor() as usize + 1;
     let rounded = format!("{:.*}", 7_usize.saturating_sub(before_point), value);
-    let rounded = match rounded.contains('.') {
-        true => rounded.trim_end_matches('0').trim_end_matches('.'),
-        false => &rounded,
-    };
-    minus(rounded)
+    if rounded.contains('.') {
+        minus(rounded.trim_end_matches('0').trim_end_matches('.'))
+    } else {
+        minus(&rounded)
+    }
 }
 
 /// The sign as typesetters have it.

@@ -4,7 +4,7 @@ use super::number;
 /// Where the values of an axis lie, from 0 at its start to 1 at its end, and where its ticks are.
 #[derive(Clone, Debug)]
 pub(super) struct Scale {
-    log: bool,
+    axis: Axis,
     least: f64,
     most: f64,
     pub(super) ticks: Vec<Tick>,
@@ -33,13 +33,15 @@ impl Scale {
         fit: Fit,
         wanted: f64,
     ) -> Self {
-        let (least, most) = extent(axis, values);
+        let (least, most) = extent(axis, values.map(|value| axis.measure(value)));
+        let owned = axis.clone();
         if axis.log {
             let (least, most) = match fit {
                 Fit::Ticks => log_ends(axis, least, most),
                 Fit::Values => (least, most),
             };
-            return Self { log: true, least, most, ticks: log_ticks(least, most) };
+            let ticks = log_ticks(axis, least, most);
+            return Self { axis: owned, least, most, ticks };
         }
         let step = nice_step((most - least) / wanted, axis.whole);
         let (mut least, mut most) = (least, most);
@@ -48,20 +50,20 @@ impl Scale {
             least = axis.from.unwrap_or(((least / step) + 1e-9).floor() * step);
             most = axis.to.unwrap_or(((most / step) - 1e-9).ceil() * step);
         }
-        Self { log: false, least, most, ticks: linear_ticks(least, most, step) }
+        Self { axis: owned, least, most, ticks: linear_ticks(least, most, step) }
     }
 
     /// Whether a value has a place on the scale, inside its ends or not.
     pub(super) fn shows(&self, value: f64) -> bool {
-        value.is_finite() && (!self.log || value > 0.0)
+        value.is_finite() && (!self.axis.log || self.axis.measure(value) > 0.0)
     }
 
     pub(super) fn place(&self, value: f64) -> f64 {
-        if self.log {
-            (value / self.least).ln() / (self.most / self.least).ln()
-        } else {
-            (value - self.least) / (self.most - self.least)
+        if !self.axis.log {
+            return (value - self.least) / (self.most - self.least);
         }
+        let place = (self.axis.measure(value) / self.least).ln() / (self.most / self.least).ln();
+        if self.axis.bound.is_some() { 1.0 - place } else { place }
     }
 }
 
@@ -120,7 +122,7 @@ fn log_ends(axis: &Axis, least: f64, most: f64) -> (f64, f64) {
 }
 
 /// Powers of ten; with few of them in view also their doubles and fives.
-fn log_ticks(least: f64, most: f64) -> Vec<Tick> {
+fn log_ticks(axis: &Axis, least: f64, most: f64) -> Vec<Tick> {
     let (low, high) = (least.log10(), most.log10());
     let (first, last) = (low.floor() as i32, high.ceil() as i32);
     let factors: &[f64] = match high - low {
@@ -133,7 +135,14 @@ fn log_ticks(least: f64, most: f64) -> Vec<Tick> {
         .step_by(every)
         .flat_map(|power| factors.iter().map(move |factor| factor * 10_f64.powi(power)));
     let inside = |value: &f64| *value >= least * (1.0 - 1e-9) && *value <= most * (1.0 + 1e-9);
-    values.filter(inside).map(|value| Tick { value, label: number::log_tick(value) }).collect()
+    let tick = |missing: f64| match axis.bound {
+        None => Tick { value: missing, label: number::log_tick(missing) },
+        Some(bound) => {
+            let value = bound - missing;
+            Tick { value, label: number::tick(value, missing, bound) }
+        }
+    };
+    values.filter(inside).map(tick).collect()
 }
 
 #[cfg(test)]
@@ -167,6 +176,16 @@ mod tests {
             labels(&axis, &[1.0, 100.0], Fit::Ticks),
             ["1", "2", "5", "10", "20", "50", "100"]
         );
+    }
+
+    #[test]
+    fn an_axis_that_approaches_a_bound_gives_room_to_its_neighbourhood() {
+        let axis = Axis::new("").approaching(2.0);
+        let scale = Scale::new(&axis, [1.9, 1.999].into_iter(), Fit::Ticks, 5.0);
+        let labels: Vec<&str> = scale.ticks.iter().map(|tick| tick.label.as_str()).collect();
+        assert_eq!(labels, ["1.999", "1.998", "1.995", "1.99", "1.98", "1.95", "1.9"]);
+        assert!((scale.place(1.99) - 0.5).abs() < 1e-9);
+        assert!(scale.shows(2.0) && scale.place(2.0) > 1.0);
     }
 
     #[test]

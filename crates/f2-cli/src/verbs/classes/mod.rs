@@ -1,0 +1,138 @@
+mod figure;
+mod source;
+mod tables;
+
+use std::io::IsTerminal as _;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use f2_classes::{ClassSelection, ClassSummary, ClassesError, Method, Trial, select};
+use serde::Serialize;
+
+use crate::failure::{Failure, Outcome};
+use crate::output::print;
+use source::Source;
+
+/// Cut the vocabulary into frequency classes.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  f2 classes corpus\n  f2 classes corpus --method exact --plot classes.svg\n  \
+                  f2 classes --counts counts.json --k 19 --json"
+)]
+pub(crate) struct Classes {
+    /// The folder that `f2 prepare` wrote.
+    #[arg(required_unless_present = "counts", conflicts_with = "counts")]
+    corpus: Option<PathBuf>,
+    /// A JSON list of counts, in any order, instead of a corpus.
+    #[arg(long, value_name = "FILE")]
+    counts: Option<PathBuf>,
+    /// How to cut: `greedy` is the paper's Algorithm 1, `author` the rule of its authors' program,
+    /// `exact` the best mean efficiency; the other two fill classes evenly.
+    #[arg(long, default_value_t = Method::Greedy, value_parser = method_parser())]
+    method: Method,
+    /// How many classes; where not given, the method chooses (the equal ones take greedy's).
+    #[arg(long)]
+    k: Option<usize>,
+    /// The count of tokens that were never seen.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..=1))]
+    unseen: u64,
+    /// Where to write the classes; CORPUS/classes.json where not given. Without a corpus they
+    /// are only written where this says.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Draw the mean efficiency over K for all methods, and the mass of each class.
+    #[arg(long, value_name = "FILE.svg")]
+    plot: Option<PathBuf>,
+    /// Print one JSON object instead of tables.
+    #[arg(long)]
+    json: bool,
+}
+
+fn method_parser() -> impl clap::builder::TypedValueParser<Value = Method> {
+    PossibleValuesParser::new(Method::ALL.map(Method::name)).try_map(|name| name.parse::<Method>())
+}
+
+impl Classes {
+    pub(crate) fn run(self) -> Outcome {
+        let source = self.source()?;
+        let counts = source.counts.clone().with_unseen(self.unseen).map_err(failure)?;
+        let selection = select(&counts, self.method, self.k).map_err(failure)?;
+        if let Some(path) = self.destination() {
+            selection.save(&path).map_err(failure)?;
+            eprintln!("classes: {}", path.display());
+        }
+        if let Some(path) = &self.plot {
+            let figure = figure::draw(&counts, &selection).map_err(failure)?;
+            write(path, &figure.to_svg())?;
+            eprintln!("figure: {}", path.display());
+        }
+        if self.json {
+            return print(&(json(&selection) + "\n"));
+        }
+        let colour = std::io::stdout().is_terminal();
+        print(&tables::page(&counts, &selection, &source, colour))
+    }
+
+    fn source(&self) -> Result<Source, Failure> {
+        match (&self.corpus, &self.counts) {
+            (Some(folder), _) => Source::corpus(folder),
+            (None, Some(file)) => Source::file(file),
+            (None, None) => Err(Failure::usage("neither a corpus nor counts were given")),
+        }
+    }
+
+    fn destination(&self) -> Option<PathBuf> {
+        let beside_the_corpus = || Some(self.corpus.as_ref()?.join("classes.json"));
+        self.out.clone().or_else(beside_the_corpus)
+    }
+}
+
+fn write(path: &Path, text: &str) -> Outcome {
+    f2_files::write_text_atomically(path, text).map_err(|error| Failure::writing(path, &error))
+}
+
+/// What the user can do about each error.
+fn failure(error: ClassesError) -> Failure {
+    match error {
+        ClassesError::Write { path, source } => Failure::writing(&path, &source),
+        ClassesError::NoClasses => {
+            Failure::usage(error).advise("leave `--k` out to let the method choose")
+        }
+        ClassesError::MoreClassesThanTokens { tokens, .. } => {
+            Failure::usage(error).advise(format!("`--k` can be {tokens} at most here"))
+        }
+        ClassesError::Unreachable { .. } => {
+            Failure::usage(error).advise("use `--unseen 1`, a smaller `--k` or another `--method`")
+        }
+        ClassesError::NotCounts { .. } | ClassesError::Json { .. } => {
+            Failure::data(error).advise("`--counts` takes a file like [120, 7, 45]")
+        }
+        _ => Failure::data(error),
+    }
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Answer<'a> {
+    method: Method,
+    k: usize,
+    ends: &'a [usize],
+    objective: f64,
+    class_efficiency: f64,
+    classes: &'a [ClassSummary],
+    curve: &'a [Trial],
+}
+
+fn json(selection: &ClassSelection) -> String {
+    let answer = Answer {
+        method: selection.method(),
+        k: selection.classes().len(),
+        ends: selection.classes().ends(),
+        objective: selection.objective(),
+        class_efficiency: selection.class_efficiency(),
+        classes: selection.summaries(),
+        curve: selection.curve(),
+    };
+    serde_json::to_string(&answer).expect("numbers and names always have a JSON form")
+}
