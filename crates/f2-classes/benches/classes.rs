@@ -19,15 +19,15 @@ fn main() {
         let by_id = zipf(s, q);
         let counts = RankCounts::new(&by_id).expect("counts above zero");
         let name = format!("Zipf s = {s}, q = {q}");
-        let line = |method: &str, k: usize, median: Duration| {
+        let line = |method: &str, k: &str, median: Duration| {
             let (cap, median) = (counts.class_cap(), median.as_secs_f64() * 1e3);
             println!("{name:<24}{cap:>4}  {method:<16}{k:>4}{median:>8.2} ms");
         };
-        line("ranking", 0, median(|| RankCounts::new(black_box(&by_id))));
+        line("(ranking)", "", median(|| RankCounts::new(black_box(&by_id))));
         for method in Method::ALL {
             let chosen = select(&counts, method, None).expect("every method reaches some K");
             let median = median(|| select(black_box(&counts), method, None));
-            line(method.name(), chosen.classes().len(), median);
+            line(method.name(), &chosen.classes().len().to_string(), median);
         }
     }
 }

@@ -24,20 +24,24 @@ pub(super) fn page(
 
 fn summary(counts: &RankCounts, selection: &ClassSelection) -> String {
     let (objective, between) = (selection.objective(), selection.class_efficiency());
-    let mut lines = format!(
-        "{}: K = {} for {} tokens, paper's cap {}\n\
-         mean efficiency: {objective:.6} = U(C) {between:.6} + mean U(V) {:.6}",
+    let choice = format!(
+        "{}: K = {} for {} tokens, paper's cap {}",
         selection.method(),
         selection.classes().len(),
         counts.vocabulary(),
         counts.class_cap(),
-        objective - between
     );
-    if selection.method() == Method::Author {
-        let score = author_score(counts, selection.classes());
-        lines += &format!("\nauthors' score: {score:.6}, by which their program chooses K");
+    let within = objective - between;
+    let terms =
+        format!("mean efficiency: {objective:.6} = U(C) {between:.6} + mean U(V) {within:.6}");
+    match selection.method() {
+        Method::Author => {
+            let score = author_score(counts, selection.classes());
+            let reason = format!("authors' score: {score:.6}, by which their program chooses K");
+            [choice, terms, reason].join("\n")
+        }
+        _ => [choice, terms].join("\n"),
     }
-    lines
 }
 
 fn classes(selection: &ClassSelection, source: &Source) -> Table {
