@@ -76,18 +76,19 @@ impl Objective {
     /// The terms of the class that holds these ranks.
     #[inline]
     pub(crate) fn terms(&self, ranks: Range<usize>) -> ClassTerms {
-        let mass = self.sums.mass(ranks.clone()) as f64;
-        if mass == 0.0 {
+        let size = ranks.len();
+        let (mass, count_log_count) = self.sums.over(ranks);
+        if mass == 0 {
             return ClassTerms { spread: 0.0, efficiency: 1.0 };
         }
+        let mass = mass as f64;
         let ln_mass = mass.ln();
         let spread = mass * self.inverse_total * (self.ln_total - ln_mass);
-        if ranks.len() == 1 {
+        if size == 1 {
             return ClassTerms { spread, efficiency: 1.0 };
         }
-        let inverse_ln_size = self.inverse_ln_size[ranks.len()];
-        let entropy = ln_mass - self.sums.count_log_count(ranks) / mass;
-        ClassTerms { spread, efficiency: entropy * inverse_ln_size }
+        let entropy = ln_mass - count_log_count / mass;
+        ClassTerms { spread, efficiency: entropy * self.inverse_ln_size[size] }
     }
 
     /// Eq. 5 for classes with these ends.

@@ -5,10 +5,17 @@ use crate::efficiency::x_ln_x;
 
 /// Sums over any range of ranks in constant time.
 pub(crate) struct PrefixSums {
-    /// Σ counts of the ranks below each rank; exact.
-    mass: Vec<u64>,
-    /// Σ c ln c of the ranks below each rank.
-    count_log_count: Vec<Compensated>,
+    /// The sums over the ranks below each rank, and below the end.
+    below: Vec<Sums>,
+}
+
+/// Both sums side by side: who asks for one mostly asks for the other.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    /// Σ c, exact.
+    mass: u64,
+    /// Σ c ln c.
+    count_log_count: Compensated,
 }
 
 /// A running sum and what rounding has cut from it. A class in the tail is a small difference of
@@ -35,51 +42,42 @@ impl Compensated {
 
 impl PrefixSums {
     pub(crate) fn new(counts: &RankCounts) -> Self {
-        let mut mass = Vec::with_capacity(counts.vocabulary() + 1);
-        let mut count_log_count = Vec::with_capacity(counts.vocabulary() + 1);
-        let (mut below, mut logs) = (0, Compensated::default());
+        let mut sums = Sums::default();
+        let mut below = Vec::with_capacity(counts.vocabulary() + 1);
+        below.push(sums);
         for &count in counts.counts() {
-            mass.push(below);
-            count_log_count.push(logs);
-            below += count;
-            logs = logs.plus(x_ln_x(count as f64));
+            sums.mass += count;
+            sums.count_log_count = sums.count_log_count.plus(x_ln_x(count as f64));
+            below.push(sums);
         }
-        mass.push(below);
-        count_log_count.push(logs);
-        Self { mass, count_log_count }
+        Self { below }
     }
 
     pub(crate) fn vocabulary(&self) -> usize {
-        self.mass.len() - 1
+        self.below.len() - 1
     }
 
     pub(crate) fn total(&self) -> u64 {
-        self.mass[self.vocabulary()]
+        self.mass_of_first(self.vocabulary())
     }
 
     /// The occurrences of the first `ranks` ranks.
-    #[inline]
     pub(crate) fn mass_of_first(&self, ranks: usize) -> u64 {
-        self.mass[ranks]
+        self.below[ranks].mass
     }
 
     /// The smallest number of leading ranks, more than `above`, of which `holds` is true; all of
     /// them where it never is. `holds` is asked for a mass and must stay true once it is.
     pub(crate) fn first_ranks(&self, above: usize, holds: impl Fn(u64) -> bool) -> usize {
-        let rest = &self.mass[above + 1..];
-        (above + 1 + rest.partition_point(|&mass| !holds(mass))).min(self.vocabulary())
+        let rest = &self.below[above + 1..];
+        (above + 1 + rest.partition_point(|sums| !holds(sums.mass))).min(self.vocabulary())
     }
 
-    /// The occurrences of a range of ranks.
+    /// The occurrences of a range of ranks, and Σ c ln c over it.
     #[inline]
-    pub(crate) fn mass(&self, ranks: Range<usize>) -> u64 {
-        self.mass[ranks.end] - self.mass[ranks.start]
-    }
-
-    /// Σ c ln c over a range of ranks.
-    #[inline]
-    pub(crate) fn count_log_count(&self, ranks: Range<usize>) -> f64 {
-        self.count_log_count[ranks.end].minus(self.count_log_count[ranks.start])
+    pub(crate) fn over(&self, ranks: Range<usize>) -> (u64, f64) {
+        let (until, before) = (self.below[ranks.end], self.below[ranks.start]);
+        (until.mass - before.mass, until.count_log_count.minus(before.count_log_count))
     }
 }
 
@@ -94,7 +92,8 @@ mod tests {
         by_rank.extend([7, 5, 3]);
         let sums = PrefixSums::new(&RankCounts::new(&by_rank).unwrap());
         let direct: f64 = [7.0, 5.0, 3.0].into_iter().map(x_ln_x).sum();
-        assert_eq!(sums.mass(1000..1003), 15);
-        assert!((sums.count_log_count(1000..1003) - direct).abs() < 1e-11);
+        let (mass, count_log_count) = sums.over(1000..1003);
+        assert_eq!(mass, 15);
+        assert!((count_log_count - direct).abs() < 1e-11);
     }
 }
