@@ -25,11 +25,10 @@ fn prints_the_dataset_table() {
     test           1      8      11     32
 
     vocabulary: 276 tokens
-    corpus: corpus
-    next: `f2 classes corpus`
     --- stderr
     learning the vocabulary …
     note: learned 276 of 280 tokens: the text has no more pairs that occur twice
+    corpus: corpus, next `f2 classes corpus`
     "#);
     assert_eq!(folder.names(), ["corpus", "text.txt"]);
 }
@@ -63,11 +62,10 @@ fn says_how_many_tokens_the_text_gave() {
     test           0      0       0      0
 
     vocabulary: 257 tokens
-    corpus: corpus
-    next: `f2 classes corpus`
     --- stderr
     learning the vocabulary …
     note: learned 257 of 30000 tokens: the text has no more pairs that occur twice
+    corpus: corpus, next `f2 classes corpus`
     "#);
 }
 

@@ -7,7 +7,7 @@ use support::{Folder, f2};
 #[test]
 fn help_shows_the_pipeline_in_order() {
     let help = f2(&["--help"]).stdout;
-    let verbs = ["prepare", "doctor", "completions"];
+    let verbs = ["demo", "prepare", "classes", "doctor", "completions"];
     let places: Vec<usize> =
         verbs.iter().map(|verb| help.find(&format!("\n  {verb} ")).expect(verb)).collect();
     assert!(places.is_sorted(), "{help}");
@@ -15,7 +15,7 @@ fn help_shows_the_pipeline_in_order() {
 
 #[test]
 fn every_verb_shows_an_example() {
-    for verb in ["prepare", "doctor", "completions"] {
+    for verb in ["demo", "prepare", "classes", "doctor", "completions"] {
         let help = f2(&[verb, "--help"]).stdout;
         assert!(help.contains(&format!("  f2 {verb}")), "{help}");
     }
@@ -39,6 +39,18 @@ fn completions_complete_the_verbs() {
         assert_eq!(script.code, 0);
         assert!(script.stdout.contains("prepare"), "{shell}");
     }
+}
+
+#[test]
+fn the_demonstration_ends_in_classes_and_a_figure() {
+    let folder = Folder::new();
+    let lines: String = (0..60).map(|line| format!("line {line} of a text\n\n")).collect();
+    folder.write("own.txt", lines);
+    let run = folder.f2(&["demo", "--text", "own.txt", "--out", "shown"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stderr.contains("$ f2 classes shown/corpus --plot shown/classes.svg"));
+    assert!(folder.read("shown/classes.svg").starts_with("<svg"));
+    assert!(folder.path("shown/corpus/classes.json").exists());
 }
 
 #[test]

@@ -3,6 +3,7 @@ use clap_complete::Shell;
 
 use super::Program;
 use crate::failure::Outcome;
+use crate::output::print;
 
 /// Print the completion script for a shell.
 #[derive(Args)]
@@ -16,7 +17,8 @@ pub(crate) struct Completions {
 
 impl Completions {
     pub(crate) fn run(self) -> Outcome {
-        clap_complete::generate(self.shell, &mut Program::command(), "f2", &mut std::io::stdout());
-        Ok(())
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut Program::command(), "f2", &mut script);
+        print(&String::from_utf8_lossy(&script))
     }
 }

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::failure::Outcome;
 use crate::machine::{self, cuda};
+use crate::output::print;
 
 /// Show what this machine offers: cores, SIMD, memory, disk, GPUs.
 #[derive(Args)]
@@ -18,73 +19,81 @@ pub(crate) struct Doctor {
 
 impl Doctor {
     pub(crate) fn run(self) -> Outcome {
-        let memory = machine::total_and_available_memory();
-        let disk = machine::free_disk(Path::new("."));
-        let cuda = cuda::find();
-        if self.json {
-            println!("{:#}", report(memory, disk, &cuda));
-            return Ok(());
-        }
-        let unknown = || "unknown on this system".to_owned();
-        println!("f2         {}", env!("CARGO_PKG_VERSION"));
-        println!("cores      {}", machine::cores());
-        println!("SIMD       {}", machine::simd_level());
-        println!(
-            "memory     {}",
-            memory.map_or_else(unknown, |(total, available)| format!(
-                "{} of {} free",
-                HumanBytes(available),
-                HumanBytes(total)
-            ))
-        );
-        let disk = disk.map_or_else(unknown, |free| format!("{} free here", HumanBytes(free)));
-        println!("disk       {disk}");
-        print_cuda(&cuda);
-        Ok(())
+        let machine = Machine {
+            memory: machine::total_and_available_memory(),
+            disk: machine::free_disk(Path::new(".")),
+            cuda: cuda::find(),
+        };
+        let report = if self.json { format!("{:#}\n", machine.json()) } else { machine.text() };
+        print(&report)
     }
 }
 
-fn print_cuda(cuda: &Result<cuda::Cuda, String>) {
-    match cuda {
-        Ok(cuda) => {
-            println!("CUDA       driver for CUDA {}.{}", cuda.version.0, cuda.version.1);
-            for (number, device) in cuda.devices.iter().enumerate() {
-                println!(
-                    "  cuda:{number}   {}, {}, compute capability {}.{}",
-                    device.name,
-                    HumanBytes(device.memory as u64),
-                    device.capability.0,
-                    device.capability.1
-                );
-            }
-        }
-        Err(reason) => println!("CUDA       none: {reason}"),
-    }
-}
-
-fn report(
+struct Machine {
+    /// In all and available, in bytes.
     memory: Option<(u64, u64)>,
     disk: Option<u64>,
-    cuda: &Result<cuda::Cuda, String>,
-) -> serde_json::Value {
-    let cuda = match cuda {
-        Ok(cuda) => json!({
-            "version": format!("{}.{}", cuda.version.0, cuda.version.1),
-            "devices": cuda.devices.iter().map(|device| json!({
-                "name": device.name,
-                "memory_bytes": device.memory,
-                "compute_capability": format!("{}.{}", device.capability.0, device.capability.1),
-            })).collect::<Vec<_>>(),
-        }),
-        Err(reason) => json!({ "reason": reason }),
-    };
+    cuda: Result<cuda::Cuda, String>,
+}
+
+impl Machine {
+    fn text(&self) -> String {
+        let unknown = || "unknown on this system".to_owned();
+        let memory = self.memory.map_or_else(unknown, |(total, available)| {
+            format!("{} of {} free", HumanBytes(available), HumanBytes(total))
+        });
+        let disk = self.disk.map_or_else(unknown, |free| format!("{} free here", HumanBytes(free)));
+        format!(
+            "f2         {}\ncores      {}\nSIMD       {}\nmemory     {memory}\ndisk       {disk}\n{}",
+            env!("CARGO_PKG_VERSION"),
+            machine::cores(),
+            machine::simd_level(),
+            self.cuda_text(),
+        )
+    }
+
+    fn cuda_text(&self) -> String {
+        let cuda = match &self.cuda {
+            Ok(cuda) => cuda,
+            Err(reason) => return format!("CUDA       none: {reason}\n"),
+        };
+        let mut text =
+            format!("CUDA       driver for CUDA {}.{}\n", cuda.version.0, cuda.version.1);
+        for (number, device) in cuda.devices.iter().enumerate() {
+            let memory = HumanBytes(device.memory as u64);
+            let (major, minor) = device.capability;
+            let name = &device.name;
+            text += &format!(
+                "  cuda:{number}   {name}, {memory}, compute capability {major}.{minor}\n"
+            );
+        }
+        text
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let cuda = match &self.cuda {
+            Ok(cuda) => json!({
+                "version": format!("{}.{}", cuda.version.0, cuda.version.1),
+                "devices": cuda.devices.iter().map(device_json).collect::<Vec<_>>(),
+            }),
+            Err(reason) => json!({ "reason": reason }),
+        };
+        json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "cores": machine::cores(),
+            "simd": machine::simd_level(),
+            "memory_bytes": self.memory.map(|(total, _)| total),
+            "available_memory_bytes": self.memory.map(|(_, available)| available),
+            "free_disk_bytes": self.disk,
+            "cuda": cuda,
+        })
+    }
+}
+
+fn device_json(device: &cuda::CudaDevice) -> serde_json::Value {
     json!({
-        "version": env!("CARGO_PKG_VERSION"),
-        "cores": machine::cores(),
-        "simd": machine::simd_level(),
-        "memory_bytes": memory.map(|(total, _)| total),
-        "available_memory_bytes": memory.map(|(_, available)| available),
-        "free_disk_bytes": disk,
-        "cuda": cuda,
+        "name": device.name,
+        "memory_bytes": device.memory,
+        "compute_capability": format!("{}.{}", device.capability.0, device.capability.1),
     })
 }

@@ -2,6 +2,7 @@
 
 mod classes;
 mod completions;
+mod demo;
 mod doctor;
 mod prepare;
 
@@ -21,6 +22,7 @@ pub(crate) struct Program {
 
 #[derive(Subcommand)]
 enum Verb {
+    Demo(demo::Demo),
     Prepare(prepare::Prepare),
     Classes(classes::Classes),
     Doctor(doctor::Doctor),
@@ -30,6 +32,7 @@ enum Verb {
 impl Program {
     pub(crate) fn run(self) -> Outcome {
         match self.verb {
+            Verb::Demo(verb) => verb.run(),
             Verb::Prepare(verb) => verb.run(),
             Verb::Classes(verb) => verb.run(),
             Verb::Doctor(verb) => verb.run(),

@@ -9,6 +9,7 @@ use f2_report::{Align, Table};
 
 use crate::failure::{Failure, Kind, Outcome};
 use crate::interrupt;
+use crate::output::print;
 use crate::progress::{Progress, Unit};
 
 /// Turn text into a corpus: tokenizer, token shards and counts.
@@ -130,14 +131,12 @@ impl Prepare {
             );
         }
         if self.json {
-            println!("{}", to_json(&summary));
-        } else {
-            println!("{}", dataset_table(&summary).to_terminal(false));
-            println!("vocabulary: {} tokens", grouped(summary.vocabulary_size as u64));
-            println!("corpus: {}", options.out.display());
-            println!("next: `f2 classes {}`", options.out.display());
+            return print(&format!("{}\n", to_json(&summary)));
         }
-        Ok(())
+        let (corpus, vocabulary) = (options.out.display(), grouped(summary.vocabulary_size as u64));
+        eprintln!("corpus: {corpus}, next `f2 classes {corpus}`");
+        let table = dataset_table(&summary).to_terminal(false);
+        print(&format!("{table}\nvocabulary: {vocabulary} tokens\n"))
     }
 
     fn options(&self) -> Options {
