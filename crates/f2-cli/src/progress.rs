@@ -40,9 +40,10 @@ impl Progress {
             .with_prefix(label.to_owned());
         if matches!(unit, Unit::Time) {
             // Nothing will call to move it on, so it moves by itself or says that it began.
-            match terminal {
-                true => bar.enable_steady_tick(Duration::from_millis(125)),
-                false => eprintln!("{label} …"),
+            if terminal {
+                bar.enable_steady_tick(Duration::from_millis(125));
+            } else {
+                eprintln!("{label} …");
             }
         }
         let printed = (!terminal).then(|| Mutex::new(Instant::now()));

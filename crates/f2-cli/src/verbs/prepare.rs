@@ -143,8 +143,7 @@ impl Prepare {
         let inputs = if self.train.is_empty() {
             Inputs::Spread { paths: self.inputs.clone(), fractions: self.split }
         } else {
-            let [train, valid, test] =
-                [&self.train, &self.valid, &self.test].map(|paths| paths.clone());
+            let [train, valid, test] = [&self.train, &self.valid, &self.test].map(Clone::clone);
             Inputs::PerSplit { train, valid, test }
         };
         let mut options = Options::new(inputs, &self.out);
