@@ -1,0 +1,50 @@
+use thiserror::Error;
+
+/// Why a score cannot be given.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum Error {
+    /// There is nothing to score.
+    #[error("there are no texts")]
+    NoTexts,
+    /// Every text is empty.
+    #[error("the {0} hold no tokens")]
+    NoTokens(&'static str),
+    /// Self-BLEU compares every text with the others.
+    #[error("Self-BLEU compares every text with the others and needs at least two texts, not {0}")]
+    OneText(usize),
+    /// Distinct leaves short texts out, and nothing is left.
+    #[error("Distinct-{order} is not defined: no text has {shortest} tokens or more")]
+    AllTooShort {
+        /// The length of the n-grams.
+        order: usize,
+        /// The shortest text that would count.
+        shortest: usize,
+    },
+    /// MS-Jaccard has nothing to compare.
+    #[error("MS-Jaccard-{0} is not defined: neither side has a text of {0} tokens or more")]
+    NoNgrams(usize),
+    /// A token that the training counts do not know.
+    #[error(
+        "text {text} holds the token id {id}, but the counts cover the ids 0 to {last} only",
+        last = .known - 1
+    )]
+    IdOutsideCounts {
+        /// Which text, counted from 1.
+        text: usize,
+        /// The offending id.
+        id: u32,
+        /// How many ids the counts cover.
+        known: usize,
+    },
+    /// Frequency bands need a training corpus.
+    #[error("the counts are empty or all zero, so they cut no frequency bands")]
+    NoCounts,
+    /// Frequency bands are intervals of ranks.
+    #[error(
+        "the counts rise after rank {0}, but a rank may not be more frequent than the one before"
+    )]
+    CountsNotDescending(usize),
+    /// N-grams are numbered in 32 bits.
+    #[error("{0} tokens are too many: n-grams are numbered in 32 bits")]
+    TooManyTokens(usize),
+}

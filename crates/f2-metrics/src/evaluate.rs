@@ -1,0 +1,267 @@
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::bootstrap::Weights;
+use crate::kld::divergence;
+use crate::ms_jaccard::{Side, geometric_means, jaccard};
+use crate::ngrams::{NgramIndex, Windows};
+use crate::uniq::used;
+use crate::{
+    Bands, Bootstrap, Convention, Error, Interval, bands, distinct, ends_in_loop, self_bleu,
+};
+
+/// What [`evaluate`] measures, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// N-grams of the orders 1 to this.
+    pub max_order: usize,
+    /// Which definitions.
+    pub convention: Convention,
+    /// The frequency bands, where the training counts are known.
+    pub bands: Option<Bands>,
+    /// How to draw texts for confidence intervals, where they are wanted.
+    pub bootstrap: Option<Bootstrap>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { max_order: 3, convention: Convention::Paper, bands: None, bootstrap: None }
+    }
+}
+
+/// One value for each metric; `None` where it is not defined or was not asked for.
+///
+/// Lists hold the orders from 1 up.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Metrics<V = f64> {
+    /// KL divergence of unigrams from the references, in nats.
+    pub kld: Option<V>,
+    /// MS-Jaccard with the references.
+    pub ms_jaccard: Vec<Option<V>>,
+    /// Self-BLEU.
+    pub self_bleu: Vec<Option<V>>,
+    /// Distinct.
+    pub distinct: Vec<Option<V>>,
+    /// The share of texts that end in a loop.
+    pub rep: Option<V>,
+    /// The number of different tokens.
+    pub uniq: Option<V>,
+    /// The shares of frequent, medium, rare and very rare tokens.
+    pub bands: [Option<V>; 4],
+}
+
+/// All metrics of a set of texts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evaluation {
+    /// How many texts were scored.
+    pub texts: usize,
+    /// How many tokens they hold.
+    pub tokens: usize,
+    /// The values.
+    pub metrics: Metrics,
+    /// 95 % intervals, where they were asked for.
+    pub intervals: Option<Metrics<Interval>>,
+    /// Why a value that was asked for is missing.
+    pub undefined: Vec<Error>,
+}
+
+/// Scores a set of generated texts with every metric but perplexity, which needs a model.
+///
+/// Without references there is no KL divergence and no MS-Jaccard: that is also how the
+/// references themselves are scored, for the Human row of a table. Fails without texts, and
+/// where a token lies outside the bands' counts.
+///
+/// ```
+/// use f2_metrics::{Settings, evaluate};
+/// let human = [vec![1, 2, 3, 4, 5, 6], vec![1, 2, 3, 7, 8, 9]];
+/// let model = [vec![1, 2, 1, 2, 1, 2], vec![1, 2, 3, 4, 1, 2]];
+/// let evaluation = evaluate(Some(&human), &model, &Settings::default())?;
+/// assert_eq!(evaluation.metrics.uniq, Some(4.0));
+/// assert_eq!(evaluation.metrics.self_bleu.len(), 3);
+/// assert!(evaluation.undefined.is_empty());
+/// # Ok::<(), f2_metrics::Error>(())
+/// ```
+pub fn evaluate<T: AsRef<[u32]> + Sync>(
+    references: Option<&[T]>,
+    hypotheses: &[T],
+    settings: &Settings,
+) -> Result<Evaluation, Error> {
+    let measured = Measured::new(references, hypotheses, settings)?;
+    let once = Weights::once(measured.border, hypotheses.len());
+    let (metrics, undefined) = measured.score(&once);
+    let intervals = settings
+        .bootstrap
+        .map(|bootstrap| bootstrap.intervals(&metrics, &once, |drawn| measured.score(drawn).0));
+    let tokens = hypotheses.iter().map(|text| text.as_ref().len()).sum();
+    Ok(Evaluation { texts: hypotheses.len(), tokens, metrics, intervals, undefined })
+}
+
+/// All there is to know of the single texts, before they are counted together.
+struct Measured {
+    convention: Convention,
+    /// References first, hypotheses from `border` on.
+    index: NgramIndex,
+    border: usize,
+    /// By order and text.
+    self_bleu: Result<Vec<Vec<f64>>, Error>,
+    /// By order and text.
+    distinct: Vec<Vec<Option<f64>>>,
+    loops: Vec<bool>,
+    bands: Option<Vec<[u32; 4]>>,
+}
+
+impl Measured {
+    fn new<T: AsRef<[u32]> + Sync>(
+        references: Option<&[T]>,
+        hypotheses: &[T],
+        settings: &Settings,
+    ) -> Result<Self, Error> {
+        let references = references.unwrap_or_default();
+        if hypotheses.is_empty() {
+            return Err(Error::NoTexts);
+        }
+        let bands = settings.bands.as_ref().map(|bands| bands.count(hypotheses)).transpose()?;
+        let texts = references.iter().chain(hypotheses).map(AsRef::as_ref);
+        // Uniq and KL divergence need unigrams, whatever orders are asked for.
+        let index = NgramIndex::new(texts, settings.max_order.max(1))?;
+        let (border, convention) = (references.len(), settings.convention);
+        let scored = border..border + hypotheses.len();
+        let score_self_bleu = || {
+            let parts = self_bleu::parts(&index, scored.clone())?;
+            Ok(self_bleu::scores(&parts, index.max_order(), convention))
+        };
+        let (self_bleu, distinct) =
+            rayon::join(score_self_bleu, || distinct::shares(&index, scored.clone(), convention));
+        let loops = hypotheses.par_iter().map(|text| ends_in_loop(text.as_ref())).collect();
+        Ok(Self { convention, index, border, self_bleu, distinct, loops, bands })
+    }
+
+    /// The metrics of the texts, each counted as often as `weights` says, and why some are missing.
+    fn score(&self, weights: &Weights) -> (Metrics, Vec<Error>) {
+        let mut undefined = Vec::new();
+        let mut defined = |value: Result<f64, Error>| match value {
+            Ok(value) => Some(value),
+            Err(error) => {
+                undefined.push(error);
+                None
+            }
+        };
+        let unigrams = self.unigrams(self.hypotheses(), &weights.hypotheses);
+        let (kld, ms_jaccard) = match self.border {
+            0 => (None, Vec::new()),
+            _ => (
+                defined(self.kld(&unigrams, weights)),
+                self.ms_jaccard(weights).into_iter().map(&mut defined).collect(),
+            ),
+        };
+        let distinct = self.distinct(weights).map(&mut defined).collect();
+        let self_bleu = match &self.self_bleu {
+            Ok(scores) => scores.iter().map(|each| Some(mean(each, &weights.hypotheses))).collect(),
+            Err(error) => {
+                defined(Err(error.clone()));
+                vec![None; self.index.max_order()]
+            }
+        };
+        let loops = self.loops.iter().zip(&weights.hypotheses);
+        let loops: u32 =
+            loops.map(|(&ends_in_loop, weight)| u32::from(ends_in_loop) * weight).sum();
+        let metrics = Metrics {
+            kld,
+            ms_jaccard,
+            self_bleu,
+            distinct,
+            rep: Some(f64::from(loops) / self.loops.len() as f64),
+            uniq: Some(used(&unigrams) as f64),
+            bands: self.bands(weights),
+        };
+        (metrics, undefined)
+    }
+
+    fn hypotheses(&self) -> Range<usize> {
+        self.border..self.border + self.loops.len()
+    }
+
+    fn unigrams(&self, texts: Range<usize>, weights: &[u32]) -> Vec<u32> {
+        self.index.counts(1, texts, weights, Windows::Inner)
+    }
+
+    fn kld(&self, unigrams: &[u32], weights: &Weights) -> Result<f64, Error> {
+        let human = self.unigrams(0..self.border, &weights.references);
+        divergence(&human, unigrams, self.convention)
+    }
+
+    fn ms_jaccard(&self, weights: &Weights) -> Vec<Result<f64, Error>> {
+        let human = Side { texts: 0..self.border, weights: &weights.references };
+        let model = Side { texts: self.hypotheses(), weights: &weights.hypotheses };
+        let jaccards = (1..=self.index.max_order())
+            .into_par_iter()
+            .map(|order| jaccard(&self.index, order, &human, &model, self.convention));
+        geometric_means(jaccards.collect())
+    }
+
+    fn distinct(&self, weights: &Weights) -> impl Iterator<Item = Result<f64, Error>> {
+        let orders = (1..).zip(&self.distinct);
+        orders.map(|(order, shares)| {
+            distinct::mean(shares, &weights.hypotheses, order, self.convention)
+        })
+    }
+
+    fn bands(&self, weights: &Weights) -> [Option<f64>; 4] {
+        let counts = self.bands.as_ref();
+        let shares = counts.and_then(|counts| bands::shares(counts, &weights.hypotheses));
+        shares.map_or([None; 4], |shares| shares.map(Some))
+    }
+}
+
+/// The mean of values of which each counts as often as its weight says.
+fn mean(values: &[f64], weights: &[u32]) -> f64 {
+    let sum: f64 =
+        values.iter().zip(weights).map(|(value, &weight)| value * f64::from(weight)).sum();
+    sum / weights.iter().map(|&weight| f64::from(weight)).sum::<f64>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_single_text_gets_everything_but_self_bleu() {
+        let evaluation = evaluate(None, &[[1, 2, 3, 4, 5, 6]], &Settings::default()).unwrap();
+        assert_eq!(evaluation.metrics.self_bleu, [None; 3]);
+        assert_eq!(evaluation.metrics.distinct[0], Some(1.0));
+        assert_eq!(evaluation.undefined, [Error::OneText(1)]);
+    }
+
+    #[test]
+    fn nothing_to_score_is_an_error() {
+        let none: [Vec<u32>; 0] = [];
+        assert_eq!(evaluate(None, &none, &Settings::default()), Err(Error::NoTexts));
+    }
+
+    #[test]
+    fn intervals_repeat_with_the_seed_and_hold_the_value() {
+        let texts: Vec<Vec<u32>> = (0..40_u32)
+            .map(|t| (0..30).map(|i| (t * 7 + i * i * (t % 5 + 1)) % 23).collect())
+            .collect();
+        let (human, model) = texts.split_at(20);
+        let settings = |seed| Settings {
+            bands: Some(
+                Bands::from_counts(&[
+                    9, 8, 7, 6, 5, 4, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+                ])
+                .unwrap(),
+            ),
+            bootstrap: Some(Bootstrap { replicates: 50, seed }),
+            ..Settings::default()
+        };
+        let first = evaluate(Some(human), model, &settings(1)).unwrap();
+        assert_eq!(first, evaluate(Some(human), model, &settings(1)).unwrap());
+        assert_ne!(first.intervals, evaluate(Some(human), model, &settings(2)).unwrap().intervals);
+        let intervals = first.intervals.unwrap();
+        let kld = intervals.kld.unwrap();
+        let value = first.metrics.kld.unwrap();
+        assert!(kld.low < value && value < kld.high, "{kld:?} around {value}");
+        assert!(intervals.bands.iter().all(Option::is_some));
+    }
+}

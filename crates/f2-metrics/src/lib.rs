@@ -1,0 +1,56 @@
+//! How close generated text comes to human text: token lists in, scores out.
+//!
+//! The seven metrics of *F²-Softmax* (Choi et al., EMNLP 2020), each exact, linear in the
+//! number of tokens, and spread over all cores: perplexity, KL divergence of unigrams,
+//! MS-Jaccard, Self-BLEU, Distinct, Repetition and Uniq; beside them frequency bands,
+//! bootstrap intervals and the pairwise comparison of models.
+//!
+//! A text is anything that gives a slice of `u32` token ids; a set of texts is a slice of those.
+//! Every score is a fraction, a count or a number of nats, never a percentage.
+//!
+//! ```
+//! use f2_metrics::{Convention, distinct, kl_divergence, self_bleu};
+//!
+//! let human = [vec![1, 2, 3, 4, 5, 6], vec![1, 2, 3, 7, 8, 9]];
+//! let model = [vec![1, 2, 1, 2, 1, 2], vec![1, 2, 3, 4, 1, 2]];
+//!
+//! let [sb1, sb2] = self_bleu(&model, 2, Convention::Paper)?[..] else { unreachable!() };
+//! assert!((sb1 - 2.0 / 3.0).abs() < 1e-12 && sb2 < sb1);
+//! assert_eq!(distinct(&model, 1, Convention::Paper)?, [0.5]);
+//! assert!(kl_divergence(&human, &model, Convention::Paper)? > 0.0);
+//! # Ok::<(), f2_metrics::Error>(())
+//! ```
+//!
+//! All of them at once, on one shared index of n-grams, with intervals if asked for:
+//! [`evaluate`].
+
+mod bands;
+mod bleu;
+mod bootstrap;
+mod convention;
+mod distinct;
+mod error;
+mod evaluate;
+mod intern;
+mod kld;
+mod ms_jaccard;
+mod ngrams;
+pub mod pairwise;
+mod perplexity;
+mod repetition;
+mod self_bleu;
+mod uniq;
+
+pub use bands::{BAND_NAMES, Bands};
+pub use bleu::{BleuParts, Smoothing};
+pub use bootstrap::{Bootstrap, Interval};
+pub use convention::{Convention, Metric};
+pub use distinct::distinct;
+pub use error::Error;
+pub use evaluate::{Evaluation, Metrics, Settings, evaluate};
+pub use kld::kl_divergence;
+pub use ms_jaccard::ms_jaccard;
+pub use perplexity::perplexity;
+pub use repetition::{ends_in_loop, repetition};
+pub use self_bleu::{self_bleu, self_bleu_parts};
+pub use uniq::uniq;

@@ -1,0 +1,227 @@
+//! Which of two models wins, metric by metric, and the ranking that follows.
+//!
+//! Each of the seven metrics gives one point: lower perplexity and KL divergence, higher
+//! MS-Jaccard, and a Self-BLEU, Distinct, Rep and Uniq closer to human. Who has more points
+//! wins the match. The paper does not say which n-gram order stands for a metric; a [`Rule`]
+//! does.
+
+use std::cmp::Ordering;
+
+use crate::{Metric, Metrics};
+
+/// Values closer than this are level. Fractions read from decimal numbers differ by less when
+/// the numbers are equal, and no metric is known to nine digits.
+const LEVEL: f64 = 1e-9;
+
+/// What stands for a metric that has several orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fold {
+    /// One order.
+    Order(usize),
+    /// The mean over the orders: of values, or of their distances to human.
+    Mean,
+}
+
+/// What stands for MS-Jaccard, Self-BLEU and Distinct in a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// For MS-Jaccard.
+    pub ms_jaccard: Fold,
+    /// For Self-BLEU.
+    pub self_bleu: Fold,
+    /// For Distinct.
+    pub distinct: Fold,
+}
+
+impl Rule {
+    /// MS-Jaccard-2, Self-BLEU-2 and Distinct-3: the rule that fits every match the paper prints.
+    pub const FITTED: Self =
+        Self { ms_jaccard: Fold::Order(2), self_bleu: Fold::Order(2), distinct: Fold::Order(3) };
+    /// Bigrams throughout.
+    pub const BIGRAM: Self = Self::all(Fold::Order(2));
+
+    /// The same for all three metrics.
+    pub const fn all(fold: Fold) -> Self {
+        Self { ms_jaccard: fold, self_bleu: fold, distinct: fold }
+    }
+}
+
+/// One model's results on one corpus.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Contender {
+    /// Perplexity, where it is known.
+    pub ppl: Option<f64>,
+    /// The other metrics.
+    pub metrics: Metrics,
+}
+
+/// The outcome of one match.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Match {
+    /// Who takes the point of each of [`Metric::ALL`], from the first one's view: `Greater` if
+    /// the first, `Equal` if the values are level, `None` if one side lacks the value.
+    pub points: [Option<Ordering>; 7],
+    /// Points over all orders of all metrics, won and lost, which decide a match that is level.
+    pub all_orders: (usize, usize),
+}
+
+impl Match {
+    /// Points the first one takes.
+    pub fn won(&self) -> usize {
+        self.count(Ordering::Greater)
+    }
+
+    /// Points the second one takes.
+    pub fn lost(&self) -> usize {
+        self.count(Ordering::Less)
+    }
+
+    /// Metrics whose values are level.
+    pub fn level(&self) -> impl Iterator<Item = Metric> {
+        let points = Metric::ALL.into_iter().zip(self.points);
+        points.filter(|&(_, point)| point == Some(Ordering::Equal)).map(|(metric, _)| metric)
+    }
+
+    /// Whether the points alone do not decide.
+    pub fn needs_all_orders(&self) -> bool {
+        self.won() == self.lost()
+    }
+
+    /// Who wins: `Greater` if the first. Points first, then all orders.
+    pub fn winner(&self) -> Ordering {
+        let (won, lost) = self.all_orders;
+        self.won().cmp(&self.lost()).then(won.cmp(&lost))
+    }
+
+    fn count(&self, outcome: Ordering) -> usize {
+        self.points.iter().filter(|&&point| point == Some(outcome)).count()
+    }
+}
+
+/// Plays one match.
+///
+/// ```
+/// use f2_metrics::Metrics;
+/// use f2_metrics::pairwise::{Contender, Rule, play};
+/// use std::cmp::Ordering;
+///
+/// let model = |ppl, kld, rep| Contender {
+///     ppl: Some(ppl),
+///     metrics: Metrics { kld: Some(kld), rep: Some(rep), ..Metrics::default() },
+/// };
+/// let human = Metrics { rep: Some(0.01), ..Metrics::default() };
+/// let outcome = play(&model(25.6, 0.62, 0.02), &model(24.7, 1.51, 0.18), &human, Rule::FITTED);
+/// assert_eq!((outcome.won(), outcome.lost()), (2, 1));
+/// assert_eq!(outcome.winner(), Ordering::Greater);
+/// ```
+pub fn play(first: &Contender, second: &Contender, human: &Metrics, rule: Rule) -> Match {
+    let points = Metric::ALL.map(|metric| {
+        let fold = match metric {
+            Metric::MsJaccard => rule.ms_jaccard,
+            Metric::SelfBleu => rule.self_bleu,
+            Metric::Distinct => rule.distinct,
+            _ => Fold::Order(1),
+        };
+        point(first, second, human, metric, fold)
+    });
+    Match { points, all_orders: play_all_orders(first, second, human) }
+}
+
+fn play_all_orders(first: &Contender, second: &Contender, human: &Metrics) -> (usize, usize) {
+    let (mut won, mut lost) = (0, 0);
+    for metric in Metric::ALL {
+        for order in 1..=values(first, metric).len() {
+            match point(first, second, human, metric, Fold::Order(order)) {
+                Some(Ordering::Greater) => won += 1,
+                Some(Ordering::Less) => lost += 1,
+                _ => {}
+            }
+        }
+    }
+    (won, lost)
+}
+
+/// Who takes the point of one metric.
+fn point(
+    first: &Contender,
+    second: &Contender,
+    human: &Metrics,
+    metric: Metric,
+    fold: Fold,
+) -> Option<Ordering> {
+    let first = badness(first, human, metric, fold)?;
+    let second = badness(second, human, metric, fold)?;
+    let level = (first - second).abs() <= LEVEL * first.abs().max(second.abs()).max(1.0);
+    Some(if level { Ordering::Equal } else { second.total_cmp(&first) })
+}
+
+/// A number that is smaller the better the contender does in a metric.
+fn badness(contender: &Contender, human: &Metrics, metric: Metric, fold: Fold) -> Option<f64> {
+    let own = values(contender, metric);
+    let human = Contender { ppl: None, metrics: human.clone() };
+    let human = values(&human, metric);
+    let of_order = |order: usize| {
+        let own = own.get(order - 1).copied().flatten()?;
+        Some(match metric {
+            Metric::Ppl | Metric::Kld => own,
+            Metric::MsJaccard => -own,
+            _ => (own - human.get(order - 1).copied().flatten()?).abs(),
+        })
+    };
+    match fold {
+        Fold::Order(order) => of_order(order),
+        Fold::Mean => {
+            (1..=own.len()).map(of_order).sum::<Option<f64>>().map(|sum| sum / own.len() as f64)
+        }
+    }
+}
+
+/// A metric's values by order; a metric without orders has one.
+fn values(contender: &Contender, metric: Metric) -> Vec<Option<f64>> {
+    let metrics = &contender.metrics;
+    match metric {
+        Metric::Ppl => vec![contender.ppl],
+        Metric::Kld => vec![metrics.kld],
+        Metric::MsJaccard => metrics.ms_jaccard.clone(),
+        Metric::SelfBleu => metrics.self_bleu.clone(),
+        Metric::Distinct => metrics.distinct.clone(),
+        Metric::Rep => vec![metrics.rep],
+        Metric::Uniq => vec![metrics.uniq],
+    }
+}
+
+/// A model's matches over all corpora.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    /// Matches won.
+    pub won: usize,
+    /// Matches lost.
+    pub lost: usize,
+    /// Matches that ended level.
+    pub drawn: usize,
+}
+
+impl Record {
+    /// Adds one match, from this model's view.
+    pub fn add(&mut self, outcome: Ordering) {
+        match outcome {
+            Ordering::Greater => self.won += 1,
+            Ordering::Less => self.lost += 1,
+            Ordering::Equal => self.drawn += 1,
+        }
+    }
+}
+
+/// The places of models by their records: most matches won first, fewest lost among those.
+/// Equal records share a place and keep the order given. Returns indices into `records`.
+///
+/// ```
+/// use f2_metrics::pairwise::{Record, ranking};
+/// let record = |won, lost| Record { won, lost, drawn: 0 };
+/// assert_eq!(ranking(&[record(2, 6), record(7, 1), record(5, 3)]), [1, 2, 0]);
+/// ```
+pub fn ranking(records: &[Record]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..records.len()).collect();
+    order.sort_by_key(|&model| (std::cmp::Reverse(records[model].won), records[model].lost));
+    order
+}
