@@ -17,9 +17,6 @@ use rayon::prelude::*;
 
 use crate::Metrics;
 
-/// The share of replicates inside the interval.
-const LEVEL: f64 = 0.95;
-
 /// How to draw texts for confidence intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bootstrap {
@@ -53,6 +50,9 @@ impl Weights {
 }
 
 impl Bootstrap {
+    /// The share of replicates inside an interval.
+    pub const LEVEL: f64 = 0.95;
+
     /// The interval of each metric of `value`, where `score` measures drawn texts.
     pub(crate) fn intervals(
         self,
@@ -105,7 +105,7 @@ fn interval(value: f64, mut replicates: Vec<f64>, most: f64) -> Option<Interval>
     }
     replicates.sort_unstable_by(f64::total_cmp);
     let mean = replicates.iter().sum::<f64>() / replicates.len() as f64;
-    let tail = (1.0 - LEVEL) / 2.0;
+    let tail = (1.0 - Bootstrap::LEVEL) / 2.0;
     let low = value - mean + quantile(&replicates, tail);
     let high = value - mean + quantile(&replicates, 1.0 - tail);
     Some(Interval { low: low.max(0.0).min(value), high: high.min(most).max(value) })

@@ -1,0 +1,255 @@
+use std::cmp::Ordering;
+
+use f2_metrics::pairwise::{Contender, Match, Record, Rule, play, ranking};
+use thiserror::Error;
+
+use crate::record::ResultRecord;
+
+/// Every model against every other, on every set that both were evaluated on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// The matches, set by set.
+    pub pairings: Vec<Pairing>,
+    /// The models from first to last place.
+    pub standings: Vec<Standing>,
+}
+
+/// One match of two models.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pairing {
+    /// What both were evaluated on.
+    pub set: String,
+    /// The winner; of two that drew, the one named first.
+    pub winner: ResultRecord,
+    /// The other one.
+    pub loser: ResultRecord,
+    /// From the winner's view: MS-Jaccard-2, Self-BLEU-2 and Distinct-3.
+    pub fitted: Match,
+    /// From the winner's view, bigrams throughout.
+    pub bigram: Match,
+}
+
+/// A model's place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// From 1; equal records share a place.
+    pub place: usize,
+    /// The model.
+    pub name: String,
+    /// Matches won, lost and drawn.
+    pub fitted: Record,
+    /// The same by bigrams throughout.
+    pub bigram: Record,
+}
+
+/// Why results cannot be compared.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ComparisonError {
+    /// A match needs two.
+    #[error("there is only one result for the set {0:?}: a comparison needs two")]
+    Alone(String),
+    /// A model may not play against itself.
+    #[error("there are two results of {name} for the set {set:?}")]
+    Twice {
+        /// The model.
+        name: String,
+        /// The set.
+        set: String,
+    },
+    /// Four of the seven metrics are measured by their distance to human.
+    #[error("the result of {0} has no values of human text, which four of the metrics need")]
+    NoHuman(String),
+    /// The definitions must be the same.
+    #[error("{first} was scored by the {one} convention and {second} by the {other} convention")]
+    Conventions {
+        /// A model.
+        first: String,
+        /// Its convention.
+        one: String,
+        /// Another model.
+        second: String,
+        /// Its convention.
+        other: String,
+    },
+    /// The references must be the same.
+    #[error(
+        "{first} and {second} were scored against different human texts, both in the set {set:?}"
+    )]
+    Humans {
+        /// A model.
+        first: String,
+        /// Another model.
+        second: String,
+        /// The set.
+        set: String,
+    },
+}
+
+impl Comparison {
+    /// Plays all matches.
+    pub fn new(records: &[ResultRecord]) -> Result<Self, ComparisonError> {
+        let mut pairings = Vec::new();
+        for (set, records) in by_set(records) {
+            check(&set, &records)?;
+            for (number, first) in records.iter().enumerate() {
+                for second in &records[number + 1..] {
+                    pairings.push(Pairing::new(&set, first, second));
+                }
+            }
+        }
+        let standings = standings(records, &pairings);
+        Ok(Self { pairings, standings })
+    }
+}
+
+impl Pairing {
+    fn new(set: &str, first: &ResultRecord, second: &ResultRecord) -> Self {
+        let human = first.human.as_ref().map(|human| human.metrics()).unwrap_or_default();
+        let play = |one: &ResultRecord, other: &ResultRecord, rule| {
+            play(&contender(one), &contender(other), &human, rule)
+        };
+        let (winner, loser) = match play(first, second, Rule::FITTED).winner() {
+            Ordering::Less => (second, first),
+            _ => (first, second),
+        };
+        Self {
+            set: set.to_owned(),
+            winner: winner.clone(),
+            loser: loser.clone(),
+            fitted: play(winner, loser, Rule::FITTED),
+            bigram: play(winner, loser, Rule::BIGRAM),
+        }
+    }
+}
+
+fn contender(record: &ResultRecord) -> Contender {
+    Contender { ppl: record.ppl, metrics: record.metrics() }
+}
+
+/// The results of each set, in the order sets are first named.
+fn by_set(records: &[ResultRecord]) -> Vec<(String, Vec<&ResultRecord>)> {
+    let mut sets: Vec<(String, Vec<&ResultRecord>)> = Vec::new();
+    for record in records {
+        let name = record.set.clone().unwrap_or_default();
+        match sets.iter_mut().find(|(set, _)| *set == name) {
+            Some((_, members)) => members.push(record),
+            None => sets.push((name, vec![record])),
+        }
+    }
+    sets
+}
+
+fn check(set: &str, records: &[&ResultRecord]) -> Result<(), ComparisonError> {
+    let first = records[0];
+    if records.len() < 2 {
+        return Err(ComparisonError::Alone(set.to_owned()));
+    }
+    for (number, record) in records.iter().enumerate() {
+        if records[..number].iter().any(|earlier| earlier.name == record.name) {
+            let (name, set) = (record.name.clone(), set.to_owned());
+            return Err(ComparisonError::Twice { name, set });
+        }
+        if record.human.is_none() {
+            return Err(ComparisonError::NoHuman(record.name.clone()));
+        }
+        if record.convention != first.convention {
+            return Err(ComparisonError::Conventions {
+                first: first.name.clone(),
+                one: first.convention.clone(),
+                second: record.name.clone(),
+                other: record.convention.clone(),
+            });
+        }
+        let human = |record: &ResultRecord| record.human.as_ref().map(|human| human.metrics());
+        if human(record) != human(first) {
+            let (first, second) = (first.name.clone(), record.name.clone());
+            return Err(ComparisonError::Humans { first, second, set: set.to_owned() });
+        }
+    }
+    Ok(())
+}
+
+fn standings(records: &[ResultRecord], pairings: &[Pairing]) -> Vec<Standing> {
+    let mut names: Vec<&str> = Vec::new();
+    for record in records {
+        if !names.contains(&record.name.as_str()) {
+            names.push(&record.name);
+        }
+    }
+    let tally = |outcome: fn(&Pairing) -> Ordering| -> Vec<Record> {
+        let mut tallies = vec![Record::default(); names.len()];
+        for pairing in pairings {
+            let place = |name: &str| names.iter().position(|each| *each == name);
+            for (record, outcome) in
+                [(&pairing.winner, outcome(pairing)), (&pairing.loser, outcome(pairing).reverse())]
+            {
+                tallies[place(&record.name).expect("every model has a name")].add(outcome);
+            }
+        }
+        tallies
+    };
+    let fitted = tally(|pairing| pairing.fitted.winner());
+    let bigram = tally(|pairing| pairing.bigram.winner());
+    let order = ranking(&fitted);
+    let place = |model: usize| {
+        1 + order.iter().take_while(|&&other| fitted[other] != fitted[model]).count()
+    };
+    let standing = |&model: &usize| Standing {
+        place: place(model),
+        name: names[model].to_owned(),
+        fitted: fitted[model].clone(),
+        bigram: bigram[model].clone(),
+    };
+    order.iter().map(standing).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::HumanRecord;
+
+    fn result(name: &str, set: &str, kld: f64) -> ResultRecord {
+        ResultRecord {
+            name: name.to_owned(),
+            set: Some(set.to_owned()),
+            convention: "paper".to_owned(),
+            kld: Some(kld),
+            human: Some(HumanRecord::default()),
+            ..ResultRecord::default()
+        }
+    }
+
+    #[test]
+    fn equal_records_share_a_place() {
+        let results = [
+            result("a", "x", 1.0),
+            result("b", "x", 2.0),
+            result("a", "y", 2.0),
+            result("b", "y", 1.0),
+            result("c", "x", 9.0),
+            result("c", "y", 9.0),
+        ];
+        let standings = Comparison::new(&results).unwrap().standings;
+        let places: Vec<_> = standings
+            .iter()
+            .map(|each| (each.place, each.name.as_str(), each.fitted.won))
+            .collect();
+        assert_eq!(places, [(1, "a", 3), (1, "b", 3), (3, "c", 0)]);
+    }
+
+    #[test]
+    fn what_cannot_be_compared_is_refused() {
+        let (a, b) = (result("a", "x", 1.0), result("b", "x", 2.0));
+        let refusal = |results: &[ResultRecord]| Comparison::new(results).unwrap_err();
+        assert_eq!(refusal(std::slice::from_ref(&a)), ComparisonError::Alone("x".into()));
+        let twice = ComparisonError::Twice { name: "a".into(), set: "x".into() };
+        assert_eq!(refusal(&[a.clone(), a.clone()]), twice);
+        let without = ResultRecord { human: None, ..b.clone() };
+        assert_eq!(refusal(&[a.clone(), without]), ComparisonError::NoHuman("b".into()));
+        let textbook = ResultRecord { convention: "textbook".into(), ..b.clone() };
+        assert!(matches!(refusal(&[a.clone(), textbook]), ComparisonError::Conventions { .. }));
+        let human = HumanRecord { rep: Some(0.5), ..HumanRecord::default() };
+        let other = ResultRecord { human: Some(human), ..b };
+        assert!(matches!(refusal(&[a, other]), ComparisonError::Humans { .. }));
+    }
+}
