@@ -1,10 +1,13 @@
 //! `f2`: from raw text to a language model that writes as diversely as people do.
 
 mod failure;
+mod format;
 mod interrupt;
 mod machine;
 mod output;
 mod progress;
+mod ranked_counts;
+mod texts;
 mod verbs;
 
 use clap::Parser as _;

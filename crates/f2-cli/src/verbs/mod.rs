@@ -1,9 +1,11 @@
 //! One file per verb, in the order the data goes through them.
 
 mod classes;
+mod compare;
 mod completions;
 mod demo;
 mod doctor;
+mod eval;
 mod prepare;
 
 use clap::{Parser, Subcommand};
@@ -25,6 +27,8 @@ enum Verb {
     Demo(demo::Demo),
     Prepare(prepare::Prepare),
     Classes(classes::Classes),
+    Eval(Box<eval::Eval>),
+    Compare(compare::Compare),
     Doctor(doctor::Doctor),
     Completions(completions::Completions),
 }
@@ -35,6 +39,8 @@ impl Program {
             Verb::Demo(verb) => verb.run(),
             Verb::Prepare(verb) => verb.run(),
             Verb::Classes(verb) => verb.run(),
+            Verb::Eval(verb) => verb.run(),
+            Verb::Compare(verb) => verb.run(),
             Verb::Doctor(verb) => verb.run(),
             Verb::Completions(verb) => verb.run(),
         }

@@ -1,0 +1,67 @@
+//! Training counts as frequency bands need them: by rank, with the rank of every id.
+
+use std::path::{Path, PathBuf};
+
+use f2_corpus::{Counts, Ranks};
+use f2_metrics::Bands;
+
+use crate::failure::Failure;
+
+/// Counts of a training corpus, ready to rank the ids of texts.
+pub(crate) struct RankedCounts {
+    path: PathBuf,
+    pub(crate) bands: Bands,
+    /// `None` where ids are ranks already.
+    rank_of_id: Option<Vec<u32>>,
+    ids: usize,
+}
+
+impl RankedCounts {
+    /// Reads a corpus's `counts.json`, whose counts go by rank and whose `ranks.json` lies beside
+    /// it where ids are not ranks; or a plain array of counts by id, in any order.
+    pub(crate) fn load(path: &Path) -> Result<Self, Failure> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Failure::data(format!("cannot read {}: {error}", path.display())))?;
+        let (counts, ranks) = if text.trim_start().starts_with('[') {
+            let count_of_id: Vec<u64> = serde_json::from_str(&text).map_err(|error| {
+                Failure::data(format!("{}: this is no array of counts: {error}", path.display()))
+            })?;
+            let (ranks, counts) = Ranks::by_count(&count_of_id);
+            (counts.counts, Some(ranks))
+        } else {
+            let beside = path.with_file_name("ranks.json");
+            let ranks = beside.exists().then(|| Ranks::load(&beside)).transpose()?;
+            (Counts::load(path)?.counts, ranks)
+        };
+        let bands = Bands::from_counts(&counts)
+            .map_err(|error| Failure::data(format!("{}: {error}", path.display())))?;
+        let rank_of_id = ranks.map(|ranks| ranks.rank_of_id());
+        Ok(Self { path: path.to_path_buf(), bands, rank_of_id, ids: counts.len() })
+    }
+
+    /// Turns ids into ranks. `place` names the text a line of a file holds.
+    pub(crate) fn rank(
+        &self,
+        texts: &mut [Vec<u32>],
+        place: impl Fn(usize) -> String,
+    ) -> Result<(), Failure> {
+        for (number, text) in texts.iter_mut().enumerate() {
+            for id in text {
+                if *id as usize >= self.ids {
+                    let message = format!(
+                        "{}: the token id {id} is not among the {} ids of {}",
+                        place(number),
+                        self.ids,
+                        self.path.display()
+                    );
+                    return Err(Failure::data(message)
+                        .advise("give the counts of the corpus these ids come from"));
+                }
+                if let Some(rank_of_id) = &self.rank_of_id {
+                    *id = rank_of_id[*id as usize];
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,107 @@
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use f2_metrics::Metric;
+use f2_metrics::pairwise::{Match, Record};
+use f2_report::{Comparison, ComparisonError, ResultRecord};
+use serde_json::{Value, json};
+
+use crate::failure::{Failure, Outcome};
+use crate::format::Format;
+
+const RULE: &str = "one point for each metric: lower PPL and KLD, higher MS-Jaccard-2; Self-BLEU-2, \
+                    Distinct-3, Rep and Uniq closer to human; more points win the match";
+
+/// Compare models pair by pair over the seven metrics, and rank them.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  f2 eval --hyps mle.jsonl --refs human.jsonl --ppl 24.7 --json > mle.json
+  f2 eval --hyps f2.jsonl --refs human.jsonl --ppl 25.6 --json > f2.json
+  f2 compare mle.json f2.json
+
+A file holds one result of `f2 eval --json`, or an array of them. Results that name different sets
+(`f2 eval --set`) are compared set by set and ranked over all.")]
+pub(crate) struct Compare {
+    /// Results of `f2 eval --json`.
+    #[arg(value_name = "RESULT.json", required = true)]
+    results: Vec<PathBuf>,
+
+    #[command(flatten)]
+    format: Format,
+}
+
+impl Compare {
+    pub(crate) fn run(self) -> Outcome {
+        let mut records = Vec::new();
+        for path in &self.results {
+            records.extend(read(path)?);
+        }
+        let comparison = Comparison::new(&records).map_err(refusal)?;
+        if self.format.json {
+            println!("{:#}", to_json(&comparison));
+            return Ok(());
+        }
+        let tables = [comparison.pairwise_table(), comparison.ranking_table()];
+        print!("{}", self.format.tables(&tables));
+        let remarks = comparison.remarks();
+        self.format.footnotes(&[vec![RULE.to_owned()], remarks].concat());
+        Ok(())
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<ResultRecord>, Failure> {
+    let fail = |reason: String| Failure::data(format!("{}: {reason}", path.display()));
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Failure::data(format!("cannot read {}: {error}", path.display())))?;
+    let parsed = match serde_json::from_str(&text) {
+        Ok(Value::Array(list)) => list.into_iter().map(serde_json::from_value).collect(),
+        Ok(value) => serde_json::from_value(value).map(|record| vec![record]),
+        Err(error) => return Err(fail(format!("broken JSON: {error}"))),
+    };
+    parsed.map_err(|error| {
+        fail(format!("this is no result: {error}")).advise("make it with `f2 eval --json`")
+    })
+}
+
+fn refusal(error: ComparisonError) -> Failure {
+    let advice = match &error {
+        ComparisonError::Alone(_) => "give the results of two models or more",
+        ComparisonError::Twice { .. } => "name models with `f2 eval --names`, sets with `--set`",
+        ComparisonError::NoHuman(_) => "score it again with `f2 eval --refs`",
+        ComparisonError::Conventions { .. } => "score both with the same `f2 eval --convention`",
+        ComparisonError::Humans { .. } => {
+            "score both with the same `f2 eval --refs`, or name the sets with `--set`"
+        }
+    };
+    Failure::data(error).advise(advice)
+}
+
+fn to_json(comparison: &Comparison) -> Value {
+    let points = |outcome: &Match| json!([outcome.won(), outcome.lost()]);
+    let matches = comparison.pairings.iter().map(|pairing| {
+        json!({
+            "set": pairing.set,
+            "winner": pairing.winner.name,
+            "loser": pairing.loser.name,
+            "points": points(&pairing.fitted),
+            "points_by_bigrams": points(&pairing.bigram),
+            "level": pairing.fitted.level().map(Metric::name).collect::<Vec<_>>(),
+        })
+    });
+    let record =
+        |record: &Record| json!({ "won": record.won, "lost": record.lost, "drawn": record.drawn });
+    let ranking = comparison.standings.iter().map(|standing| {
+        json!({
+            "place": standing.place,
+            "name": standing.name,
+            "matches": record(&standing.fitted),
+            "matches_by_bigrams": record(&standing.bigram),
+        })
+    });
+    json!({
+        "matches": matches.collect::<Vec<_>>(),
+        "ranking": ranking.collect::<Vec<_>>(),
+        "remarks": comparison.remarks(),
+    })
+}

@@ -1,0 +1,268 @@
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use f2_corpus::Tokenizer;
+use f2_metrics::{Bootstrap, Convention, Evaluation, Settings, evaluate};
+use f2_report::{HumanRecord, ResultRecord, definitions, metric_tables};
+
+use crate::failure::{Failure, Outcome};
+use crate::format::Format;
+use crate::ranked_counts::RankedCounts;
+use crate::texts::{Splitting, TextReader, Texts};
+
+/// Sets of texts whose sizes differ by more than this factor get a remark.
+const UNLIKE_SIZES: usize = 2;
+
+/// Score generated texts: KLD, MS-Jaccard, Self-BLEU, Distinct, Rep, Uniq and frequency bands.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  f2 eval --hyps model.jsonl --refs human.jsonl
+  f2 eval --hyps mle.txt f2.txt --refs human.txt --words --markdown
+  f2 eval --hyps f2.jsonl --refs human.jsonl --counts corpus/counts.json --bootstrap 1000 --json
+
+A file whose name ends in .jsonl, .ndjson or .json holds objects with `ids` (token ids) or `text`;
+any other holds one text a line. All may be packed as .gz or .zst. With --counts, ids are those
+the counts are for: ranks for a corpus's counts.json, places in the array for a plain array.")]
+pub(crate) struct Eval {
+    /// Generated texts, a file for each model.
+    #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
+    hyps: Vec<PathBuf>,
+
+    /// Human texts to compare with; they also give the Human row.
+    #[arg(long, value_name = "FILE")]
+    refs: Option<PathBuf>,
+
+    /// Token counts of the training corpus, for the frequency bands.
+    #[arg(long, value_name = "FILE")]
+    counts: Option<PathBuf>,
+
+    /// The definitions: `paper` as the authors compute them, `textbook` as each metric's own
+    /// paper has it.
+    #[arg(long, value_name = "NAME", default_value_t = Convention::Paper)]
+    convention: Convention,
+
+    /// Turn text into tokens by this tokenizer.json.
+    #[arg(long, value_name = "FILE", conflicts_with = "words")]
+    tokenizer: Option<PathBuf>,
+
+    /// Split text into words at white space; what happens if no tokenizer is given.
+    #[arg(long)]
+    words: bool,
+
+    /// Longest n-grams of MS-Jaccard, Self-BLEU and Distinct.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=5))]
+    orders: u8,
+
+    /// Draw the texts N times for 95 % intervals; 1000 is usual.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    bootstrap: Option<u32>,
+
+    /// The seed of these draws.
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "bootstrap")]
+    seed: u64,
+
+    /// Names of the models, in the order of their files; the files' names if not given.
+    #[arg(long, value_name = "NAME", num_args = 1..)]
+    names: Vec<String>,
+
+    /// Perplexities of the models, in the order of their files, to stand beside.
+    #[arg(long, value_name = "PPL", num_args = 1..)]
+    ppl: Vec<f64>,
+
+    /// What the texts continue, for `f2 compare` over several sets.
+    #[arg(long, value_name = "NAME")]
+    set: Option<String>,
+
+    #[command(flatten)]
+    format: Format,
+}
+
+impl Eval {
+    pub(crate) fn run(self) -> Outcome {
+        let names = self.model_names()?;
+        let counts = self.counts.as_deref().map(RankedCounts::load).transpose()?;
+        let mut reader = TextReader::new(self.splitting()?);
+        let references = self
+            .refs
+            .as_deref()
+            .map(|path| self.read(&mut reader, path, counts.as_ref(), None))
+            .transpose()?;
+        let settings = self.settings(counts.as_ref());
+        let human = references
+            .as_ref()
+            .map(|texts| self.score(texts, None, &settings))
+            .transpose()?
+            .map(|evaluation| HumanRecord::new(&evaluation, settings.bootstrap));
+        let mut records = Vec::new();
+        for (path, name) in self.hyps.iter().zip(&names) {
+            let texts = self.read(&mut reader, path, counts.as_ref(), references.as_ref())?;
+            let evaluation = self.score(&texts, references.as_ref(), &settings)?;
+            let record = ResultRecord::new(
+                name,
+                self.convention,
+                &evaluation,
+                settings.bootstrap,
+                human.as_ref(),
+            );
+            let ppl = self.ppl.get(records.len()).copied();
+            records.push(ResultRecord { set: self.set.clone(), ppl, ..record });
+        }
+        self.print(&records, reader.split_into_words());
+        Ok(())
+    }
+
+    /// A name for each file: as given, or the file's own up to its first dot, or its whole path
+    /// where that is not unique.
+    fn model_names(&self) -> Result<Vec<String>, Failure> {
+        for (flag, given) in [("--names", self.names.len()), ("--ppl", self.ppl.len())] {
+            if given != 0 && given != self.hyps.len() {
+                let files = self.hyps.len();
+                return Err(Failure::usage(format!("{flag} has {given} values for {files} files"))
+                    .advise("give one for each file of `--hyps`, in the same order"));
+            }
+        }
+        if !self.names.is_empty() {
+            return Ok(self.names.clone());
+        }
+        let stem = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.split('.').next().unwrap_or_default().to_owned()
+        };
+        let stems: Vec<String> = self.hyps.iter().map(stem).collect();
+        let unique = |name: &String| stems.iter().filter(|other| *other == name).count() == 1;
+        let names = stems.iter().zip(&self.hyps).map(|(name, path)| {
+            if unique(name) && !name.is_empty() { name.clone() } else { path.display().to_string() }
+        });
+        Ok(names.collect())
+    }
+
+    fn splitting(&self) -> Result<Option<Splitting>, Failure> {
+        Ok(match &self.tokenizer {
+            Some(path) => Some(Splitting::Tokenizer(Box::new(Tokenizer::load(path)?))),
+            None => self.words.then_some(Splitting::Words),
+        })
+    }
+
+    fn settings(&self, counts: Option<&RankedCounts>) -> Settings {
+        let seed = self.seed;
+        Settings {
+            max_order: self.orders.into(),
+            convention: self.convention,
+            bands: counts.map(|counts| counts.bands.clone()),
+            bootstrap: self.bootstrap.map(|n| Bootstrap { replicates: n as usize, seed }),
+        }
+    }
+
+    /// Reads a file and says what is odd about it.
+    fn read(
+        &self,
+        reader: &mut TextReader,
+        path: &Path,
+        counts: Option<&RankedCounts>,
+        references: Option<&Texts>,
+    ) -> Result<Texts, Failure> {
+        let mut texts = reader.read(path)?;
+        if texts.given_as_ids && (self.words || self.tokenizer.is_some()) {
+            return Err(Failure::usage(format!("{} holds ids, not text to split", path.display()))
+                .advise("leave `--words` and `--tokenizer` out"));
+        }
+        if let Some(references) = references {
+            check_alike(references, &texts)?;
+        }
+        if let Some(counts) = counts {
+            if !texts.given_as_ids && self.tokenizer.is_none() {
+                return Err(Failure::usage("words have no place among the counts of tokens")
+                    .advise("give the corpus's tokenizer with `--tokenizer`"));
+            }
+            let mut ids = std::mem::take(&mut texts.ids);
+            counts.rank(&mut ids, |number| texts.place(number))?;
+            texts.ids = ids;
+        }
+        self.remark(&texts, references);
+        Ok(texts)
+    }
+
+    fn remark(&self, texts: &Texts, references: Option<&Texts>) {
+        let (path, count) = (texts.path.display(), texts.ids.len());
+        match texts.shorter_than(1) {
+            0 => {}
+            empty => eprintln!("note: {path}: {empty} of {count} texts are empty"),
+        }
+        let (shortest, metrics) = match self.convention {
+            Convention::Paper => (6, "and are left out of Distinct"),
+            Convention::Textbook => (self.orders.into(), "and lack n-grams of some order"),
+        };
+        match texts.shorter_than(shortest) {
+            0 => {}
+            short => eprintln!(
+                "note: {path}: {short} of {count} texts have fewer than {shortest} tokens {metrics}"
+            ),
+        }
+        let human = references.map_or(count, |references| references.ids.len());
+        if human.max(count) > UNLIKE_SIZES * human.min(count) {
+            eprintln!(
+                "note: {path}: {count} texts against {human} references; Self-BLEU, Uniq and KLD \
+                 depend on the number of texts"
+            );
+        }
+    }
+
+    fn score(
+        &self,
+        texts: &Texts,
+        references: Option<&Texts>,
+        settings: &Settings,
+    ) -> Result<Evaluation, Failure> {
+        let references = references.map(|references| references.ids.as_slice());
+        let path = texts.path.display();
+        let evaluation = evaluate(references, &texts.ids, settings)
+            .map_err(|error| Failure::data(format!("{path}: {error}")))?;
+        for missing in &evaluation.undefined {
+            eprintln!("note: {path}: {missing}");
+        }
+        Ok(evaluation)
+    }
+
+    fn print(&self, records: &[ResultRecord], words: bool) {
+        if self.format.json {
+            let json = match records {
+                [record] => serde_json::to_string_pretty(record),
+                _ => serde_json::to_string_pretty(records),
+            };
+            println!("{}", json.expect("a result always has a JSON form"));
+            return;
+        }
+        print!("{}", self.format.tables(&metric_tables(records)));
+        let mut notes = vec![format!("convention: {}", self.convention)];
+        let shown = |name: &str| match name {
+            "PPL" => !self.ppl.is_empty(),
+            "KLD" | "MS-Jaccard" => self.refs.is_some(),
+            _ => true,
+        };
+        let lines = definitions(self.convention).filter(|(name, _)| shown(name));
+        notes.extend(lines.map(|(name, line)| format!("{name}: {line}")));
+        if words {
+            notes.push("tokens: words between white space".to_owned());
+        }
+        if let Some(replicates) = self.bootstrap {
+            notes.push(format!("±: half of a 95 % interval, texts drawn {replicates} times"));
+        }
+        self.format.footnotes(&notes);
+    }
+}
+
+fn check_alike(references: &Texts, texts: &Texts) -> Result<(), Failure> {
+    if references.given_as_ids == texts.given_as_ids {
+        return Ok(());
+    }
+    let (with_ids, with_text) =
+        if texts.given_as_ids { (texts, references) } else { (references, texts) };
+    let message = format!(
+        "{} holds ids and {} holds text, which cannot be compared",
+        with_ids.path.display(),
+        with_text.path.display()
+    );
+    Err(Failure::data(message).advise("give both as ids, or both as text"))
+}

@@ -1,0 +1,160 @@
+//! What `f2 eval` prints, and what it says to bad input.
+
+mod program;
+
+use insta::assert_snapshot;
+use program::{f2, folder};
+
+const HUMAN: &str = "\
+the cat sat on the mat and looked at the moon
+a dog ran over the hill and barked at the cat
+the moon rose over the hill and the sea
+";
+const LOOPING: &str = "\
+the cat sat on the mat on the mat on the mat
+the cat sat on the hill and the cat sat down
+a dog and a dog and a dog and a dog
+";
+const LIVELY: &str = "\
+the moon looked at the sea and the hill
+a cat ran over the mat and barked
+the dog sat on a hill and sang at the moon
+";
+const HUMAN_IDS: &str = "{\"ids\": [0, 1, 2, 3, 4, 5, 6]}\n{\"ids\": [0, 1, 7, 3, 2, 8, 9]}\n";
+const MODEL_IDS: &str = "{\"ids\": [0, 1, 0, 1, 0, 1, 2]}\n\n{\"ids\": [0, 1, 2, 3, 4, 0, 9]}\n";
+
+#[test]
+fn a_table_with_the_values_closest_to_human() {
+    let folder = folder(&[("human.txt", HUMAN), ("looping.txt", LOOPING), ("lively.txt", LIVELY)]);
+    assert_snapshot!(f2(folder.path(), "eval --hyps looping.txt lively.txt --refs human.txt"));
+}
+
+#[test]
+fn every_format() {
+    let folder = folder(&[("human.txt", HUMAN), ("looping.txt", LOOPING), ("lively.txt", LIVELY)]);
+    let arguments = "eval --hyps looping.txt lively.txt --refs human.txt --ppl 9.5 11 --orders 2";
+    for format in ["markdown", "latex", "csv", "json"] {
+        assert_snapshot!(format, f2(folder.path(), &format!("{arguments} --{format}")));
+    }
+}
+
+#[test]
+fn textbook_definitions() {
+    let folder = folder(&[("human.txt", HUMAN), ("lively.txt", LIVELY)]);
+    assert_snapshot!(f2(
+        folder.path(),
+        "eval --hyps lively.txt --refs human.txt --convention textbook --words"
+    ));
+}
+
+#[test]
+fn ids_with_counts_and_intervals() {
+    let counts = r#"{"version":1,"tokens":62,"unseen":0,"counts":[20,10,8,7,6,5,2,2,1,1]}"#;
+    let folder =
+        folder(&[("human.jsonl", HUMAN_IDS), ("f2.jsonl", MODEL_IDS), ("counts.json", counts)]);
+    let arguments = "eval --hyps f2.jsonl --refs human.jsonl --counts counts.json --orders 1";
+    assert_snapshot!("bands", f2(folder.path(), arguments));
+    let arguments = format!("{arguments} --bootstrap 200 --seed 7 --set demo --json");
+    assert_snapshot!("intervals", f2(folder.path(), &arguments));
+}
+
+#[test]
+fn a_plain_array_of_counts_goes_by_id_in_any_order() {
+    let folder = folder(&[("model.jsonl", MODEL_IDS), ("counts.json", "[1,1,2,2,5,6,7,8,10,20]")]);
+    assert_snapshot!(f2(
+        folder.path(),
+        "eval --hyps model.jsonl --counts counts.json --orders 1 --csv"
+    ));
+}
+
+#[test]
+fn packed_files_are_read_by_name() {
+    let folder = folder(&[("human.txt", HUMAN)]);
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut packed, LIVELY.as_bytes()).unwrap();
+    std::fs::write(folder.path().join("lively.txt.gz"), packed.finish().unwrap()).unwrap();
+    assert_snapshot!(f2(folder.path(), "eval --hyps lively.txt.gz --refs human.txt --csv"));
+}
+
+#[test]
+fn unusual_texts_are_scored_with_a_remark() {
+    let folder = folder(&[
+        ("human.txt", HUMAN),
+        ("one.txt", "the cat sat on the mat\n"),
+        ("some-empty.jsonl", "{\"text\": \"\"}\n{\"text\": \"the cat sat on the mat\"}\n"),
+        ("all-empty.txt", "\n\n"),
+        ("short.txt", "the cat\nthe\n"),
+        ("many.txt", &LIVELY.repeat(3)),
+    ]);
+    for name in ["one.txt", "some-empty.jsonl", "all-empty.txt", "short.txt", "many.txt"] {
+        let arguments = format!("eval --hyps {name} --refs human.txt --words --csv");
+        assert_snapshot!(name, f2(folder.path(), &arguments));
+    }
+    assert_snapshot!(
+        "short-textbook",
+        f2(folder.path(), "eval --hyps short.txt --refs short.txt --convention textbook --csv")
+    );
+}
+
+#[test]
+fn bad_input_is_refused_with_place_and_advice() {
+    let folder = folder(&[
+        ("human.jsonl", HUMAN_IDS),
+        ("human.txt", HUMAN),
+        ("empty.txt", ""),
+        ("empty.jsonl", "\n"),
+        ("broken.jsonl", "{\"ids\": [1, 2]}\n{\"ids\": [1, 2\n"),
+        ("negative.jsonl", "{\"ids\": [1, -2]}\n"),
+        ("mixed.jsonl", "{\"ids\": [1, 2]}\n{\"text\": \"one two\"}\n"),
+        ("neither.jsonl", "{\"tokens\": [1, 2]}\n"),
+        ("counts.json", "[5, 4, 3]"),
+        ("rising.json", r#"{"version":1,"tokens":3,"unseen":0,"counts":[1,2]}"#),
+        ("zero.json", "[0, 0]"),
+        ("words.json", "[\"a\"]"),
+    ]);
+    std::fs::write(folder.path().join("latin1.txt"), b"caf\xe9\n").unwrap();
+    std::fs::write(folder.path().join("cut.txt.zst"), b"\x28\xb5\x2f\xfd\x04").unwrap();
+    let attempts = [
+        "--hyps absent.txt",
+        "--hyps empty.txt",
+        "--hyps empty.jsonl",
+        "--hyps broken.jsonl",
+        "--hyps negative.jsonl",
+        "--hyps mixed.jsonl",
+        "--hyps neither.jsonl",
+        "--hyps latin1.txt",
+        "--hyps cut.txt.zst",
+        "--hyps human.jsonl --refs human.txt",
+        "--hyps human.jsonl --words",
+        "--hyps human.txt --counts counts.json",
+        "--hyps human.jsonl --counts counts.json",
+        "--hyps human.jsonl --counts rising.json",
+        "--hyps human.jsonl --counts zero.json",
+        "--hyps human.jsonl --counts words.json",
+        "--hyps human.txt --tokenizer counts.json",
+        "--hyps human.txt --convention clean",
+        "--hyps human.txt --orders 6",
+        "--hyps human.txt --names a b",
+        "--hyps human.txt --seed 1",
+        "--refs human.txt",
+    ];
+    let shown = attempts.map(|attempt| f2(folder.path(), &format!("eval {attempt}")));
+    assert_snapshot!(shown.join("\n"));
+}
+
+#[test]
+fn a_tokenizer_splits_text() {
+    let folder = folder(&[("train.txt", &HUMAN.repeat(4)), ("lively.txt", LIVELY)]);
+    let prepared = f2(
+        folder.path(),
+        "prepare --train train.txt --documents lines --vocab-size 280 --out corpus --json",
+    );
+    assert!(prepared.contains("exit code: 0"), "{prepared}");
+    let shown = f2(
+        folder.path(),
+        "eval --hyps lively.txt --refs train.txt --tokenizer corpus/tokenizer.json \
+         --counts corpus/counts.json --orders 1 --markdown",
+    );
+    assert!(shown.contains("exit code: 0"), "{shown}");
+    assert!(shown.contains("| model | frequent | medium | rare | very rare (VR) |"), "{shown}");
+}
