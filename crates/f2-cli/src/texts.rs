@@ -123,6 +123,11 @@ fn lines(path: &Path) -> Result<(Vec<usize>, Vec<String>), Failure> {
                 Failure::data(format!("{}: this is not UTF-8", line_of(path, number)))
                     .advise("convert the file to UTF-8")
             }
+            _ if is_packed(path) => Failure::data(format!(
+                "{}: the compressed data is cut short or damaged: {error}",
+                path.display()
+            ))
+            .advise("fetch or pack the file again"),
             _ => Failure::data(format!("cannot read {}: {error}", line_of(path, number))),
         })?;
         Ok((number, line))
@@ -130,12 +135,21 @@ fn lines(path: &Path) -> Result<(Vec<usize>, Vec<String>), Failure> {
     (1..).zip(open_text(path)?.lines()).map(read).collect()
 }
 
+const PACKED: [&str; 3] = [".gz", ".zst", ".zstd"];
+
+fn lower_case_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().to_lowercase()
+}
+
+fn is_packed(path: &Path) -> bool {
+    PACKED.iter().any(|ending| lower_case_name(path).ends_with(ending))
+}
+
 /// Whether a file's name says JSON Lines, packed or not.
 fn is_json(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-    let name = [".gz", ".zst", ".zstd"]
-        .iter()
-        .fold(name.as_str(), |name, packed| name.strip_suffix(packed).unwrap_or(name));
+    let name = lower_case_name(path);
+    let name =
+        PACKED.iter().fold(name.as_str(), |name, packed| name.strip_suffix(packed).unwrap_or(name));
     [".jsonl", ".ndjson", ".json"].iter().any(|ending| name.ends_with(ending))
 }
 

@@ -13,7 +13,7 @@ pub enum Error {
     #[error("Self-BLEU compares every text with the others and needs at least two texts, not {0}")]
     OneText(usize),
     /// Distinct leaves short texts out, and nothing is left.
-    #[error("Distinct-{order} is not defined: no text has {shortest} tokens or more")]
+    #[error("Distinct is not defined from order {order} up: no text has {shortest} tokens or more")]
     AllTooShort {
         /// The length of the n-grams.
         order: usize,
@@ -21,7 +21,7 @@ pub enum Error {
         shortest: usize,
     },
     /// MS-Jaccard has nothing to compare.
-    #[error("MS-Jaccard-{0} is not defined: neither side has a text of {0} tokens or more")]
+    #[error("MS-Jaccard is not defined from order {0} up: there are no n-grams to compare")]
     NoNgrams(usize),
     /// A token that the training counts do not know.
     #[error(

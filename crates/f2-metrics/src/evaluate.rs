@@ -140,13 +140,8 @@ impl Measured {
     /// The metrics of the texts, each counted as often as `weights` says, and why some are missing.
     fn score(&self, weights: &Weights) -> (Metrics, Vec<Error>) {
         let mut undefined = Vec::new();
-        let mut defined = |value: Result<f64, Error>| match value {
-            Ok(value) => Some(value),
-            Err(error) => {
-                undefined.push(error);
-                None
-            }
-        };
+        let mut defined =
+            |value: Result<f64, Error>| value.map_err(|error| undefined.push(error)).ok();
         let unigrams = self.unigrams(self.hypotheses(), &weights.hypotheses);
         let (kld, ms_jaccard) = match self.border {
             0 => (None, Vec::new()),
@@ -175,7 +170,7 @@ impl Measured {
             uniq: Some(used(&unigrams) as f64),
             bands: self.bands(weights),
         };
-        (metrics, undefined)
+        (metrics, first_of_each_metric(undefined))
     }
 
     fn hypotheses(&self) -> Range<usize> {
@@ -212,6 +207,12 @@ impl Measured {
         let shares = counts.and_then(|counts| bands::shares(counts, &weights.hypotheses));
         shares.map_or([None; 4], |shares| shares.map(Some))
     }
+}
+
+/// Where an order is not defined, the longer ones are not either: one reason is enough.
+fn first_of_each_metric(mut undefined: Vec<Error>) -> Vec<Error> {
+    undefined.dedup_by_key(|error| std::mem::discriminant(error));
+    undefined
 }
 
 /// The mean of values of which each counts as often as its weight says.

@@ -46,10 +46,10 @@ pub struct Standing {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ComparisonError {
     /// A match needs two.
-    #[error("there is only one result for the set {0:?}: a comparison needs two")]
+    #[error("there is only one result{}: a comparison needs two", of_set(.0))]
     Alone(String),
     /// A model may not play against itself.
-    #[error("there are two results of {name} for the set {set:?}")]
+    #[error("there are two results of {name}{}", of_set(set))]
     Twice {
         /// The model.
         name: String,
@@ -72,9 +72,7 @@ pub enum ComparisonError {
         other: String,
     },
     /// The references must be the same.
-    #[error(
-        "{first} and {second} were scored against different human texts, both in the set {set:?}"
-    )]
+    #[error("{first} and {second} were scored against different human texts{}", of_set(set))]
     Humans {
         /// A model.
         first: String,
@@ -83,6 +81,11 @@ pub enum ComparisonError {
         /// The set.
         set: String,
     },
+}
+
+/// Names a set, unless it has no name.
+fn of_set(set: &str) -> String {
+    if set.is_empty() { String::new() } else { format!(" in the set {set}") }
 }
 
 impl Comparison {

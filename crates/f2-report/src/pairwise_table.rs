@@ -9,24 +9,25 @@ use crate::table::{Align, Table};
 impl Comparison {
     /// Every match: who won, and by how many points.
     pub fn pairwise_table(&self) -> Table {
-        let mut table = Table::new([
-            ("set", Align::Left),
+        let named = self.pairings.iter().any(|pairing| !pairing.set.is_empty());
+        let set = named.then_some(("set", Align::Left));
+        let mut table = Table::new(set.into_iter().chain([
             ("winner", Align::Left),
             ("loser", Align::Left),
             ("points", Align::Right),
             ("by bigrams", Align::Right),
             ("level", Align::Left),
-        ]);
+        ]));
         for pairing in &self.pairings {
             let level: Vec<&str> = pairing.fitted.level().map(Metric::name).collect();
-            table.row([
-                pairing.set.clone().into(),
+            let set = named.then(|| pairing.set.clone().into());
+            table.row(set.into_iter().chain([
                 pairing.winner.name.clone().into(),
                 pairing.loser.name.clone().into(),
                 points(&pairing.fitted).into(),
                 points(&pairing.bigram).into(),
                 level.join(", ").into(),
-            ]);
+            ]));
         }
         table
     }

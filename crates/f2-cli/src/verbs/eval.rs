@@ -203,8 +203,8 @@ impl Eval {
         let human = references.map_or(count, |references| references.ids.len());
         if human.max(count) > UNLIKE_SIZES * human.min(count) {
             eprintln!(
-                "note: {path}: {count} texts against {human} references; Self-BLEU, Uniq and KLD \
-                 depend on the number of texts"
+                "note: {path}: texts {count}, references {human}; Self-BLEU, Uniq and KLD depend on \
+                 the number of texts"
             );
         }
     }

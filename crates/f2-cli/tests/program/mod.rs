@@ -27,7 +27,25 @@ pub fn f2(folder: &Path, arguments: &str) -> String {
     format!(
         "$ f2 {arguments}\nexit code: {}\n----- stdout -----\n{}----- stderr -----\n{}",
         output.status.code().unwrap(),
-        text(output.stdout),
+        rounded(&text(output.stdout)),
         text(output.stderr)
     )
+}
+
+/// Long fractions to nine digits: the last ones depend on the system's mathematics library.
+fn rounded(text: &str) -> String {
+    let number = |part: &str| -> String {
+        let digits = part.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+        match part.parse::<f64>() {
+            Ok(value) if digits > 9 => format!("{value:.9}"),
+            _ => part.to_owned(),
+        }
+    };
+    let boundary = |c: char| !(c.is_ascii_digit() || c == '.' || c == '-');
+    text.split_inclusive(boundary)
+        .map(|piece| match piece.char_indices().next_back() {
+            Some((end, last)) if boundary(last) => number(&piece[..end]) + &piece[end..],
+            _ => number(piece),
+        })
+        .collect()
 }
