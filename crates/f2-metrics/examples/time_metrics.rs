@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use f2_metrics::{Bands, Convention, Settings, evaluate, self_bleu};
+use f2_metrics::{Bands, Convention, Settings, Smoothing, evaluate, self_bleu, self_bleu_parts};
 use serde_json::{Value, json};
 
 const USAGE: &str = "usage: time_metrics TEXTS LENGTH [ROUNDS] | FILE.jsonl [ROUNDS]";
@@ -19,7 +19,9 @@ fn main() {
         Err(_) => (from_file(&arguments[0]), number(1)),
     };
     let rounds = rounds.unwrap_or(5);
-    let scores = self_bleu(&texts, 3, Convention::Paper).expect("two texts or more");
+    let scores = self_bleu(&texts, 3, Convention::Textbook).expect("two texts or more");
+    let parts = self_bleu_parts(&texts, 3).expect("two texts or more");
+    let first: Vec<_> = parts.iter().take(8).map(|each| each.scores(Smoothing::NLTK)).collect();
     // The references are the same texts turned round: as many n-grams, most of them others.
     let references: Vec<Vec<u32>> =
         texts.iter().map(|text| text.iter().rev().copied().collect()).collect();
@@ -29,6 +31,7 @@ fn main() {
         "tokens": texts.iter().map(Vec::len).sum::<usize>(),
         "threads": rayon::current_num_threads(),
         "self_bleu": scores,
+        "first_texts": first,
         "self_bleu_s": time(rounds, || self_bleu(&texts, 3, Convention::Paper)),
         "all_metrics_s": time(rounds, || evaluate(Some(&references), &texts, &settings)),
         "all_metrics_with_human_row_s": time(rounds, || {

@@ -3,7 +3,7 @@ use std::cmp::Ordering;
 use f2_metrics::pairwise::{Contender, Match, Record, Rule, play, ranking};
 use thiserror::Error;
 
-use crate::record::ResultRecord;
+use crate::record::{HumanRecord, ResultRecord};
 
 /// Every model against every other, on every set that both were evaluated on.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,7 +107,7 @@ impl Comparison {
 
 impl Pairing {
     fn new(set: &str, first: &ResultRecord, second: &ResultRecord) -> Self {
-        let human = first.human.as_ref().map(|human| human.metrics()).unwrap_or_default();
+        let human = first.human.as_ref().map(HumanRecord::metrics).unwrap_or_default();
         let play = |one: &ResultRecord, other: &ResultRecord, rule| {
             play(&contender(one), &contender(other), &human, rule)
         };
@@ -163,7 +163,7 @@ fn check(set: &str, records: &[&ResultRecord]) -> Result<(), ComparisonError> {
                 other: record.convention.clone(),
             });
         }
-        let human = |record: &ResultRecord| record.human.as_ref().map(|human| human.metrics());
+        let human = |record: &ResultRecord| record.human.as_ref().map(HumanRecord::metrics);
         if human(record) != human(first) {
             let (first, second) = (first.name.clone(), record.name.clone());
             return Err(ComparisonError::Humans { first, second, set: set.to_owned() });
@@ -209,7 +209,6 @@ fn standings(records: &[ResultRecord], pairings: &[Pairing]) -> Vec<Standing> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::HumanRecord;
 
     fn result(name: &str, set: &str, kld: f64) -> ResultRecord {
         ResultRecord {

@@ -23,17 +23,20 @@ pub fn metric_tables(records: &[ResultRecord]) -> Vec<Table> {
     tables
 }
 
+/// What a column takes from a record, if it is there.
+type Of<Record, Value> = Box<dyn Fn(&Record) -> Option<Value>>;
+
 /// A column: what it shows of a model and of human text, and what makes a value good.
 struct Column {
     heading: String,
     /// How a value is written; the second number is half the width of its interval.
     show: fn(f64, Option<f64>) -> String,
     better: Better,
-    of_model: Box<dyn Fn(&ResultRecord) -> Option<f64>>,
-    of_human: Box<dyn Fn(&HumanRecord) -> Option<f64>>,
-    interval: Box<dyn Fn(&IntervalRecord) -> Option<[f64; 2]>>,
+    of_model: Of<ResultRecord, f64>,
+    of_human: Of<HumanRecord, f64>,
+    interval: Of<IntervalRecord, [f64; 2]>,
     /// Written after a model's value.
-    note: Box<dyn Fn(&ResultRecord) -> Option<String>>,
+    note: Of<ResultRecord, String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
