@@ -5,6 +5,9 @@ use std::io::IsTerminal as _;
 use clap::Args;
 use f2_report::Table;
 
+use crate::failure::Outcome;
+use crate::output;
+
 /// The formats of tables; aligned columns if none is asked for.
 #[derive(Args, Clone, Copy)]
 pub(crate) struct Format {
@@ -27,7 +30,7 @@ pub(crate) struct Format {
 
 impl Format {
     /// The tables one below the other.
-    pub(crate) fn tables(self, tables: &[Table]) -> String {
+    fn tables(self, tables: &[Table]) -> String {
         let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         let written = tables.iter().map(|table| match self {
             Self { markdown: true, .. } => table.to_markdown(),
@@ -38,19 +41,19 @@ impl Format {
         written.collect::<Vec<_>>().join("\n")
     }
 
-    /// Prints what belongs under the tables: as comments in LaTeX, a list in Markdown, and on
-    /// standard error beside values that a spreadsheet is to read.
-    pub(crate) fn footnotes(self, lines: &[String]) {
-        if !lines.is_empty() && !self.csv {
-            println!();
+    /// Prints the tables and what belongs under them: comments in LaTeX, a list in Markdown, and
+    /// lines on standard error beside values that a spreadsheet is to read.
+    pub(crate) fn print(self, tables: &[Table], footnotes: &[String]) -> Outcome {
+        let mark = match self {
+            Self { markdown: true, .. } => "- ",
+            Self { latex: true, .. } => "% ",
+            _ => "",
+        };
+        let lines: String = footnotes.iter().map(|line| format!("{mark}{line}\n")).collect();
+        if self.csv {
+            eprint!("{lines}");
+            return output::print(&self.tables(tables));
         }
-        for line in lines {
-            match self {
-                Self { markdown: true, .. } => println!("- {line}"),
-                Self { latex: true, .. } => println!("% {line}"),
-                Self { csv: true, .. } => eprintln!("{line}"),
-                _ => println!("{line}"),
-            }
-        }
+        output::print(&format!("{}\n{lines}", self.tables(tables)))
     }
 }

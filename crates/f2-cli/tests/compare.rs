@@ -1,17 +1,18 @@
 //! What `f2 compare` prints, and what it says to bad input.
 
-mod program;
+mod support;
+mod transcript;
 
 use insta::assert_snapshot;
-use program::{f2, folder};
+use transcript::{f2, folder};
 
 const PAPER: &str = include_str!("fixtures/paper_greedy.json");
 
 #[test]
 fn the_paper_s_ranking_from_the_paper_s_table() {
     let folder = folder(&[("paper.json", PAPER)]);
-    assert_snapshot!("paper", f2(folder.path(), "compare paper.json"));
-    assert_snapshot!("paper-json", f2(folder.path(), "compare paper.json --json"));
+    assert_snapshot!("paper", f2(&folder, "compare paper.json"));
+    assert_snapshot!("paper-json", f2(&folder, "compare paper.json --json"));
 }
 
 #[test]
@@ -24,12 +25,10 @@ fn results_of_eval_are_what_compare_reads() {
     for (name, ppl) in [("a", 12), ("b", 11)] {
         let arguments =
             format!("eval --hyps {name}.txt --refs human.txt --words --ppl {ppl} --json");
-        let shown = f2(folder.path(), &arguments);
-        let start = shown.find('{').unwrap();
-        let end = shown.rfind('}').unwrap();
-        std::fs::write(folder.path().join(format!("{name}.json")), &shown[start..=end]).unwrap();
+        let run = folder.f2(&arguments.split_whitespace().collect::<Vec<_>>());
+        folder.write(&format!("{name}.json"), run.stdout);
     }
-    assert_snapshot!(f2(folder.path(), "compare a.json b.json --markdown"));
+    assert_snapshot!(f2(&folder, "compare a.json b.json --markdown"));
 }
 
 #[test]
@@ -62,6 +61,6 @@ fn bad_input_is_refused_with_place_and_advice() {
         "a.json b.json",
         "a.json b.json --csv --json",
     ];
-    let shown = attempts.map(|attempt| f2(folder.path(), &format!("compare {attempt}")));
+    let shown = attempts.map(|attempt| f2(&folder, &format!("compare {attempt}")));
     assert_snapshot!(shown.join("\n"));
 }

@@ -1,9 +1,10 @@
 //! What `f2 eval` prints, and what it says to bad input.
 
-mod program;
+mod support;
+mod transcript;
 
 use insta::assert_snapshot;
-use program::{f2, folder};
+use transcript::{f2, folder};
 
 const HUMAN: &str = "\
 the cat sat on the mat and looked at the moon
@@ -26,7 +27,7 @@ const MODEL_IDS: &str = "{\"ids\": [0, 1, 0, 1, 0, 1, 2]}\n\n{\"ids\": [0, 1, 2,
 #[test]
 fn a_table_with_the_values_closest_to_human() {
     let folder = folder(&[("human.txt", HUMAN), ("looping.txt", LOOPING), ("lively.txt", LIVELY)]);
-    assert_snapshot!(f2(folder.path(), "eval --hyps looping.txt lively.txt --refs human.txt"));
+    assert_snapshot!(f2(&folder, "eval --hyps looping.txt lively.txt --refs human.txt"));
 }
 
 #[test]
@@ -34,7 +35,7 @@ fn every_format() {
     let folder = folder(&[("human.txt", HUMAN), ("looping.txt", LOOPING), ("lively.txt", LIVELY)]);
     let arguments = "eval --hyps looping.txt lively.txt --refs human.txt --ppl 9.5 11 --orders 2";
     for format in ["markdown", "latex", "csv", "json"] {
-        assert_snapshot!(format, f2(folder.path(), &format!("{arguments} --{format}")));
+        assert_snapshot!(format, f2(&folder, &format!("{arguments} --{format}")));
     }
 }
 
@@ -42,7 +43,7 @@ fn every_format() {
 fn textbook_definitions() {
     let folder = folder(&[("human.txt", HUMAN), ("lively.txt", LIVELY)]);
     assert_snapshot!(f2(
-        folder.path(),
+        &folder,
         "eval --hyps lively.txt --refs human.txt --convention textbook --words"
     ));
 }
@@ -53,18 +54,15 @@ fn ids_with_counts_and_intervals() {
     let folder =
         folder(&[("human.jsonl", HUMAN_IDS), ("f2.jsonl", MODEL_IDS), ("counts.json", counts)]);
     let arguments = "eval --hyps f2.jsonl --refs human.jsonl --counts counts.json --orders 1";
-    assert_snapshot!("bands", f2(folder.path(), arguments));
+    assert_snapshot!("bands", f2(&folder, arguments));
     let arguments = format!("{arguments} --bootstrap 200 --seed 7 --set demo --json");
-    assert_snapshot!("intervals", f2(folder.path(), &arguments));
+    assert_snapshot!("intervals", f2(&folder, &arguments));
 }
 
 #[test]
 fn a_plain_array_of_counts_goes_by_id_in_any_order() {
     let folder = folder(&[("model.jsonl", MODEL_IDS), ("counts.json", "[1,1,2,2,5,6,7,8,10,20]")]);
-    assert_snapshot!(f2(
-        folder.path(),
-        "eval --hyps model.jsonl --counts counts.json --orders 1 --csv"
-    ));
+    assert_snapshot!(f2(&folder, "eval --hyps model.jsonl --counts counts.json --orders 1 --csv"));
 }
 
 #[test]
@@ -72,8 +70,8 @@ fn packed_files_are_read_by_name() {
     let folder = folder(&[("human.txt", HUMAN)]);
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     std::io::Write::write_all(&mut packed, LIVELY.as_bytes()).unwrap();
-    std::fs::write(folder.path().join("lively.txt.gz"), packed.finish().unwrap()).unwrap();
-    assert_snapshot!(f2(folder.path(), "eval --hyps lively.txt.gz --refs human.txt --csv"));
+    folder.write("lively.txt.gz", packed.finish().unwrap());
+    assert_snapshot!(f2(&folder, "eval --hyps lively.txt.gz --refs human.txt --csv"));
 }
 
 #[test]
@@ -88,11 +86,11 @@ fn unusual_texts_are_scored_with_a_remark() {
     ]);
     for name in ["one.txt", "some-empty.jsonl", "all-empty.txt", "short.txt", "many.txt"] {
         let arguments = format!("eval --hyps {name} --refs human.txt --words --csv");
-        assert_snapshot!(name, f2(folder.path(), &arguments));
+        assert_snapshot!(name, f2(&folder, &arguments));
     }
     assert_snapshot!(
         "short-textbook",
-        f2(folder.path(), "eval --hyps short.txt --refs short.txt --convention textbook --csv")
+        f2(&folder, "eval --hyps short.txt --refs short.txt --convention textbook --csv")
     );
 }
 
@@ -112,8 +110,8 @@ fn bad_input_is_refused_with_place_and_advice() {
         ("zero.json", "[0, 0]"),
         ("words.json", "[\"a\"]"),
     ]);
-    std::fs::write(folder.path().join("latin1.txt"), b"caf\xe9\n").unwrap();
-    std::fs::write(folder.path().join("cut.txt.zst"), b"\x28\xb5\x2f\xfd\x04").unwrap();
+    folder.write("latin1.txt", b"caf\xe9\n");
+    folder.write("cut.txt.zst", b"\x28\xb5\x2f\xfd\x04");
     let attempts = [
         "--hyps absent.txt",
         "--hyps empty.txt",
@@ -138,7 +136,7 @@ fn bad_input_is_refused_with_place_and_advice() {
         "--hyps human.txt --seed 1",
         "--refs human.txt",
     ];
-    let shown = attempts.map(|attempt| f2(folder.path(), &format!("eval {attempt}")));
+    let shown = attempts.map(|attempt| f2(&folder, &format!("eval {attempt}")));
     assert_snapshot!(shown.join("\n"));
 }
 
@@ -146,12 +144,12 @@ fn bad_input_is_refused_with_place_and_advice() {
 fn a_tokenizer_splits_text() {
     let folder = folder(&[("train.txt", &HUMAN.repeat(4)), ("lively.txt", LIVELY)]);
     let prepared = f2(
-        folder.path(),
+        &folder,
         "prepare --train train.txt --documents lines --vocab-size 280 --out corpus --json",
     );
     assert!(prepared.contains("exit code: 0"), "{prepared}");
     let shown = f2(
-        folder.path(),
+        &folder,
         "eval --hyps lively.txt --refs train.txt --tokenizer corpus/tokenizer.json \
          --counts corpus/counts.json --orders 1 --markdown",
     );

@@ -7,7 +7,7 @@ use support::{Folder, f2};
 #[test]
 fn help_shows_the_pipeline_in_order() {
     let help = f2(&["--help"]).stdout;
-    let verbs = ["demo", "prepare", "classes", "doctor", "completions"];
+    let verbs = ["demo", "prepare", "classes", "eval", "compare", "doctor", "completions"];
     let places: Vec<usize> =
         verbs.iter().map(|verb| help.find(&format!("\n  {verb} ")).expect(verb)).collect();
     assert!(places.is_sorted(), "{help}");
@@ -15,7 +15,7 @@ fn help_shows_the_pipeline_in_order() {
 
 #[test]
 fn every_verb_shows_an_example() {
-    for verb in ["demo", "prepare", "classes", "doctor", "completions"] {
+    for verb in ["demo", "prepare", "classes", "eval", "compare", "doctor", "completions"] {
         let help = f2(&[verb, "--help"]).stdout;
         assert!(help.contains(&format!("  f2 {verb}")), "{help}");
     }

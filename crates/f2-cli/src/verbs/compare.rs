@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome};
 use crate::format::Format;
+use crate::output;
 
 const RULE: &str = "one point for each metric: lower PPL and KLD, higher MS-Jaccard-2; Self-BLEU-2, \
                     Distinct-3, Rep and Uniq closer to human; more points win the match";
@@ -39,14 +40,10 @@ impl Compare {
         }
         let comparison = Comparison::new(&records).map_err(refusal)?;
         if self.format.json {
-            println!("{:#}", to_json(&comparison));
-            return Ok(());
+            return output::print(&format!("{:#}\n", to_json(&comparison)));
         }
         let tables = [comparison.pairwise_table(), comparison.ranking_table()];
-        print!("{}", self.format.tables(&tables));
-        let remarks = comparison.remarks();
-        self.format.footnotes(&[vec![RULE.to_owned()], remarks].concat());
-        Ok(())
+        self.format.print(&tables, &[vec![RULE.to_owned()], comparison.remarks()].concat())
     }
 }
 

@@ -7,6 +7,7 @@ use f2_report::{HumanRecord, ResultRecord, definitions, metric_tables};
 
 use crate::failure::{Failure, Outcome};
 use crate::format::Format;
+use crate::output;
 use crate::ranked_counts::RankedCounts;
 use crate::texts::{Splitting, TextReader, Texts};
 
@@ -92,13 +93,13 @@ impl Eval {
         let settings = self.settings(counts.as_ref());
         let human = references
             .as_ref()
-            .map(|texts| self.score(texts, None, &settings))
+            .map(|texts| score(texts, None, &settings))
             .transpose()?
             .map(|evaluation| HumanRecord::new(&evaluation, settings.bootstrap));
         let mut records = Vec::new();
         for (path, name) in self.hyps.iter().zip(&names) {
             let texts = self.read(&mut reader, path, counts.as_ref(), references.as_ref())?;
-            let evaluation = self.score(&texts, references.as_ref(), &settings)?;
+            let evaluation = score(&texts, references.as_ref(), &settings)?;
             let record = ResultRecord::new(
                 name,
                 self.convention,
@@ -109,8 +110,7 @@ impl Eval {
             let ppl = self.ppl.get(records.len()).copied();
             records.push(ResultRecord { set: self.set.clone(), ppl, ..record });
         }
-        self.print(&records, reader.split_into_words());
-        Ok(())
+        self.print(&records, reader.split_into_words())
     }
 
     /// A name for each file: as given, or the file's own up to its first dot, or its whole path
@@ -209,32 +209,15 @@ impl Eval {
         }
     }
 
-    fn score(
-        &self,
-        texts: &Texts,
-        references: Option<&Texts>,
-        settings: &Settings,
-    ) -> Result<Evaluation, Failure> {
-        let references = references.map(|references| references.ids.as_slice());
-        let path = texts.path.display();
-        let evaluation = evaluate(references, &texts.ids, settings)
-            .map_err(|error| Failure::data(format!("{path}: {error}")))?;
-        for missing in &evaluation.undefined {
-            eprintln!("note: {path}: {missing}");
-        }
-        Ok(evaluation)
-    }
-
-    fn print(&self, records: &[ResultRecord], words: bool) {
+    fn print(&self, records: &[ResultRecord], words: bool) -> Outcome {
         if self.format.json {
             let json = match records {
                 [record] => serde_json::to_string_pretty(record),
                 _ => serde_json::to_string_pretty(records),
             };
-            println!("{}", json.expect("a result always has a JSON form"));
-            return;
+            let json = json.expect("a result always has a JSON form");
+            return output::print(&format!("{json}\n"));
         }
-        print!("{}", self.format.tables(&metric_tables(records)));
         let mut notes = vec![format!("convention: {}", self.convention)];
         let shown = |name: &str| match name {
             "PPL" => !self.ppl.is_empty(),
@@ -249,8 +232,24 @@ impl Eval {
         if let Some(replicates) = self.bootstrap {
             notes.push(format!("±: half of a 95 % interval, texts drawn {replicates} times"));
         }
-        self.format.footnotes(&notes);
+        self.format.print(&metric_tables(records), &notes)
     }
+}
+
+/// Scores one file's texts and says why a value is missing.
+fn score(
+    texts: &Texts,
+    references: Option<&Texts>,
+    settings: &Settings,
+) -> Result<Evaluation, Failure> {
+    let references = references.map(|references| references.ids.as_slice());
+    let path = texts.path.display();
+    let evaluation = evaluate(references, &texts.ids, settings)
+        .map_err(|error| Failure::data(format!("{path}: {error}")))?;
+    for missing in &evaluation.undefined {
+        eprintln!("note: {path}: {missing}");
+    }
+    Ok(evaluation)
 }
 
 fn check_alike(references: &Texts, texts: &Texts) -> Result<(), Failure> {
