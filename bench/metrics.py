@@ -61,7 +61,7 @@ def nltk_scores(texts, count):
 
 
 def check(own, fast, nltk):
-    """fast-bleu keeps its weights in single precision: a third is off in the eighth digit."""
+    """fast-bleu's order 3 is what a third in single precision gives: off in the seventh digit."""
     means = [statistics.mean(fast[n]) for n in (2, 3)]
     for mine, theirs in zip(own["self_bleu"][1:], means):
         assert abs(mine - theirs) < 1e-7, (mine, theirs)
