@@ -1,0 +1,142 @@
+//! Attention to keys and values of earlier tokens.
+
+use super::dot::dot;
+use super::memory::Buffer;
+use super::scratch::with_scratch;
+use super::shared::Shared;
+use super::simd::{Arithmetic, exp, maximum, sum_over, vectorised};
+use super::threads::Threads;
+use crate::{Error, Heads, Span};
+
+/// Keys and values, `[layers, 2, sequences, heads, capacity, head width]`: what one head of one
+/// sequence reads lies together.
+#[derive(Debug)]
+pub struct Cache {
+    elements: Buffer,
+    sequences: usize,
+    capacity: usize,
+    heads: Heads,
+}
+
+impl Cache {
+    pub(super) fn new(
+        layers: usize,
+        sequences: usize,
+        capacity: usize,
+        heads: Heads,
+    ) -> Result<Self, Error> {
+        let len = layers * 2 * sequences * capacity * heads.total_width();
+        Ok(Self { elements: Buffer::zeroed(len)?, sequences, capacity, heads })
+    }
+
+    /// Floats of one head of one sequence.
+    fn head_len(&self) -> usize {
+        self.capacity * self.heads.width
+    }
+
+    /// Where a head's keys (`part` 0) or values (1) begin.
+    fn start(&self, layer: usize, part: usize, sequence: usize, head: usize) -> usize {
+        (((layer * 2 + part) * self.sequences + sequence) * self.heads.count + head)
+            * self.head_len()
+    }
+
+    /// Sequence `i` becomes a copy of sequence `parents[i]`'s first `length` tokens.
+    pub(super) fn reorder(&mut self, parents: &[u32], length: usize) {
+        let whole = self.heads.count * self.head_len();
+        let used = length * self.heads.width;
+        let mut before = Vec::new();
+        for part in self.elements.chunks_mut(self.sequences * whole) {
+            before.clear();
+            before.extend_from_slice(part);
+            for (sequence, &parent) in parents.iter().enumerate() {
+                if sequence == parent as usize {
+                    continue;
+                }
+                for head in 0..self.heads.count {
+                    let offset = head * self.capacity * self.heads.width;
+                    let from = &before[parent as usize * whole + offset..][..used];
+                    part[sequence * whole + offset..][..used].copy_from_slice(from);
+                }
+            }
+        }
+    }
+}
+
+/// Puts the spans' keys and values into the cache and attends to it.
+pub(super) fn attention_cached(
+    threads: &Threads,
+    layer: usize,
+    spans: &[Span],
+    qkv: &[f32],
+    cache: &mut Cache,
+    out: &mut [f32],
+) {
+    store(layer, spans, qkv, cache);
+    let cache = &*cache;
+    let heads = cache.heads;
+    let out = Shared::new(out);
+    threads.each(spans.len() * heads.count, |task| {
+        let (span, head) = (spans[task / heads.count], task % heads.count);
+        attend(cache, layer, span, head, qkv, &out);
+    });
+}
+
+fn store(layer: usize, spans: &[Span], qkv: &[f32], cache: &mut Cache) {
+    let Heads { count, width } = cache.heads;
+    for span in spans {
+        for row in 0..span.rows as usize {
+            let qkv = &qkv[(span.first_row as usize + row) * 3 * count * width..];
+            for part in 0..2 {
+                for head in 0..count {
+                    let start = cache.start(layer, part, span.sequence as usize, head);
+                    let place = start + (span.cached as usize + row) * width;
+                    let from = &qkv[((part + 1) * count + head) * width..][..width];
+                    cache.elements[place..place + width].copy_from_slice(from);
+                }
+            }
+        }
+    }
+}
+
+/// One head's new queries over everything cached up to each.
+fn attend(cache: &Cache, layer: usize, span: Span, head: usize, qkv: &[f32], out: &Shared<'_>) {
+    let Heads { count, width } = cache.heads;
+    let sequence = span.sequence as usize;
+    let part = |part: usize| &cache.elements[cache.start(layer, part, sequence, head)..];
+    let (keys, values) = (part(0), part(1));
+    let scale = 1.0 / (width as f32).sqrt();
+    with_scratch([cache.capacity], |[scores]| {
+        for row in 0..span.rows as usize {
+            let position = span.first_row as usize + row;
+            let seen = span.cached as usize + row + 1;
+            let query = &qkv[position * 3 * count * width + head * width..][..width];
+            let scores = &mut scores[..seen];
+            for (score, key) in scores.iter_mut().zip(keys.chunks(width)) {
+                *score = scale * dot(query, key);
+            }
+            // SAFETY: this head's columns of this span's rows belong to this task.
+            let out = unsafe { out.piece((position * count + head) * width, width) };
+            average(scores, values, out);
+        }
+    });
+}
+
+vectorised! {
+    /// `out = Σ softmax(scores) · values`.
+    fn average(scores: &mut [f32], values: &[f32], out: &mut [f32]) = average_kernel
+}
+
+#[inline(always)]
+fn average_kernel<A: Arithmetic>(scores: &mut [f32], values: &[f32], out: &mut [f32]) {
+    let largest = maximum(scores);
+    let sum = sum_over(scores.len(), |i| {
+        scores[i] = exp::<A>(scores[i] - largest);
+        scores[i]
+    });
+    out.fill(0.0);
+    for (score, value) in scores.iter().zip(values.chunks(out.len())) {
+        for (out, value) in out.iter_mut().zip(value) {
+            *out = A::mul_add(score / sum, *value, *out);
+        }
+    }
+}

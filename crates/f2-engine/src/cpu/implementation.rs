@@ -1,0 +1,483 @@
+//! The list of operations, each in its own file.
+
+use std::ops::Range;
+
+use super::dropout::Mask;
+use super::norm::{self, Scale};
+use super::{
+    Buffer, Cache, Cpu, Targets, Tokens, adamw, attention, cache, embedding, f2_head, linear, peak,
+    softmax_head, softmax_rows,
+};
+use crate::cpu::product::{Matrix, Write, parallel_product};
+use crate::{
+    AdamW, Device, Dropout, Embedding, Error, F2Head, Heads, Labels, Linear, Moment, Moments, Norm,
+    Parameter, Sequences, SoftmaxHead, Span,
+};
+
+impl Device for Cpu {
+    type Activations = Buffer;
+    type Floats = Buffer;
+    type Weights = Buffer;
+    type Indices = Vec<u32>;
+    type Tokens = Tokens;
+    type Targets = Targets;
+    type Clock = Moment;
+    type Cache = Cache;
+    type Spans = Vec<Span>;
+    type Recording = ();
+
+    const ACTIVATION_BYTES: usize = size_of::<f32>();
+
+    fn name(&self) -> &'static str {
+        "cpu"
+    }
+
+    fn measured_peak(&self) -> f64 {
+        peak::measured_peak(&self.threads).unwrap_or(f64::NAN)
+    }
+
+    fn synchronise(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn replay(&self, (): &mut (), body: &mut dyn FnMut()) {
+        body();
+    }
+
+    fn activations(&self, len: usize) -> Result<Buffer, Error> {
+        Buffer::zeroed(len)
+    }
+
+    fn floats(&self, len: usize) -> Result<Buffer, Error> {
+        Buffer::zeroed(len)
+    }
+
+    fn weights(&self, len: usize) -> Result<Buffer, Error> {
+        Buffer::zeroed(len)
+    }
+
+    fn indices(&self, len: usize) -> Result<Vec<u32>, Error> {
+        Ok(vec![0; len])
+    }
+
+    fn tokens(&self, positions: usize) -> Result<Tokens, Error> {
+        Ok(Tokens::with_capacity(positions))
+    }
+
+    fn targets(
+        &self,
+        positions: usize,
+        width: usize,
+        vocabulary: usize,
+        classes: usize,
+    ) -> Result<Targets, Error> {
+        Targets::new(positions, width, vocabulary, classes)
+    }
+
+    fn clock(&self) -> Result<Moment, Error> {
+        Ok(Moment::default())
+    }
+
+    fn cache(
+        &self,
+        layers: usize,
+        sequences: usize,
+        capacity: usize,
+        heads: Heads,
+    ) -> Result<Cache, Error> {
+        Cache::new(layers, sequences, capacity, heads)
+    }
+
+    fn spans(&self, count: usize) -> Result<Vec<Span>, Error> {
+        Ok(Vec::with_capacity(count))
+    }
+
+    fn write_activations(&self, from: &[f32], to: &mut Buffer) {
+        to[..from.len()].copy_from_slice(from);
+    }
+
+    fn read_activations(&self, from: &Buffer, to: &mut [f32]) -> Result<(), Error> {
+        to.copy_from_slice(&from[..to.len()]);
+        Ok(())
+    }
+
+    fn write_floats(&self, from: &[f32], offset: usize, to: &mut Buffer) {
+        to[offset..offset + from.len()].copy_from_slice(from);
+    }
+
+    fn read_floats(&self, from: &Buffer, offset: usize, to: &mut [f32]) -> Result<(), Error> {
+        to.copy_from_slice(&from[offset..offset + to.len()]);
+        Ok(())
+    }
+
+    fn write_weights(&self, from: &[f32], parameter: Parameter, to: &mut Buffer) {
+        to[parameter.range()].copy_from_slice(from);
+    }
+
+    fn read_weights(
+        &self,
+        from: &Buffer,
+        parameter: Parameter,
+        to: &mut [f32],
+    ) -> Result<(), Error> {
+        to.copy_from_slice(&from[parameter.range()]);
+        Ok(())
+    }
+
+    fn write_indices(&self, from: &[u32], to: &mut Vec<u32>) {
+        to.clear();
+        to.extend_from_slice(from);
+    }
+
+    fn read_indices(&self, from: &Vec<u32>, to: &mut [u32]) -> Result<(), Error> {
+        to.copy_from_slice(&from[..to.len()]);
+        Ok(())
+    }
+
+    fn load_tokens(&self, ids: &[u32], to: &mut Tokens) {
+        to.load(ids);
+    }
+
+    fn load_targets(&self, labels: &Labels<'_>, to: &mut Targets) {
+        to.load(labels);
+    }
+
+    fn set_clock(&self, moment: Moment, to: &mut Moment) {
+        *to = moment;
+    }
+
+    fn load_spans(&self, from: &[Span], to: &mut Vec<Span>) {
+        to.clear();
+        to.extend_from_slice(from);
+    }
+
+    fn zero_activations(&self, len: usize, to: &mut Buffer) {
+        to[..len].fill(0.0);
+    }
+
+    fn zero_floats(&self, to: &mut Buffer) {
+        to.fill(0.0);
+    }
+
+    fn add_sum(&self, from: &Buffer, range: Range<usize>, to: &mut Buffer, index: usize) {
+        to[index] += from[range].iter().copied().map(f64::from).sum::<f64>() as f32;
+    }
+
+    fn embed(
+        &self,
+        sequences: Sequences,
+        embedding: Embedding,
+        weights: &Buffer,
+        tokens: &Tokens,
+        dropout: Dropout<'_, Self>,
+        x: &mut Buffer,
+    ) {
+        let mask = Mask::of(dropout);
+        embedding::embed(&self.threads, sequences, embedding, weights, tokens, mask, x);
+    }
+
+    fn embed_backward(
+        &self,
+        sequences: Sequences,
+        embedding: Embedding,
+        tokens: &Tokens,
+        dropout: Dropout<'_, Self>,
+        d_x: &Buffer,
+        gradients: &mut Buffer,
+    ) {
+        let mask = Mask::of(dropout);
+        let threads = &self.threads;
+        embedding::embed_backward(threads, sequences, embedding, tokens, mask, d_x, gradients);
+    }
+
+    fn norm(
+        &self,
+        rows: usize,
+        norm: Norm,
+        weights: &Buffer,
+        x: &Buffer,
+        normed: &mut Buffer,
+        statistics: &mut Buffer,
+    ) {
+        let scale = Scale::of(norm, weights);
+        norm::norm(&self.threads, rows, scale, x, normed, statistics);
+    }
+
+    fn norm_backward(
+        &self,
+        rows: usize,
+        norm: Norm,
+        weights: &Buffer,
+        x: &Buffer,
+        statistics: &Buffer,
+        d_normed: &Buffer,
+        d_x: &mut Buffer,
+        gradients: &mut Buffer,
+    ) {
+        let from = norm::Backward { x, statistics, d_normed };
+        let scale = Scale::of(norm, weights);
+        self.with_partial(norm::partial_len(rows, norm.gain.columns), |partial| {
+            norm::norm_backward(&self.threads, rows, scale, &from, d_x, None, partial);
+            norm::add_partial(rows, norm, partial, gradients);
+        });
+    }
+
+    fn residual_norm(
+        &self,
+        rows: usize,
+        norm: Norm,
+        weights: &Buffer,
+        dropout: Dropout<'_, Self>,
+        x: &Buffer,
+        branch: &Buffer,
+        sum: &mut Buffer,
+        normed: &mut Buffer,
+        statistics: &mut Buffer,
+    ) {
+        let (scale, mask) = (Scale::of(norm, weights), Mask::of(dropout));
+        let (from, to) = ([&**x, branch], [&mut **sum, normed]);
+        norm::residual_norm(&self.threads, rows, scale, mask, from, to, statistics);
+    }
+
+    fn residual_norm_backward(
+        &self,
+        rows: usize,
+        norm: Norm,
+        weights: &Buffer,
+        dropout: Dropout<'_, Self>,
+        sum: &Buffer,
+        statistics: &Buffer,
+        d_normed: &Buffer,
+        d_sum: &mut Buffer,
+        d_branch: &mut Buffer,
+        gradients: &mut Buffer,
+    ) {
+        let from = norm::Backward { x: sum, statistics, d_normed };
+        let scale = Scale::of(norm, weights);
+        let branch = Some((Mask::of(dropout), &mut **d_branch));
+        self.with_partial(norm::partial_len(rows, norm.gain.columns), |partial| {
+            norm::norm_backward(&self.threads, rows, scale, &from, d_sum, branch, partial);
+            norm::add_partial(rows, norm, partial, gradients);
+        });
+    }
+
+    fn linear(&self, rows: usize, linear: Linear, weights: &Buffer, x: &Buffer, y: &mut Buffer) {
+        linear::linear(&self.threads, rows, linear, weights, x, y);
+    }
+
+    fn linear_gelu(
+        &self,
+        rows: usize,
+        linear: Linear,
+        weights: &Buffer,
+        x: &Buffer,
+        before: &mut Buffer,
+        y: &mut Buffer,
+    ) {
+        linear::linear_gelu(&self.threads, rows, linear, weights, x, before, y);
+    }
+
+    fn linear_backward(
+        &self,
+        rows: usize,
+        linear: Linear,
+        weights: &Buffer,
+        x: &Buffer,
+        d_y: &Buffer,
+        d_x: &mut Buffer,
+        gradients: &mut Buffer,
+    ) {
+        linear::linear_backward(&self.threads, rows, linear, weights, x, d_y, d_x, gradients);
+    }
+
+    fn linear_backward_gelu(
+        &self,
+        rows: usize,
+        linear: Linear,
+        weights: &Buffer,
+        before: &Buffer,
+        x: &Buffer,
+        d_y: &Buffer,
+        d_before: &mut Buffer,
+        gradients: &mut Buffer,
+    ) {
+        let threads = &self.threads;
+        linear::linear_backward_gelu(
+            threads, rows, linear, weights, before, x, d_y, d_before, gradients,
+        );
+    }
+
+    fn attention(
+        &self,
+        sequences: Sequences,
+        heads: Heads,
+        qkv: &Buffer,
+        out: &mut Buffer,
+        log_sums: &mut Buffer,
+    ) {
+        attention::attention(&self.threads, sequences, heads, qkv, out, log_sums);
+    }
+
+    fn attention_backward(
+        &self,
+        sequences: Sequences,
+        heads: Heads,
+        qkv: &Buffer,
+        out: &Buffer,
+        log_sums: &Buffer,
+        d_out: &Buffer,
+        d_qkv: &mut Buffer,
+    ) {
+        let from = attention::Backward { qkv, out, log_sums, d_out };
+        attention::attention_backward(&self.threads, sequences, heads, &from, d_qkv);
+    }
+
+    fn softmax_loss(
+        &self,
+        head: SoftmaxHead,
+        weights: &Buffer,
+        targets: &mut Targets,
+        hidden: &Buffer,
+        losses: &mut Buffer,
+    ) {
+        softmax_head::loss(&self.threads, head, weights, targets, hidden, losses);
+    }
+
+    fn softmax_loss_backward(
+        &self,
+        head: SoftmaxHead,
+        weights: &Buffer,
+        targets: &mut Targets,
+        hidden: &Buffer,
+        losses: &mut Buffer,
+        d_hidden: &mut Buffer,
+        gradients: &mut Buffer,
+    ) {
+        let threads = &self.threads;
+        softmax_head::loss_backward(
+            threads, head, weights, targets, hidden, losses, d_hidden, gradients,
+        );
+    }
+
+    fn softmax_predictions(
+        &self,
+        head: SoftmaxHead,
+        weights: &Buffer,
+        targets: &mut Targets,
+        hidden: &Buffer,
+        predictions: &mut Vec<u32>,
+    ) {
+        softmax_head::predictions(&self.threads, head, weights, targets, hidden, predictions);
+    }
+
+    fn f2_loss(
+        &self,
+        head: &F2Head,
+        weights: &Buffer,
+        targets: &mut Targets,
+        hidden: &Buffer,
+        losses: &mut Buffer,
+    ) {
+        f2_head::loss(&self.threads, head, weights, targets, hidden, losses);
+    }
+
+    fn f2_loss_backward(
+        &self,
+        head: &F2Head,
+        weights: &Buffer,
+        targets: &mut Targets,
+        hidden: &Buffer,
+        losses: &mut Buffer,
+        d_hidden: &mut Buffer,
+        gradients: &mut Buffer,
+    ) {
+        let threads = &self.threads;
+        f2_head::loss_backward(
+            threads, head, weights, targets, hidden, losses, d_hidden, gradients,
+        );
+    }
+
+    fn logits(
+        &self,
+        rows: usize,
+        matrix: Parameter,
+        weights: &Buffer,
+        hidden: &Buffer,
+        logits: &mut Buffer,
+    ) {
+        let vectors = Matrix::rows(&weights[matrix.range()], matrix.columns).transposed();
+        let hidden = Matrix::rows(hidden, matrix.columns);
+        let dims = [rows, matrix.rows, matrix.columns];
+        let columns = matrix.rows;
+        parallel_product(&self.threads, dims, hidden, vectors, logits, columns, Write::Overwrite);
+    }
+
+    fn log_softmax(&self, rows: usize, columns: usize, logits: &mut Buffer) {
+        self.threads.zip_chunks([(&mut logits[..rows * columns], columns)], |_, [row]| {
+            let log_sum = softmax_rows::log_sum(row);
+            row.iter_mut().for_each(|value| *value -= log_sum);
+        });
+    }
+
+    fn f2_log_posterior(
+        &self,
+        rows: usize,
+        head: &F2Head,
+        weights: &Buffer,
+        hidden: &Buffer,
+        log_posterior: &mut Buffer,
+    ) {
+        f2_head::log_posterior(&self.threads, rows, head, weights, hidden, log_posterior);
+    }
+
+    fn global_norm(&self, gradients: &Buffer, norm: &mut Buffer) {
+        norm[0] = self.with_partial(adamw::partial_len(gradients.len()), |partial| {
+            adamw::global_norm(&self.threads, gradients, partial)
+        });
+    }
+
+    fn adamw(
+        &self,
+        settings: AdamW,
+        decayed: &[Range<usize>],
+        norm: &Buffer,
+        weights: &mut Buffer,
+        moments: &mut Moments<Self>,
+        gradients: &mut Buffer,
+    ) {
+        let buffers = [&mut **weights, &mut moments.first, &mut moments.second, gradients];
+        adamw::adamw(&self.threads, settings, decayed, norm[0], buffers);
+    }
+
+    fn embed_spans(
+        &self,
+        embedding: Embedding,
+        weights: &Buffer,
+        tokens: &Vec<u32>,
+        spans: &Vec<Span>,
+        x: &mut Buffer,
+    ) {
+        embedding::embed_spans(embedding, weights, tokens, spans, x);
+    }
+
+    fn attention_cached(
+        &self,
+        layer: usize,
+        spans: &Vec<Span>,
+        qkv: &Buffer,
+        cache: &mut Cache,
+        out: &mut Buffer,
+    ) {
+        cache::attention_cached(&self.threads, layer, spans, qkv, cache, out);
+    }
+
+    fn reorder_cache(&self, parents: &[u32], length: usize, cache: &mut Cache) {
+        cache.reorder(parents, length);
+    }
+
+    fn gather(&self, width: usize, rows: &Vec<u32>, from: &Buffer, to: &mut Buffer) {
+        for (&row, to) in rows.iter().zip(to.chunks_mut(width)) {
+            to.copy_from_slice(&from[row as usize * width..][..width]);
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Linear layers with bias, and GELU after or before them.
+
+use super::gelu::{bias_gelu, gelu_backward};
+use super::product::{Matrix, Write, parallel_product};
+use super::threads::Threads;
+use crate::Linear;
+
+/// Rows one task works on.
+const BLOCK: usize = 64;
+
+pub(super) fn linear(
+    threads: &Threads,
+    rows: usize,
+    linear: Linear,
+    weights: &[f32],
+    x: &[f32],
+    y: &mut [f32],
+) {
+    let outputs = linear.outputs();
+    let y = &mut y[..rows * outputs];
+    multiply(threads, rows, linear, weights, x, y);
+    let bias = &weights[linear.bias.range()];
+    threads.zip_chunks([(y, BLOCK * outputs)], |_, [y]| {
+        for y in y.chunks_mut(outputs) {
+            y.iter_mut().zip(bias).for_each(|(y, bias)| *y += bias);
+        }
+    });
+}
+
+pub(super) fn linear_gelu(
+    threads: &Threads,
+    rows: usize,
+    linear: Linear,
+    weights: &[f32],
+    x: &[f32],
+    before: &mut [f32],
+    y: &mut [f32],
+) {
+    let outputs = linear.outputs();
+    let (before, y) = (&mut before[..rows * outputs], &mut y[..rows * outputs]);
+    multiply(threads, rows, linear, weights, x, before);
+    let bias = &weights[linear.bias.range()];
+    let block = BLOCK * outputs;
+    threads.zip_chunks([(before, block), (y, block)], |_, [before, y]| {
+        for (before, y) in before.chunks_mut(outputs).zip(y.chunks_mut(outputs)) {
+            bias_gelu(bias, before, y);
+        }
+    });
+}
+
+/// `y = x · weightᵀ`.
+fn multiply(
+    threads: &Threads,
+    rows: usize,
+    linear: Linear,
+    weights: &[f32],
+    x: &[f32],
+    y: &mut [f32],
+) {
+    let (inputs, outputs) = (linear.inputs(), linear.outputs());
+    let weight = Matrix::rows(&weights[linear.weight.range()], inputs).transposed();
+    let x = Matrix::rows(x, inputs);
+    parallel_product(threads, [rows, outputs, inputs], x, weight, y, outputs, Write::Overwrite);
+}
+
+pub(super) fn linear_backward(
+    threads: &Threads,
+    rows: usize,
+    linear: Linear,
+    weights: &[f32],
+    x: &[f32],
+    d_y: &[f32],
+    d_x: &mut [f32],
+    gradients: &mut [f32],
+) {
+    input_gradient(threads, rows, linear, weights, d_y, d_x);
+    parameter_gradients(threads, rows, linear, x, d_y, gradients);
+}
+
+pub(super) fn linear_backward_gelu(
+    threads: &Threads,
+    rows: usize,
+    linear: Linear,
+    weights: &[f32],
+    before: &[f32],
+    x: &[f32],
+    d_y: &[f32],
+    d_before: &mut [f32],
+    gradients: &mut [f32],
+) {
+    input_gradient(threads, rows, linear, weights, d_y, d_before);
+    let block = BLOCK * linear.inputs();
+    let d_before = &mut d_before[..rows * linear.inputs()];
+    threads.zip_chunks([(d_before, block)], |index, [d]| {
+        gelu_backward(&before[index * block..][..d.len()], d);
+    });
+    parameter_gradients(threads, rows, linear, x, d_y, gradients);
+}
+
+/// `d_x = d_y · weight`.
+fn input_gradient(
+    threads: &Threads,
+    rows: usize,
+    linear: Linear,
+    weights: &[f32],
+    d_y: &[f32],
+    d_x: &mut [f32],
+) {
+    let (inputs, outputs) = (linear.inputs(), linear.outputs());
+    let weight = Matrix::rows(&weights[linear.weight.range()], inputs);
+    let d_y = Matrix::rows(d_y, outputs);
+    parallel_product(threads, [rows, inputs, outputs], d_y, weight, d_x, inputs, Write::Overwrite);
+}
+
+/// `d_weight += d_yᵀ · x`, `d_bias += Σ d_y`.
+fn parameter_gradients(
+    threads: &Threads,
+    rows: usize,
+    linear: Linear,
+    x: &[f32],
+    d_y: &[f32],
+    gradients: &mut [f32],
+) {
+    let (inputs, outputs) = (linear.inputs(), linear.outputs());
+    let d_weight = &mut gradients[linear.weight.range()];
+    let transposed = Matrix::rows(d_y, outputs).transposed();
+    let x = Matrix::rows(x, inputs);
+    parallel_product(threads, [outputs, inputs, rows], transposed, x, d_weight, inputs, Write::Add);
+    let d_bias = &mut gradients[linear.bias.range()];
+    threads.zip_chunks([(d_bias, BIAS_COLUMNS)], |index, [d_bias]| {
+        let columns = index * BIAS_COLUMNS;
+        for d_y in d_y[..rows * outputs].chunks(outputs) {
+            d_bias.iter_mut().zip(&d_y[columns..]).for_each(|(sum, d)| *sum += d);
+        }
+    });
+}
+
+/// Columns of the bias one task sums: the sum over rows then has one order for all threads.
+const BIAS_COLUMNS: usize = 64;

@@ -1,0 +1,111 @@
+//! Buffers aligned to cache lines, on huge pages where the system offers them.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+
+use crate::Error;
+
+/// One cache line, and one AVX-512 register.
+const LINE: usize = 64;
+/// Above this, a buffer is aligned to and asked to lie on huge pages: a pass over all parameters
+/// misses the address cache far less often.
+const HUGE_PAGE: usize = 2 << 20;
+
+/// A fixed number of `f32`, zero at first.
+pub struct Buffer {
+    start: NonNull<f32>,
+    len: usize,
+}
+
+// SAFETY: the buffer owns its memory and hands it out by Rust's borrowing rules.
+unsafe impl Send for Buffer {}
+// SAFETY: shared access only reads.
+unsafe impl Sync for Buffer {}
+
+impl Buffer {
+    /// `len` zeros.
+    pub(crate) fn zeroed(len: usize) -> Result<Self, Error> {
+        if len == 0 {
+            return Ok(Self { start: NonNull::dangling(), len });
+        }
+        let out_of_memory =
+            || Error::OutOfMemory { device: "cpu", bytes: len.saturating_mul(size_of::<f32>()) };
+        let layout = Self::layout(len).ok_or_else(out_of_memory)?;
+        // SAFETY: the layout has a size above zero.
+        let start = unsafe { alloc_zeroed(layout) };
+        let start = NonNull::new(start.cast::<f32>()).ok_or_else(out_of_memory)?;
+        prefer_huge_pages(start, layout);
+        Ok(Self { start, len })
+    }
+
+    fn layout(len: usize) -> Option<Layout> {
+        let bytes = len.checked_mul(size_of::<f32>())?.checked_next_multiple_of(LINE)?;
+        let alignment = if bytes >= HUGE_PAGE { HUGE_PAGE } else { LINE };
+        Layout::from_size_align(bytes, alignment).ok()
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn prefer_huge_pages(start: NonNull<f32>, layout: Layout) {
+    if layout.align() == HUGE_PAGE {
+        // SAFETY: the range was just allocated, and the advice changes no content. A kernel
+        // without huge pages refuses, which costs speed only.
+        unsafe { libc::madvise(start.as_ptr().cast(), layout.size(), libc::MADV_HUGEPAGE) };
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn prefer_huge_pages(_: NonNull<f32>, _: Layout) {}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        if let (Some(layout), true) = (Self::layout(self.len), self.len > 0) {
+            // SAFETY: allocated in `zeroed` with this very layout.
+            unsafe { dealloc(self.start.as_ptr().cast(), layout) };
+        }
+    }
+}
+
+impl Deref for Buffer {
+    type Target = [f32];
+
+    fn deref(&self) -> &[f32] {
+        // SAFETY: `len` initialised floats are owned by the buffer.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl DerefMut for Buffer {
+    fn deref_mut(&mut self) -> &mut [f32] {
+        // SAFETY: `len` initialised floats are owned by the buffer, borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl std::fmt::Debug for Buffer {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Buffer({} floats)", self.len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn starts_zero_and_aligned() {
+        for len in [0, 1, 17, 1 << 20] {
+            let buffer = Buffer::zeroed(len).unwrap();
+            assert_eq!(buffer.len(), len);
+            assert!(buffer.iter().all(|&x| x == 0.0));
+            assert!(len == 0 || buffer.as_ptr() as usize % LINE == 0);
+        }
+    }
+
+    #[test]
+    fn refuses_what_cannot_fit() {
+        assert!(matches!(Buffer::zeroed(usize::MAX / 8), Err(Error::OutOfMemory { .. })));
+        assert!(matches!(Buffer::zeroed(usize::MAX), Err(Error::OutOfMemory { .. })));
+    }
+}

@@ -1,0 +1,65 @@
+//! The CPU: `f32`, all cores, the instruction set found at run time.
+
+mod adamw;
+mod attention;
+mod cache;
+mod dot;
+mod dropout;
+mod embedding;
+mod f2_head;
+mod gelu;
+mod head;
+mod implementation;
+mod linear;
+mod memory;
+mod norm;
+mod peak;
+mod product;
+mod scratch;
+mod shared;
+mod simd;
+mod softmax_head;
+mod softmax_rows;
+mod targets;
+mod threads;
+
+use std::sync::Mutex;
+
+use cache::Cache;
+use embedding::Tokens;
+use memory::Buffer;
+use targets::Targets;
+use threads::Threads;
+
+use crate::Error;
+
+/// The CPU as a [`Device`](crate::Device).
+#[derive(Debug)]
+pub struct Cpu {
+    threads: Threads,
+    /// Sums over rows or blocks, one share each, before they are added in order.
+    partial: Mutex<Vec<f32>>,
+}
+
+impl Cpu {
+    /// A CPU that works on this many threads; 0 means one per core.
+    pub fn new(threads: usize) -> Result<Self, Error> {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = if threads == 0 { cores() } else { threads };
+        Ok(Self { threads: Threads::new(threads)?, partial: Mutex::default() })
+    }
+
+    /// How many threads share the work.
+    pub fn threads(&self) -> usize {
+        self.threads.count()
+    }
+
+    /// Lends room for `len` partial sums, kept from one operation to the next.
+    fn with_partial<R>(&self, len: usize, body: impl FnOnce(&mut [f32]) -> R) -> R {
+        let mut partial = self.partial.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if partial.len() < len {
+            partial.resize(len, 0.0);
+        }
+        body(&mut partial[..len])
+    }
+}

@@ -1,0 +1,201 @@
+//! Layer norm, and the residual with dropout before it.
+
+use super::dropout::Mask;
+use super::simd::{Arithmetic, sum_over, vectorised};
+use super::threads::Threads;
+use crate::{Norm, Parameter};
+
+/// Rows one task works on. Sums over rows are taken block by block, so their order does not
+/// depend on the number of threads.
+const BLOCK: usize = 32;
+
+/// Gain and bias.
+#[derive(Clone, Copy)]
+pub(super) struct Scale<'a> {
+    gain: &'a [f32],
+    bias: &'a [f32],
+}
+
+impl<'a> Scale<'a> {
+    pub(super) fn of(norm: Norm, weights: &'a [f32]) -> Self {
+        Self { gain: &weights[norm.gain.range()], bias: &weights[norm.bias.range()] }
+    }
+
+    fn width(self) -> usize {
+        self.gain.len()
+    }
+}
+
+pub(super) fn norm(
+    threads: &Threads,
+    rows: usize,
+    scale: Scale<'_>,
+    x: &[f32],
+    normed: &mut [f32],
+    statistics: &mut [f32],
+) {
+    let width = scale.width();
+    let block = BLOCK * width;
+    threads.zip_chunks(
+        [(&mut normed[..rows * width], block), (&mut statistics[..rows * 2], BLOCK * 2)],
+        |index, [normed, statistics]| {
+            let x = &x[index * block..][..normed.len()];
+            for ((x, normed), statistics) in
+                x.chunks(width).zip(normed.chunks_mut(width)).zip(statistics.chunks_mut(2))
+            {
+                norm_row(scale, x, normed, statistics);
+            }
+        },
+    );
+}
+
+pub(super) fn residual_norm(
+    threads: &Threads,
+    rows: usize,
+    scale: Scale<'_>,
+    mask: Mask,
+    [x, branch]: [&[f32]; 2],
+    [sum, normed]: [&mut [f32]; 2],
+    statistics: &mut [f32],
+) {
+    let width = scale.width();
+    let block = BLOCK * width;
+    let size = rows * width;
+    threads.zip_chunks(
+        [
+            (&mut sum[..size], block),
+            (&mut normed[..size], block),
+            (&mut statistics[..rows * 2], BLOCK * 2),
+        ],
+        |index, [sum, normed, statistics]| {
+            let rows =
+                sum.chunks_mut(width).zip(normed.chunks_mut(width)).zip(statistics.chunks_mut(2));
+            for (row, ((sum, normed), statistics)) in (index * BLOCK..).zip(rows) {
+                let place = row * width..(row + 1) * width;
+                mask.add_kept(row, &x[place.clone()], &branch[place], sum);
+                norm_row(scale, sum, normed, statistics);
+            }
+        },
+    );
+}
+
+vectorised! {
+    fn norm_row(scale: Scale<'_>, x: &[f32], normed: &mut [f32], statistics: &mut [f32])
+    = norm_row_kernel
+}
+
+#[inline(always)]
+fn norm_row_kernel<A: Arithmetic>(
+    scale: Scale<'_>,
+    x: &[f32],
+    normed: &mut [f32],
+    statistics: &mut [f32],
+) {
+    let width = x.len();
+    let mean = sum_over(width, |i| x[i]) / width as f32;
+    let variance = sum_over(width, |i| (x[i] - mean) * (x[i] - mean)) / width as f32;
+    let reciprocal = 1.0 / (variance + Norm::EPSILON).sqrt();
+    statistics[0] = mean;
+    statistics[1] = reciprocal;
+    let (gain, bias, normed) = (&scale.gain[..width], &scale.bias[..width], &mut normed[..width]);
+    for i in 0..width {
+        normed[i] = A::mul_add((x[i] - mean) * reciprocal, gain[i], bias[i]);
+    }
+}
+
+/// What a backward pass reads.
+pub(super) struct Backward<'a> {
+    pub(super) x: &'a [f32],
+    pub(super) statistics: &'a [f32],
+    pub(super) d_normed: &'a [f32],
+}
+
+/// `d_x += …`; with a residual, `d_branch` gets `d_x` through dropout in the same pass.
+pub(super) fn norm_backward(
+    threads: &Threads,
+    rows: usize,
+    scale: Scale<'_>,
+    from: &Backward<'_>,
+    d_x: &mut [f32],
+    branch: Option<(Mask, &mut [f32])>,
+    partial: &mut [f32],
+) {
+    let width = scale.width();
+    let block = BLOCK * width;
+    let d_x = &mut d_x[..rows * width];
+    let tasks = rows.div_ceil(BLOCK);
+    let partial = &mut partial[..tasks * 2 * width];
+    let (mask, d_branch) = match branch {
+        Some((mask, d_branch)) => (Some(mask), &mut d_branch[..rows * width]),
+        None => (None, &mut [][..]),
+    };
+    threads.zip_chunks(
+        [(d_x, block), (d_branch, block), (partial, 2 * width)],
+        |index, [d_x, d_branch, partial]| {
+            partial.fill(0.0);
+            let (d_gain, d_bias) = partial.split_at_mut(width);
+            for (row, d_x) in (index * BLOCK..).zip(d_x.chunks_mut(width)) {
+                let place = row * width..(row + 1) * width;
+                let statistics = [from.statistics[2 * row], from.statistics[2 * row + 1]];
+                let (x, d_normed) = (&from.x[place.clone()], &from.d_normed[place]);
+                backward_row(scale.gain, statistics, x, d_normed, d_x, d_gain, d_bias);
+                if let Some(mask) = mask {
+                    let start = (row - index * BLOCK) * width;
+                    mask.keep(row, d_x, &mut d_branch[start..start + width]);
+                }
+            }
+        },
+    );
+}
+
+/// Adds the blocks' shares of gain and bias gradients, in order.
+pub(super) fn add_partial(rows: usize, norm: Norm, partial: &[f32], gradients: &mut [f32]) {
+    let width = norm.gain.columns;
+    let mut add = |parameter: Parameter, offset: usize| {
+        let gradient = &mut gradients[parameter.range()];
+        for block in partial.chunks(2 * width).take(rows.div_ceil(BLOCK)) {
+            for (gradient, &share) in gradient.iter_mut().zip(&block[offset..offset + width]) {
+                *gradient += share;
+            }
+        }
+    };
+    add(norm.gain, 0);
+    add(norm.bias, width);
+}
+
+/// Floats [`norm_backward`] needs for the blocks' shares.
+pub(super) fn partial_len(rows: usize, width: usize) -> usize {
+    rows.div_ceil(BLOCK) * 2 * width
+}
+
+vectorised! {
+    fn backward_row(
+        gain: &[f32], statistics: [f32; 2], x: &[f32], d_normed: &[f32],
+        d_x: &mut [f32], d_gain: &mut [f32], d_bias: &mut [f32],
+    ) = backward_row_kernel
+}
+
+#[inline(always)]
+fn backward_row_kernel<A: Arithmetic>(
+    gain: &[f32],
+    [mean, reciprocal]: [f32; 2],
+    x: &[f32],
+    d_normed: &[f32],
+    d_x: &mut [f32],
+    d_gain: &mut [f32],
+    d_bias: &mut [f32],
+) {
+    let width = x.len();
+    let (gain, d_normed) = (&gain[..width], &d_normed[..width]);
+    let (d_x, d_gain, d_bias) = (&mut d_x[..width], &mut d_gain[..width], &mut d_bias[..width]);
+    let standard = |i: usize| (x[i] - mean) * reciprocal;
+    let mean_d = sum_over(width, |i| d_normed[i] * gain[i]) / width as f32;
+    let mean_dx = sum_over(width, |i| d_normed[i] * gain[i] * standard(i)) / width as f32;
+    for i in 0..width {
+        let standard = standard(i);
+        d_gain[i] = A::mul_add(d_normed[i], standard, d_gain[i]);
+        d_bias[i] += d_normed[i];
+        let centred = A::mul_add(d_normed[i], gain[i], -mean_d);
+        d_x[i] = A::mul_add(A::mul_add(-standard, mean_dx, centred), reciprocal, d_x[i]);
+    }
+}

@@ -1,0 +1,80 @@
+//! The plain softmax: one pass over the whole output matrix.
+
+use super::Targets;
+use super::head::{self, Gradients, Vectors};
+use super::product::Write;
+use super::simd::maximum;
+use super::threads::Threads;
+use crate::{IGNORED, SoftmaxHead};
+
+fn vectors(head: SoftmaxHead, weights: &[f32]) -> Vectors<'_> {
+    Vectors { rows: &weights[head.tokens.range()], width: head.tokens.columns, first: 0 }
+}
+
+pub(super) fn loss(
+    threads: &Threads,
+    head: SoftmaxHead,
+    weights: &[f32],
+    targets: &mut Targets,
+    hidden: &[f32],
+    losses: &mut [f32],
+) {
+    let (likelihoods, penalties) = halves(targets, losses);
+    let vectors = vectors(head, weights);
+    head::loss(threads, 0, vectors, targets, hidden, |position, [likelihood, penalty]| {
+        likelihoods[position] = likelihood;
+        penalties[position] = penalty;
+    });
+}
+
+pub(super) fn loss_backward(
+    threads: &Threads,
+    head: SoftmaxHead,
+    weights: &[f32],
+    targets: &mut Targets,
+    hidden: &[f32],
+    losses: &mut [f32],
+    d_hidden: &mut [f32],
+    gradients: &mut [f32],
+) {
+    let positions = targets.ids.len();
+    if targets.order.len() < positions {
+        d_hidden[..positions * head.tokens.columns].fill(0.0);
+    }
+    let (likelihoods, penalties) = halves(targets, losses);
+    let vectors = vectors(head, weights);
+    let d_vectors = &mut gradients[head.tokens.range()];
+    let mut into = Gradients { d_hidden, write: Write::Overwrite, d_vectors };
+    head::loss_backward(threads, 0, vectors, targets, hidden, &mut into, |position, parts| {
+        [likelihoods[position], penalties[position]] = parts;
+    });
+}
+
+/// `losses: [2, positions]`, zero for positions that are ignored.
+fn halves<'a>(targets: &Targets, losses: &'a mut [f32]) -> (&'a mut [f32], &'a mut [f32]) {
+    let positions = targets.ids.len();
+    let losses = &mut losses[..2 * positions];
+    losses.fill(0.0);
+    losses.split_at_mut(positions)
+}
+
+pub(super) fn predictions(
+    threads: &Threads,
+    head: SoftmaxHead,
+    weights: &[f32],
+    targets: &mut Targets,
+    hidden: &[f32],
+    predictions: &mut Vec<u32>,
+) {
+    predictions.clear();
+    predictions.resize(targets.ids.len(), IGNORED);
+    let vectors = vectors(head, weights);
+    let count = vectors.count();
+    head::for_each_chunk(threads, 0, vectors, targets, hidden, |positions, chunk| {
+        for (&position, logits) in positions.iter().zip(chunk.logits.chunks(count)) {
+            let largest = maximum(logits);
+            let winner = logits.iter().position(|&logit| logit == largest);
+            predictions[position as usize] = winner.unwrap_or(0) as u32;
+        }
+    });
+}
