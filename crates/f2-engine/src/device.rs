@@ -57,7 +57,7 @@ pub struct Moment {
 /// `[b, b >> 32, site, step]` with `b = (first_position + i) · ⌈w / 4⌉ + j / 4`, its key the seed.
 /// What is kept is divided by `1 - probability`.
 #[derive(Debug)]
-pub struct Dropout<'a, D: Device + ?Sized> {
+pub struct Dropout<'a, D: Device> {
     /// Zero keeps everything.
     pub probability: f32,
     /// The site's own number: no two sites of a model share one.
@@ -66,13 +66,13 @@ pub struct Dropout<'a, D: Device + ?Sized> {
     pub clock: &'a D::Clock,
 }
 
-impl<D: Device + ?Sized> Clone for Dropout<'_, D> {
+impl<D: Device> Clone for Dropout<'_, D> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<D: Device + ?Sized> Copy for Dropout<'_, D> {}
+impl<D: Device> Copy for Dropout<'_, D> {}
 
 /// The new tokens of one cached sequence, within a batch of such.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

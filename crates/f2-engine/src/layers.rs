@@ -21,7 +21,7 @@ pub struct Norm {
 }
 
 impl Norm {
-    /// Added to the variance before its root is taken, as GPT-2 and PyTorch do.
+    /// Added to the variance before its root is taken, as GPT-2 does.
     pub const EPSILON: f32 = 1e-5;
 }
 

@@ -19,13 +19,13 @@ pub fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
 }
 
 /// The key of the next round.
-#[inline(always)]
+#[inline]
 pub(crate) fn next_key(key: [u32; 2]) -> [u32; 2] {
     [key[0].wrapping_add(WEYL[0]), key[1].wrapping_add(WEYL[1])]
 }
 
 /// One round of mixing.
-#[inline(always)]
+#[inline]
 pub(crate) fn round(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     let first = u64::from(MULTIPLIERS[0]) * u64::from(counter[0]);
     let second = u64::from(MULTIPLIERS[1]) * u64::from(counter[2]);

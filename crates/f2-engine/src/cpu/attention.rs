@@ -99,7 +99,9 @@ fn forward_strip(
     for (row, sum) in sums.iter().enumerate().take(rows) {
         // SAFETY: as above.
         let out = unsafe { out.piece(offset + row * head.total, head.width) };
-        out.iter_mut().for_each(|out| *out /= sum);
+        for out in out {
+            *out /= sum;
+        }
     }
 }
 

@@ -165,7 +165,9 @@ pub(super) fn log_posterior(
         for (class, logit) in logits.iter().enumerate() {
             let slice = &mut out[head.members(class)];
             let shift = logit - class_sum - log_sum(slice);
-            slice.iter_mut().for_each(|value| *value += shift);
+            for value in slice {
+                *value += shift;
+            }
         }
     });
 }

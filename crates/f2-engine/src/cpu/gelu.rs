@@ -4,7 +4,7 @@
 
 use super::simd::{Arithmetic, exp, vectorised};
 
-const TWICE_ROOT: f32 = 1.595_769_1; // 2 √(2/π)
+const TWICE_ROOT: f32 = 1.595_769; // 2 √(2/π)
 const CUBIC: f32 = 0.044_715;
 
 vectorised! {

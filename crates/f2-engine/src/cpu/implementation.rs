@@ -415,7 +415,9 @@ impl Device for Cpu {
     fn log_softmax(&self, rows: usize, columns: usize, logits: &mut Buffer) {
         self.threads.zip_chunks([(&mut logits[..rows * columns], columns)], |_, [row]| {
             let log_sum = softmax_rows::log_sum(row);
-            row.iter_mut().for_each(|value| *value -= log_sum);
+            for value in row {
+                *value -= log_sum;
+            }
         });
     }
 

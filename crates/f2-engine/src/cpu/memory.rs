@@ -34,6 +34,7 @@ impl Buffer {
         let layout = Self::layout(len).ok_or_else(out_of_memory)?;
         // SAFETY: the layout has a size above zero.
         let start = unsafe { alloc_zeroed(layout) };
+        #[allow(clippy::cast_ptr_alignment, reason = "the layout asks for more")]
         let start = NonNull::new(start.cast::<f32>()).ok_or_else(out_of_memory)?;
         prefer_huge_pages(start, layout);
         Ok(Self { start, len })
@@ -99,7 +100,7 @@ mod tests {
             let buffer = Buffer::zeroed(len).unwrap();
             assert_eq!(buffer.len(), len);
             assert!(buffer.iter().all(|&x| x == 0.0));
-            assert!(len == 0 || buffer.as_ptr() as usize % LINE == 0);
+            assert!(len == 0 || (buffer.as_ptr() as usize).is_multiple_of(LINE));
         }
     }
 

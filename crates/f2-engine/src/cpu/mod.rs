@@ -1,5 +1,12 @@
 //! The CPU: `f32`, all cores, the instruction set found at run time.
 
+#![allow(
+    clippy::inline_always,
+    reason = "a kernel is compiled anew inside the version for each instruction set"
+)]
+#![allow(clippy::needless_range_loop, reason = "several slices share one index, lane by lane")]
+#![allow(clippy::too_many_arguments, reason = "an operation names all it reads and writes")]
+
 mod adamw;
 mod attention;
 mod cache;

@@ -39,17 +39,14 @@ macro_rules! vectorised {
     ($(#[$attribute:meta])* $visibility:vis fn $name:ident($($argument:ident: $type:ty),* $(,)?)
      $(-> $result:ty)? = $kernel:path) => {
         $(#[$attribute])*
-        #[allow(clippy::too_many_arguments, reason = "a kernel names all it reads and writes")]
         $visibility fn $name($($argument: $type),*) $(-> $result)? {
             use $kernel as kernel;
             #[cfg(target_arch = "x86_64")]
             {
-                #[allow(clippy::too_many_arguments, reason = "as above")]
                 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
                 fn avx512($($argument: $type),*) $(-> $result)? {
                     kernel::<$crate::cpu::simd::Fused>($($argument),*)
                 }
-                #[allow(clippy::too_many_arguments, reason = "as above")]
                 #[target_feature(enable = "avx2,fma")]
                 fn avx2($($argument: $type),*) $(-> $result)? {
                     kernel::<$crate::cpu::simd::Fused>($($argument),*)

@@ -35,7 +35,9 @@ vectorised! {
 
 #[inline(always)]
 fn multiply_kernel<A: Arithmetic>(factor: f32, x: &mut [f32]) {
-    x.iter_mut().for_each(|x| *x *= factor);
+    for x in x {
+        *x *= factor;
+    }
 }
 
 /// One position's target among the columns of a row.
