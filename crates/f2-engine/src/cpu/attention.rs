@@ -164,7 +164,7 @@ struct BackwardStrip<'a> {
     head: Head,
     start: usize,
     log_sums: &'a [f32],
-    write: Write,
+    write: Write<'a>,
 }
 
 impl BackwardStrip<'_> {

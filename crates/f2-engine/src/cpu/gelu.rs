@@ -8,18 +8,15 @@ const TWICE_ROOT: f32 = 1.595_769; // 2 √(2/π)
 const CUBIC: f32 = 0.044_715;
 
 vectorised! {
-    /// Adds the bias to one row of `before` and writes its GELU to `y`.
-    pub(super) fn bias_gelu(bias: &[f32], before: &mut [f32], y: &mut [f32]) = bias_gelu_kernel
+    /// `y = gelu(x)`.
+    pub(super) fn gelu(x: &[f32], y: &mut [f32]) = gelu_kernel
 }
 
 #[inline(always)]
-fn bias_gelu_kernel<A: Arithmetic>(bias: &[f32], before: &mut [f32], y: &mut [f32]) {
-    let width = before.len();
-    let (bias, y) = (&bias[..width], &mut y[..width]);
-    for i in 0..width {
-        let x = before[i] + bias[i];
-        before[i] = x;
-        y[i] = x * gate::<A>(x);
+fn gelu_kernel<A: Arithmetic>(x: &[f32], y: &mut [f32]) {
+    let x = &x[..y.len()];
+    for i in 0..x.len() {
+        y[i] = x[i] * gate::<A>(x[i]);
     }
 }
 
@@ -61,8 +58,8 @@ mod tests {
     fn agrees_with_the_definition_and_its_slope() {
         for i in -2000..2000 {
             let x = f64::from(i) * 0.01;
-            let (mut before, mut y, mut d) = ([x as f32], [0.0], [1.0]);
-            bias_gelu(&[0.0], &mut before, &mut y);
+            let (before, mut y, mut d) = ([x as f32], [0.0], [1.0]);
+            gelu(&before, &mut y);
             gelu_backward(&before, &mut d);
             let x = f64::from(before[0]);
             let slope = (reference(x + 1e-6) - reference(x - 1e-6)) / 2e-6;

@@ -32,7 +32,7 @@ pub(super) struct Gradients<'a> {
     /// `[positions, width]`.
     pub(super) d_hidden: &'a mut [f32],
     /// What becomes of the old content of `d_hidden`.
-    pub(super) write: Write,
+    pub(super) write: Write<'a>,
     /// `[count, width]`, added to.
     pub(super) d_vectors: &'a mut [f32],
 }
@@ -214,7 +214,7 @@ fn scatter(
     positions: &[u32],
     width: usize,
     from: &[f32],
-    write: Write,
+    write: Write<'_>,
     to: &mut [f32],
 ) {
     let to = Shared::new(to);
@@ -226,7 +226,7 @@ fn scatter(
             let from = &from[row * width..][..width];
             match write {
                 Write::Overwrite => to.copy_from_slice(from),
-                Write::Add => add(from, to),
+                Write::Add | Write::Bias(_) => add(from, to),
             }
         }
     });

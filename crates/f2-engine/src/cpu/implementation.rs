@@ -33,7 +33,7 @@ impl Device for Cpu {
     }
 
     fn measured_peak(&self) -> f64 {
-        peak::measured_peak(&self.threads).unwrap_or(f64::NAN)
+        peak::measured_peak(&self.threads)
     }
 
     fn synchronise(&self) -> Result<(), Error> {

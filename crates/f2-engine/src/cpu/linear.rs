@@ -1,6 +1,6 @@
 //! Linear layers with bias, and GELU after or before them.
 
-use super::gelu::{bias_gelu, gelu_backward};
+use super::gelu::{gelu, gelu_backward};
 use super::product::{Matrix, Write, parallel_product};
 use super::threads::Threads;
 use crate::Linear;
@@ -16,15 +16,11 @@ pub(super) fn linear(
     x: &[f32],
     y: &mut [f32],
 ) {
-    let outputs = linear.outputs();
-    let y = &mut y[..rows * outputs];
-    multiply(threads, rows, linear, weights, x, y);
-    let bias = &weights[linear.bias.range()];
-    threads.zip_chunks([(y, BLOCK * outputs)], |_, [y]| {
-        for y in y.chunks_mut(outputs) {
-            y.iter_mut().zip(bias).for_each(|(y, bias)| *y += bias);
-        }
-    });
+    let (inputs, outputs) = (linear.inputs(), linear.outputs());
+    let weight = Matrix::rows(&weights[linear.weight.range()], inputs).transposed();
+    let (dims, x) = ([rows, outputs, inputs], Matrix::rows(x, inputs));
+    let write = Write::Bias(&weights[linear.bias.range()]);
+    parallel_product(threads, dims, x, weight, y, outputs, write);
 }
 
 pub(super) fn linear_gelu(
@@ -37,30 +33,12 @@ pub(super) fn linear_gelu(
     y: &mut [f32],
 ) {
     let outputs = linear.outputs();
-    let (before, y) = (&mut before[..rows * outputs], &mut y[..rows * outputs]);
-    multiply(threads, rows, linear, weights, x, before);
-    let bias = &weights[linear.bias.range()];
+    let y = &mut y[..rows * outputs];
+    self::linear(threads, rows, linear, weights, x, before);
     let block = BLOCK * outputs;
-    threads.zip_chunks([(before, block), (y, block)], |_, [before, y]| {
-        for (before, y) in before.chunks_mut(outputs).zip(y.chunks_mut(outputs)) {
-            bias_gelu(bias, before, y);
-        }
+    threads.zip_chunks([(y, block)], |index, [y]| {
+        gelu(&before[index * block..][..y.len()], y);
     });
-}
-
-/// `y = x · weightᵀ`.
-fn multiply(
-    threads: &Threads,
-    rows: usize,
-    linear: Linear,
-    weights: &[f32],
-    x: &[f32],
-    y: &mut [f32],
-) {
-    let (inputs, outputs) = (linear.inputs(), linear.outputs());
-    let weight = Matrix::rows(&weights[linear.weight.range()], inputs).transposed();
-    let x = Matrix::rows(x, inputs);
-    parallel_product(threads, [rows, outputs, inputs], x, weight, y, outputs, Write::Overwrite);
 }
 
 pub(super) fn linear_backward(

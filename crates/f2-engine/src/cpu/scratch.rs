@@ -5,10 +5,11 @@ use std::cell::RefCell;
 use super::memory::Buffer;
 
 thread_local! {
-    static SCRATCH: RefCell<Option<Buffer>> = const { RefCell::new(None) };
+    static WORKSPACE: RefCell<Option<Buffer>> = const { RefCell::new(None) };
+    static PACKING: RefCell<Option<Buffer>> = const { RefCell::new(None) };
 }
 
-/// Lends slices of these lengths, their content left over from earlier uses.
+/// Lends an operation slices of these lengths, their content left over from earlier uses.
 ///
 /// # Panics
 /// When the first use on a thread finds no memory, or when uses are nested.
@@ -16,18 +17,28 @@ pub(super) fn with_scratch<const N: usize, R>(
     lens: [usize; N],
     body: impl FnOnce([&mut [f32]; N]) -> R,
 ) -> R {
+    WORKSPACE.with_borrow_mut(|buffer| body(slices(buffer, lens)))
+}
+
+/// [`with_scratch`] for the copies a matrix product makes, which may happen within.
+pub(super) fn with_packing<const N: usize, R>(
+    lens: [usize; N],
+    body: impl FnOnce([&mut [f32]; N]) -> R,
+) -> R {
+    PACKING.with_borrow_mut(|buffer| body(slices(buffer, lens)))
+}
+
+fn slices<const N: usize>(buffer: &mut Option<Buffer>, lens: [usize; N]) -> [&mut [f32]; N] {
     const LINE: usize = 16;
     let total = lens.iter().map(|len| len.next_multiple_of(LINE)).sum();
-    SCRATCH.with_borrow_mut(|scratch| {
-        if scratch.as_ref().is_none_or(|buffer| buffer.len() < total) {
-            *scratch = None;
-            *scratch = Some(Buffer::zeroed(total).expect("a thread's workspace is small"));
-        }
-        let mut rest: &mut [f32] = scratch.as_mut().expect("just made");
-        body(lens.map(|len| {
-            let (slice, after) = std::mem::take(&mut rest).split_at_mut(len.next_multiple_of(LINE));
-            rest = after;
-            &mut slice[..len]
-        }))
+    if buffer.as_ref().is_none_or(|buffer| buffer.len() < total) {
+        *buffer = None;
+        *buffer = Some(Buffer::zeroed(total).expect("a thread's workspace is small"));
+    }
+    let mut rest: &mut [f32] = buffer.as_mut().expect("just made");
+    lens.map(|len| {
+        let (slice, after) = std::mem::take(&mut rest).split_at_mut(len.next_multiple_of(LINE));
+        rest = after;
+        &mut slice[..len]
     })
 }

@@ -1,0 +1,232 @@
+//! Matrix products, split over the threads.
+//!
+//! A block of the right operand is copied so that tiles of the output read it in order; the left
+//! one is read in place where its rows are contiguous. Both stay in the second-level cache.
+
+mod kernel;
+mod pack;
+
+use kernel::{Block, Panels, tile_rows};
+
+pub(super) use self::kernel::Write;
+use super::scratch::with_packing;
+use super::shared::Shared;
+use super::threads::Threads;
+
+/// Rows, columns and sum length of a block: 96 and 256 KiB of the operands.
+const ROWS: usize = 96;
+const COLUMNS: usize = 256;
+const DEPTH: usize = 256;
+
+/// A matrix to read: element `(i, j)` lies at `i · row_stride + j · column_stride`.
+#[derive(Clone, Copy)]
+pub(super) struct Matrix<'a> {
+    elements: &'a [f32],
+    row_stride: usize,
+    column_stride: usize,
+}
+
+impl<'a> Matrix<'a> {
+    /// Rows that lie `stride` elements apart.
+    pub(super) fn rows(elements: &'a [f32], stride: usize) -> Self {
+        Self { elements, row_stride: stride, column_stride: 1 }
+    }
+
+    /// The same memory, read by columns.
+    pub(super) fn transposed(self) -> Self {
+        Self { row_stride: self.column_stride, column_stride: self.row_stride, ..self }
+    }
+
+    /// The rest of the matrix from this element on.
+    fn from(self, row: usize, column: usize) -> Self {
+        let start = row * self.row_stride + column * self.column_stride;
+        Self { elements: self.elements.get(start..).unwrap_or(&[]), ..self }
+    }
+
+    fn fits(&self, rows: usize, columns: usize) -> bool {
+        let last = (rows - 1) * self.row_stride + (columns - 1) * self.column_stride;
+        last < self.elements.len()
+    }
+}
+
+/// `out = lhs · rhs` (or `+=`), with `lhs: [m, k]`, `rhs: [k, n]` and the rows of `out` lying
+/// `stride` apart; on the calling thread.
+pub(super) fn product(
+    [m, n, k]: [usize; 3],
+    lhs: Matrix<'_>,
+    rhs: Matrix<'_>,
+    out: &mut [f32],
+    stride: usize,
+    write: Write<'_>,
+) {
+    if m == 0 || n == 0 {
+        return;
+    }
+    assert!(stride >= n && (m - 1) * stride + n <= out.len(), "the output is too small");
+    assert!(k > 0 && lhs.fits(m, k) && rhs.fits(k, n), "an operand is too small");
+    // SAFETY: all three matrices lie within their slices, and `out` is borrowed exclusively.
+    unsafe { blocks([m, n, k], lhs, rhs, out.as_mut_ptr(), stride, write) }
+}
+
+/// [`product`] on all threads, each computing one piece of the output.
+pub(super) fn parallel_product(
+    threads: &Threads,
+    [m, n, k]: [usize; 3],
+    lhs: Matrix<'_>,
+    rhs: Matrix<'_>,
+    out: &mut [f32],
+    stride: usize,
+    write: Write<'_>,
+) {
+    // Cutting columns leaves every thread its own part of the right operand to copy, and the left
+    // one is mostly read in place; cutting rows is the way when the left one is copied too.
+    let by_rows = if lhs.column_stride == 1 { n < 2 * m.min(64) } else { m >= n };
+    let pieces = threads.pieces(if by_rows { m } else { n }, 48);
+    let out = Shared::new(out);
+    threads.each(pieces.len(), |piece| {
+        let range = pieces[piece].clone();
+        let start = range.start;
+        if by_rows {
+            let lhs = Matrix { elements: &lhs.elements[start * lhs.row_stride..], ..lhs };
+            let dims = [range.len(), n, k];
+            // SAFETY: rows `range` of the output, which no other piece touches.
+            unsafe { out.product(start * stride, dims, lhs, rhs, stride, write) };
+        } else {
+            let rhs = Matrix { elements: &rhs.elements[start * rhs.column_stride..], ..rhs };
+            let dims = [m, range.len(), k];
+            let write = match write {
+                Write::Bias(bias) => Write::Bias(&bias[start..]),
+                other => other,
+            };
+            // SAFETY: columns `range` of the output, which no other piece touches.
+            unsafe { out.product(start, dims, lhs, rhs, stride, write) };
+        }
+    });
+}
+
+impl Shared<'_> {
+    /// Writes `lhs · rhs` with its first element at `offset` and its rows `stride` apart.
+    ///
+    /// # Safety
+    /// No other thread may touch these elements meanwhile.
+    pub(super) unsafe fn product(
+        &self,
+        offset: usize,
+        [m, n, k]: [usize; 3],
+        lhs: Matrix<'_>,
+        rhs: Matrix<'_>,
+        stride: usize,
+        write: Write<'_>,
+    ) {
+        if m == 0 || n == 0 {
+            return;
+        }
+        assert!(stride >= n && offset + (m - 1) * stride + n <= self.len());
+        assert!(k > 0 && lhs.fits(m, k) && rhs.fits(k, n), "an operand is too small");
+        // SAFETY: within the matrix, and not touched by another thread.
+        unsafe { blocks([m, n, k], lhs, rhs, self.start().add(offset), stride, write) }
+    }
+}
+
+/// # Safety
+/// `out` must be valid for `m` rows of `n` floats that lie `stride` apart, not touched by
+/// anything else; the operands must hold their matrices.
+unsafe fn blocks(
+    [m, n, k]: [usize; 3],
+    lhs: Matrix<'_>,
+    rhs: Matrix<'_>,
+    out: *mut f32,
+    stride: usize,
+    write: Write<'_>,
+) {
+    let tile = tile_rows();
+    // Equal parts: a last one of a few steps would cost a pass over the output.
+    let depth = k.div_ceil(k.div_ceil(DEPTH));
+    let left_len = if lhs.column_stride == 1 { 0 } else { ROWS.next_multiple_of(tile) * depth };
+    with_packing([COLUMNS * depth, left_len], |[right, left]| {
+        for column in (0..n).step_by(COLUMNS) {
+            let columns = COLUMNS.min(n - column);
+            for step in (0..k).step_by(depth) {
+                let depth = depth.min(k - step);
+                let write = match write {
+                    _ if step > 0 => Write::Add,
+                    Write::Bias(bias) => Write::Bias(&bias[column..]),
+                    other => other,
+                };
+                pack::right(rhs.from(step, column), depth, columns, right);
+                for row in (0..m).step_by(ROWS) {
+                    let rows = ROWS.min(m - row);
+                    let lhs = panels(lhs.from(row, step), rows, depth, tile, left);
+                    let dims = [rows, columns, depth];
+                    // SAFETY: this block of the matrices the caller vouches for.
+                    unsafe {
+                        let out = out.add(row * stride + column);
+                        kernel::multiply(Block { dims, lhs, rhs: right, out, stride, write });
+                    }
+                }
+            }
+        }
+    });
+}
+
+/// The left operand as the tiles read it: in place when its columns lie side by side, else
+/// copied.
+fn panels(lhs: Matrix<'_>, rows: usize, depth: usize, tile: usize, packed: &mut [f32]) -> Panels {
+    if lhs.column_stride == 1 {
+        return Panels {
+            start: lhs.elements.as_ptr(),
+            tile_stride: tile * lhs.row_stride,
+            row_stride: lhs.row_stride,
+            column_stride: 1,
+        };
+    }
+    pack::left(lhs, rows, depth, tile, packed);
+    Panels { start: packed.as_ptr(), tile_stride: tile * depth, row_stride: 1, column_stride: tile }
+}
+
+/// Repeats one block that stays in the first cache; returns its floating-point operations.
+pub(super) fn resident_flops(repetitions: usize) -> f64 {
+    const SIDE: usize = 24;
+    let (lhs, rhs) = ([0.5; SIDE * DEPTH], [0.25; kernel::COLUMNS * DEPTH]);
+    let mut out = [0.0; SIDE * kernel::COLUMNS];
+    let dims = [SIDE, kernel::COLUMNS, DEPTH];
+    let tile_stride = tile_rows() * DEPTH;
+    let lhs = Panels { start: lhs.as_ptr(), tile_stride, row_stride: DEPTH, column_stride: 1 };
+    for _ in 0..repetitions {
+        let (out, stride, write) = (out.as_mut_ptr(), kernel::COLUMNS, Write::Overwrite);
+        // SAFETY: the three matrices have these dimensions.
+        unsafe { kernel::multiply(Block { dims, lhs, rhs: &rhs, out, stride, write }) };
+    }
+    std::hint::black_box(out);
+    2.0 * (SIDE * kernel::COLUMNS * DEPTH) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn naive(dims: [usize; 3], lhs: &[f32], rhs: &[f32], out: &mut [f32]) {
+        let [m, n, k] = dims;
+        for i in 0..m {
+            for j in 0..n {
+                out[i * n + j] += (0..k).map(|l| lhs[i * k + l] * rhs[l * n + j]).sum::<f32>();
+            }
+        }
+    }
+
+    #[test]
+    fn agrees_with_the_definition() {
+        let threads = Threads::new(3).unwrap();
+        for dims @ [m, n, k] in [[1, 1, 1], [37, 5, 19], [7, 53, 3], [65, 64, 130], [200, 300, 600]]
+        {
+            let lhs: Vec<f32> = (0..m * k).map(|i| (i % 13) as f32 - 6.0).collect();
+            let rhs: Vec<f32> = (0..k * n).map(|i| (i % 7) as f32 - 3.0).collect();
+            let mut expected = vec![1.0; m * n];
+            naive(dims, &lhs, &rhs, &mut expected);
+            let mut out = vec![1.0; m * n];
+            let (a, b) = (Matrix::rows(&lhs, k), Matrix::rows(&rhs, n));
+            parallel_product(&threads, dims, a, b, &mut out, n, Write::Add);
+            assert_eq!(out, expected);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Copies of operand blocks in the order the tiles read them.
+
+use super::Matrix;
+use super::kernel::COLUMNS;
+#[cfg(target_arch = "x86_64")]
+use crate::cpu::simd::has_avx2;
+
+/// Copies `[depth, columns]` of the right operand into panels of 16 columns, zero-padded.
+pub(super) fn right(matrix: Matrix<'_>, depth: usize, columns: usize, packed: &mut [f32]) {
+    for (index, panel) in packed.chunks_exact_mut(COLUMNS * depth).enumerate() {
+        let first = index * COLUMNS;
+        if first >= columns {
+            break;
+        }
+        let count = COLUMNS.min(columns - first);
+        let start = first * matrix.column_stride;
+        let matrix = Matrix { elements: &matrix.elements[start..], ..matrix };
+        if count < COLUMNS {
+            partial_panel(matrix, count, panel);
+        } else if matrix.column_stride == 1 {
+            straight_panel(matrix, panel);
+        } else {
+            turned_panel(matrix, depth, panel);
+        }
+    }
+}
+
+fn partial_panel(matrix: Matrix<'_>, count: usize, panel: &mut [f32]) {
+    for (step, packed) in panel.chunks_exact_mut(COLUMNS).enumerate() {
+        for (column, packed) in packed.iter_mut().enumerate() {
+            let place = step * matrix.row_stride + column * matrix.column_stride;
+            *packed = if column < count { matrix.elements[place] } else { 0.0 };
+        }
+    }
+}
+
+/// Columns lie side by side.
+fn straight_panel(matrix: Matrix<'_>, panel: &mut [f32]) {
+    for (step, packed) in panel.as_chunks_mut::<COLUMNS>().0.iter_mut().enumerate() {
+        let start = step * matrix.row_stride;
+        packed.copy_from_slice(&matrix.elements[start..start + COLUMNS]);
+    }
+}
+
+/// Rows lie side by side: the panel is a transpose.
+fn turned_panel(matrix: Matrix<'_>, depth: usize, panel: &mut [f32]) {
+    let mut done = 0;
+    #[cfg(target_arch = "x86_64")]
+    if has_avx2() && matrix.row_stride == 1 {
+        done = depth - depth % 8;
+        let last = (COLUMNS - 1) * matrix.column_stride + done;
+        assert!(last <= matrix.elements.len() && done * COLUMNS <= panel.len());
+        for step in (0..done).step_by(8) {
+            for half in [0, 8] {
+                // SAFETY: AVX2 was found; eight rows of eight within both slices, as asserted.
+                unsafe {
+                    let from = matrix.elements.as_ptr().add(half * matrix.column_stride + step);
+                    let to = panel.as_mut_ptr().add(step * COLUMNS + half);
+                    transpose_8x8(from, matrix.column_stride, to, COLUMNS);
+                }
+            }
+        }
+    }
+    for step in done..depth {
+        for column in 0..COLUMNS {
+            let place = step * matrix.row_stride + column * matrix.column_stride;
+            panel[step * COLUMNS + column] = matrix.elements[place];
+        }
+    }
+}
+
+/// Eight rows of eight, `from_stride` apart, become eight columns.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn transpose_8x8(from: *const f32, from_stride: usize, to: *mut f32, to_stride: usize) {
+    use std::arch::x86_64::{
+        _mm256_loadu_ps, _mm256_permute2f128_ps, _mm256_shuffle_ps, _mm256_storeu_ps,
+        _mm256_unpackhi_ps, _mm256_unpacklo_ps,
+    };
+    // SAFETY: the caller vouches for eight rows on both sides.
+    let row = |index: usize| unsafe { _mm256_loadu_ps(from.add(index * from_stride)) };
+    let pairs = |a: usize| {
+        let (a, b) = (row(a), row(a + 1));
+        (_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b))
+    };
+    let quads = |first: usize| {
+        let ((low, high), (next_low, next_high)) = (pairs(first), pairs(first + 2));
+        [
+            _mm256_shuffle_ps::<0x44>(low, next_low),
+            _mm256_shuffle_ps::<0xEE>(low, next_low),
+            _mm256_shuffle_ps::<0x44>(high, next_high),
+            _mm256_shuffle_ps::<0xEE>(high, next_high),
+        ]
+    };
+    let (upper, lower) = (quads(0), quads(4));
+    for index in 0..4 {
+        // SAFETY: as above.
+        unsafe {
+            let near = _mm256_permute2f128_ps::<0x20>(upper[index], lower[index]);
+            let far = _mm256_permute2f128_ps::<0x31>(upper[index], lower[index]);
+            _mm256_storeu_ps(to.add(index * to_stride), near);
+            _mm256_storeu_ps(to.add((index + 4) * to_stride), far);
+        }
+    }
+}
+
+/// Copies `[rows, depth]` of the left operand into panels of `tile` rows: `[rows / tile, depth,
+/// tile]`. For operands whose rows lie side by side.
+pub(super) fn left(matrix: Matrix<'_>, rows: usize, depth: usize, tile: usize, packed: &mut [f32]) {
+    match tile {
+        12 => left_panels::<12>(matrix, rows, depth, packed),
+        6 => left_panels::<6>(matrix, rows, depth, packed),
+        _ => left_panels::<2>(matrix, rows, depth, packed),
+    }
+}
+
+fn left_panels<const TILE: usize>(
+    matrix: Matrix<'_>,
+    rows: usize,
+    depth: usize,
+    packed: &mut [f32],
+) {
+    debug_assert_eq!(matrix.row_stride, 1);
+    for (first, panel) in (0..rows).step_by(TILE).zip(packed.chunks_exact_mut(TILE * depth)) {
+        let count = TILE.min(rows - first);
+        for (step, packed) in panel.as_chunks_mut::<TILE>().0.iter_mut().enumerate() {
+            let row = &matrix.elements[step * matrix.column_stride + first..];
+            match row.first_chunk::<TILE>() {
+                Some(row) if count == TILE => *packed = *row,
+                _ => packed[..count].copy_from_slice(&row[..count]),
+            }
+        }
+    }
+}
