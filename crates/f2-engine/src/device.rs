@@ -52,10 +52,11 @@ pub struct Moment {
 
 /// Dropout at one site of the model.
 ///
-/// Position `i`, column `j` of a site of width `w` is kept where word `j % 4` of
-/// [`philox`](crate::philox) reaches `probability · 2³²`, its counter being
-/// `[b, b >> 32, site, step]` with `b = (first_position + i) · ⌈w / 4⌉ + j / 4`, its key the seed.
-/// What is kept is divided by `1 - probability`.
+/// Every counter of [`philox`](crate::philox) decides eight columns by sixteen bits each. Position
+/// `i`, column `j` of a site of width `w` has the counter `[b, b >> 32, site, step]` with
+/// `b = (first_position + i) · ⌈w / 8⌉ + j / 8` and the seed as key; of its word `j % 8 / 2` an even
+/// column takes the lower half, an odd one the upper. It is kept where that reaches
+/// `t = round(probability · 2¹⁶)`, and what is kept is divided by `1 - t / 2¹⁶`.
 #[derive(Debug)]
 pub struct Dropout<'a, D: Device> {
     /// Zero keeps everything.

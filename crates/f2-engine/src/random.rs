@@ -4,7 +4,8 @@
 //! threads or the interruptions. The function is Philox 4×32 with ten rounds (Salmon et al.,
 //! *Parallel random numbers: as easy as 1, 2, 3*, 2011).
 
-const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
+/// What counters are multiplied by.
+pub(crate) const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
 const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
 /// Rounds of mixing; ten are the authors' recommendation.
 pub(crate) const ROUNDS: usize = 10;
@@ -26,7 +27,7 @@ pub(crate) fn next_key(key: [u32; 2]) -> [u32; 2] {
 
 /// One round of mixing.
 #[inline]
-pub(crate) fn round(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
+fn round(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     let first = u64::from(MULTIPLIERS[0]) * u64::from(counter[0]);
     let second = u64::from(MULTIPLIERS[1]) * u64::from(counter[2]);
     [

@@ -8,7 +8,7 @@ use super::threads::Threads;
 /// Multiply-adds per second times two, from tiles whose operands stay in the first cache, on
 /// all threads at once: what no matrix product can pass. The best of a few short rounds.
 pub(super) fn measured_peak(threads: &Threads) -> f64 {
-    const ROUNDS: usize = 10;
+    const ROUNDS: usize = 40;
     const REPETITIONS: usize = 1000;
     let round = || {
         let start = Instant::now();

@@ -130,10 +130,11 @@ pub(super) fn maximum(x: &[f32]) -> f32 {
 /// the largest, NaN of NaN.
 #[inline(always)]
 pub(super) fn exp<A: Arithmetic>(x: f32) -> f32 {
-    // x = n ln 2 + r with |r| ≤ ln 2 / 2. Adding and subtracting 1.5 · 2²³ rounds to the nearest
-    // integer, and ln 2 comes in two parts so that n ln 2 is exact enough.
+    // x = n ln 2 + r with |r| ≤ ln 2 / 2. Adding 1.5 · 2²³ leaves the nearest integer in the lowest
+    // bits, subtracting it gives n, and ln 2 comes in two parts so that n ln 2 is exact enough.
     const ROUND: f32 = 12_582_912.0;
-    let n = A::mul_add(x, std::f32::consts::LOG2_E, ROUND) - ROUND;
+    let rounded = A::mul_add(x, std::f32::consts::LOG2_E, ROUND);
+    let n = rounded - ROUND;
     let r = A::mul_add(n, -0.693_145_75, x);
     let r = A::mul_add(n, -1.428_606_8e-6, r);
     // The polynomial of degree six with the smallest relative error on that interval, 3e-9.
@@ -144,7 +145,7 @@ pub(super) fn exp<A: Arithmetic>(x: f32) -> f32 {
     p = A::mul_add(p, r, 4.999_999_4e-1);
     p = A::mul_add(p, r, 1.0);
     p = A::mul_add(p, r, 1.0);
-    let scale = f32::from_bits(((n as i32).wrapping_add(127) as u32) << 23);
+    let scale = f32::from_bits(rounded.to_bits().wrapping_add(127) << 23);
     let y = p * scale;
     let y = if x < -87.0 { 0.0 } else { y };
     if x > 88.0 { f32::INFINITY } else { y }

@@ -26,7 +26,7 @@ pub(in crate::cpu) enum Write<'a> {
 pub(super) struct Block<'a> {
     /// Rows, columns and the length of the sums.
     pub(super) dims: [usize; 3],
-    pub(super) lhs: Panels,
+    pub(super) lhs: Left<'a>,
     /// `[columns / 16, depth, 16]`, zero where columns end.
     pub(super) rhs: &'a [f32],
     pub(super) out: *mut f32,
@@ -36,14 +36,11 @@ pub(super) struct Block<'a> {
 
 /// Where the left operand's elements lie.
 #[derive(Clone, Copy)]
-pub(super) struct Panels {
-    pub(super) start: *const f32,
-    /// From one tile's first row to the next one's.
-    pub(super) tile_stride: usize,
-    /// From one row of a tile to the next.
-    pub(super) row_stride: usize,
-    /// From one column to the next.
-    pub(super) column_stride: usize,
+pub(super) enum Left<'a> {
+    /// In rows this far apart, read where they are.
+    Rows(&'a [f32], usize),
+    /// Copied: `[rows / tile, depth, tile]`.
+    Packed(&'a [f32]),
 }
 
 /// Rows of a tile: as many as the registers hold.
@@ -65,8 +62,8 @@ pub(super) fn tile_rows() -> usize {
 /// Computes a block.
 ///
 /// # Safety
-/// `lhs` must hold the block's rows and columns, `out` must be valid for its rows and columns,
-/// and nothing else may touch them.
+/// The operands must hold the block's rows and columns, `out` must be valid for its rows and
+/// columns, and nothing else may touch them.
 pub(super) unsafe fn multiply(block: Block<'_>) {
     #[cfg(target_arch = "x86_64")]
     {
@@ -102,81 +99,113 @@ pub(super) unsafe fn multiply(block: Block<'_>) {
 unsafe fn tiles<A: Arithmetic, const ROWS: usize>(block: Block<'_>) {
     let [rows, columns, depth] = block.dims;
     for column in (0..columns).step_by(COLUMNS) {
-        let rhs = &block.rhs[column * depth..(column + COLUMNS) * depth];
-        for (index, row) in (0..rows).step_by(ROWS).enumerate() {
-            // SAFETY: the tile lies within the block.
+        let tile = Tile {
+            rhs: &block.rhs[column * depth..(column + COLUMNS) * depth],
+            stride: block.stride,
+            columns: COLUMNS.min(columns - column),
+            write: match block.write {
+                Write::Bias(bias) => Write::Bias(&bias[column..]),
+                other => other,
+            },
+        };
+        for row in (0..rows).step_by(ROWS) {
+            let count = ROWS.min(rows - row);
+            // SAFETY: the tile lies within the block; rows past its end repeat the last one.
             unsafe {
-                let tile = Tile {
-                    depth,
-                    lhs: block.lhs.start.add(index * block.lhs.tile_stride),
-                    row_stride: block.lhs.row_stride,
-                    column_stride: block.lhs.column_stride,
-                    rhs: rhs.as_ptr(),
-                    out: block.out.add(row * block.stride + column),
-                    stride: block.stride,
-                    columns: COLUMNS.min(columns - column),
-                    write: match block.write {
-                        Write::Bias(bias) => Write::Bias(&bias[column..]),
-                        other => other,
-                    },
+                let out = block.out.add(row * block.stride + column);
+                let sums = match block.lhs {
+                    Left::Rows(lhs, stride) => {
+                        let mut starts = [lhs.as_ptr(); ROWS];
+                        for i in 0..ROWS {
+                            let place = (row + if i < count { i } else { count - 1 }) * stride;
+                            starts[i] = lhs.as_ptr().add(place);
+                        }
+                        tile.sums_in_place::<A, ROWS>(starts)
+                    }
+                    Left::Packed(lhs) => {
+                        tile.sums_packed::<A, ROWS>(&lhs[row * depth..(row + ROWS) * depth])
+                    }
                 };
-                if rows - row >= ROWS {
-                    tile.run::<A, ROWS>();
-                } else {
-                    tile.run_short::<A>(rows - row);
-                }
+                tile.store(count, sums, out);
             }
         }
     }
 }
 
-/// One tile.
+/// Sixteen columns of the right operand, and where their products go.
 #[derive(Clone, Copy)]
 struct Tile<'a> {
-    depth: usize,
-    lhs: *const f32,
-    row_stride: usize,
-    column_stride: usize,
-    rhs: *const f32,
-    out: *mut f32,
+    /// `[depth, 16]`.
+    rhs: &'a [f32],
     stride: usize,
     columns: usize,
     write: Write<'a>,
 }
 
 impl Tile<'_> {
+    /// # Safety
+    /// Every start must be followed by `depth` elements.
     #[inline(always)]
-    unsafe fn run<A: Arithmetic, const ROWS: usize>(self) {
+    unsafe fn sums_in_place<A: Arithmetic, const ROWS: usize>(
+        self,
+        starts: [*const f32; ROWS],
+    ) -> [[f32; COLUMNS]; ROWS] {
         let mut sums = [[0.0; COLUMNS]; ROWS];
-        for step in 0..self.depth {
-            // SAFETY: the operands hold `depth` steps.
-            unsafe {
-                let rhs = &*self.rhs.add(step * COLUMNS).cast::<[f32; COLUMNS]>();
-                for row in 0..ROWS {
-                    let lhs = *self.lhs.add(row * self.row_stride + step * self.column_stride);
-                    for column in 0..COLUMNS {
-                        sums[row][column] = A::mul_add(lhs, rhs[column], sums[row][column]);
-                    }
+        for (step, rhs) in self.rhs.as_chunks::<COLUMNS>().0.iter().enumerate() {
+            for row in 0..ROWS {
+                // SAFETY: as the caller vouches.
+                let lhs = unsafe { *starts[row].add(step) };
+                for column in 0..COLUMNS {
+                    sums[row][column] = A::mul_add(lhs, rhs[column], sums[row][column]);
                 }
             }
         }
+        sums
+    }
+
+    #[inline(always)]
+    fn sums_packed<A: Arithmetic, const ROWS: usize>(self, lhs: &[f32]) -> [[f32; COLUMNS]; ROWS] {
+        let mut sums = [[0.0; COLUMNS]; ROWS];
+        let steps = lhs.as_chunks::<ROWS>().0.iter().zip(self.rhs.as_chunks::<COLUMNS>().0);
+        for (lhs, rhs) in steps {
+            for row in 0..ROWS {
+                for column in 0..COLUMNS {
+                    sums[row][column] = A::mul_add(lhs[row], rhs[column], sums[row][column]);
+                }
+            }
+        }
+        sums
+    }
+
+    /// Plain loops over values: a closure or a reference would drive the sums out of registers.
+    ///
+    /// # Safety
+    /// `out` must be valid for `rows` rows of the tile's columns.
+    #[inline(always)]
+    unsafe fn store<const ROWS: usize>(
+        self,
+        rows: usize,
+        sums: [[f32; COLUMNS]; ROWS],
+        out: *mut f32,
+    ) {
         for row in 0..ROWS {
-            // SAFETY: `columns` elements of this row belong to the tile.
-            unsafe {
-                if self.columns == COLUMNS {
-                    self.store(row, sums[row]);
-                } else {
-                    self.store_short(row, sums[row]);
+            if row < rows {
+                // SAFETY: as the caller vouches.
+                unsafe {
+                    let out = out.add(row * self.stride);
+                    if self.columns == COLUMNS {
+                        self.store_row(sums[row], &mut *out.cast::<[f32; COLUMNS]>());
+                    } else {
+                        let out = std::slice::from_raw_parts_mut(out, self.columns);
+                        self.store_short_row(sums[row], out);
+                    }
                 }
             }
         }
     }
 
-    /// Plain loops over values: a closure or a reference would drive the sums out of registers.
     #[inline(always)]
-    unsafe fn store(self, row: usize, sums: [f32; COLUMNS]) {
-        // SAFETY: the caller vouches for the row.
-        let out = unsafe { &mut *self.out.add(row * self.stride).cast::<[f32; COLUMNS]>() };
+    fn store_row(self, sums: [f32; COLUMNS], out: &mut [f32; COLUMNS]) {
         match self.write {
             Write::Overwrite => *out = sums,
             Write::Add => {
@@ -193,11 +222,8 @@ impl Tile<'_> {
         }
     }
 
-    #[inline(always)]
-    unsafe fn store_short(self, row: usize, sums: [f32; COLUMNS]) {
-        let start = row * self.stride;
-        // SAFETY: the caller vouches for `columns` elements of the row.
-        let out = unsafe { std::slice::from_raw_parts_mut(self.out.add(start), self.columns) };
+    #[inline(never)]
+    fn store_short_row(self, sums: [f32; COLUMNS], out: &mut [f32]) {
         for column in 0..out.len() {
             let first = match self.write {
                 Write::Overwrite => 0.0,
@@ -205,31 +231,6 @@ impl Tile<'_> {
                 Write::Bias(bias) => bias[column],
             };
             out[column] = first + sums[column];
-        }
-    }
-
-    /// The last rows, fewer than a tile has.
-    #[inline(always)]
-    unsafe fn run_short<A: Arithmetic>(mut self, mut rows: usize) {
-        while rows > 0 {
-            let step = match rows {
-                6.. => 6,
-                4..=5 => 4,
-                2..=3 => 2,
-                _ => 1,
-            };
-            // SAFETY: `step` of the remaining rows.
-            unsafe {
-                match step {
-                    6 => self.run::<A, 6>(),
-                    4 => self.run::<A, 4>(),
-                    2 => self.run::<A, 2>(),
-                    _ => self.run::<A, 1>(),
-                }
-                self.lhs = self.lhs.add(step * self.row_stride);
-                self.out = self.out.add(step * self.stride);
-            }
-            rows -= step;
         }
     }
 }
@@ -244,23 +245,17 @@ mod tests {
         let dims @ [rows, columns, depth] = [23, 32, 11];
         let lhs: Vec<f32> = (0..rows * depth).map(|i| (i % 7) as f32 - 3.0).collect();
         let rhs: Vec<f32> = (0..columns * depth).map(|i| (i % 5) as f32 - 2.0).collect();
-        let run = |multiply: unsafe fn(Block<'_>), tile: usize| {
+        let run = |multiply: unsafe fn(Block<'_>)| {
             let mut out = vec![0.0; rows * columns];
-            let lhs = Panels {
-                start: lhs.as_ptr(),
-                tile_stride: tile * depth,
-                row_stride: depth,
-                column_stride: 1,
-            };
-            let (out_start, write) = (out.as_mut_ptr(), Write::Overwrite);
-            let block = Block { dims, lhs, rhs: &rhs, out: out_start, stride: columns, write };
+            let (lhs, write) = (Left::Rows(&lhs, depth), Write::Overwrite);
+            let (rhs, out_start) = (&rhs, out.as_mut_ptr());
             // SAFETY: the operands and the output have these dimensions.
-            unsafe { multiply(block) };
+            unsafe { multiply(Block { dims, lhs, rhs, out: out_start, stride: columns, write }) };
             out
         };
-        let expected = run(tiles::<Separate, 1>, 1);
-        assert_eq!(run(multiply, tile_rows()), expected);
-        assert_eq!(run(tiles::<Separate, 2>, 2), expected);
-        assert_eq!(run(tiles::<Fused, 12>, 12), expected);
+        let expected = run(tiles::<Separate, 1>);
+        assert_eq!(run(multiply), expected);
+        assert_eq!(run(tiles::<Separate, 2>), expected);
+        assert_eq!(run(tiles::<Fused, 12>), expected);
     }
 }

@@ -6,7 +6,7 @@
 mod kernel;
 mod pack;
 
-use kernel::{Block, Panels, tile_rows};
+use kernel::{Block, Left, tile_rows};
 
 pub(super) use self::kernel::Write;
 use super::scratch::with_packing;
@@ -156,7 +156,7 @@ unsafe fn blocks(
                 pack::right(rhs.from(step, column), depth, columns, right);
                 for row in (0..m).step_by(ROWS) {
                     let rows = ROWS.min(m - row);
-                    let lhs = panels(lhs.from(row, step), rows, depth, tile, left);
+                    let lhs = self::left(lhs.from(row, step), rows, depth, tile, left);
                     let dims = [rows, columns, depth];
                     // SAFETY: this block of the matrices the caller vouches for.
                     unsafe {
@@ -171,29 +171,29 @@ unsafe fn blocks(
 
 /// The left operand as the tiles read it: in place when its columns lie side by side, else
 /// copied.
-fn panels(lhs: Matrix<'_>, rows: usize, depth: usize, tile: usize, packed: &mut [f32]) -> Panels {
+fn left<'a>(
+    lhs: Matrix<'a>,
+    rows: usize,
+    depth: usize,
+    tile: usize,
+    packed: &'a mut [f32],
+) -> Left<'a> {
     if lhs.column_stride == 1 {
-        return Panels {
-            start: lhs.elements.as_ptr(),
-            tile_stride: tile * lhs.row_stride,
-            row_stride: lhs.row_stride,
-            column_stride: 1,
-        };
+        return Left::Rows(lhs.elements, lhs.row_stride);
     }
     pack::left(lhs, rows, depth, tile, packed);
-    Panels { start: packed.as_ptr(), tile_stride: tile * depth, row_stride: 1, column_stride: tile }
+    Left::Packed(packed)
 }
 
 /// Repeats one block that stays in the first cache; returns its floating-point operations.
 pub(super) fn resident_flops(repetitions: usize) -> f64 {
-    const SIDE: usize = 24;
-    let (lhs, rhs) = ([0.5; SIDE * DEPTH], [0.25; kernel::COLUMNS * DEPTH]);
+    const SIDE: usize = 12;
+    let (lhs, rhs) = (vec![0.5; SIDE * DEPTH], vec![0.25; kernel::COLUMNS * DEPTH]);
     let mut out = [0.0; SIDE * kernel::COLUMNS];
     let dims = [SIDE, kernel::COLUMNS, DEPTH];
-    let tile_stride = tile_rows() * DEPTH;
-    let lhs = Panels { start: lhs.as_ptr(), tile_stride, row_stride: DEPTH, column_stride: 1 };
     for _ in 0..repetitions {
         let (out, stride, write) = (out.as_mut_ptr(), kernel::COLUMNS, Write::Overwrite);
+        let lhs = Left::Rows(&lhs, DEPTH);
         // SAFETY: the three matrices have these dimensions.
         unsafe { kernel::multiply(Block { dims, lhs, rhs: &rhs, out, stride, write }) };
     }
