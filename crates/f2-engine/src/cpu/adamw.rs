@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::simd::{Arithmetic, sum_over, vectorised};
+use super::simd::{Arithmetic, sum_by, vectorised};
 use super::threads::Threads;
 use crate::{AdamW, Decay};
 
@@ -37,7 +37,7 @@ vectorised! {
 
 #[inline(always)]
 fn square_sum_kernel<A: Arithmetic>(x: &[f32]) -> f32 {
-    sum_over(x.len(), |i| x[i] * x[i])
+    sum_by(x, |x| x * x)
 }
 
 pub(super) fn adamw(

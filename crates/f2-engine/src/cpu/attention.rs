@@ -7,7 +7,7 @@ use super::dot::dot;
 use super::product::{Matrix, Write, product};
 use super::scratch::with_scratch;
 use super::shared::Shared;
-use super::simd::{Arithmetic, exp, maximum, sum_over, vectorised};
+use super::simd::{self, Arithmetic, exp, maximum, vectorised};
 use super::threads::Threads;
 use crate::{Heads, Sequences};
 
@@ -121,10 +121,7 @@ vectorised! {
 #[inline(always)]
 fn exponentials_kernel<A: Arithmetic>(scale: f32, scores: &mut [f32]) -> (f32, f32) {
     let largest = maximum(scores) * scale;
-    let sum = sum_over(scores.len(), |i| {
-        scores[i] = exp::<A>(A::mul_add(scores[i], scale, -largest));
-        scores[i]
-    });
+    let sum = simd::exponentials::<A>(scale, largest, scores);
     (largest + sum.ln(), sum)
 }
 

@@ -4,7 +4,7 @@ use super::dot::dot;
 use super::memory::Buffer;
 use super::scratch::with_scratch;
 use super::shared::Shared;
-use super::simd::{Arithmetic, exp, maximum, sum_over, vectorised};
+use super::simd::{self, Arithmetic, maximum, vectorised};
 use super::threads::Threads;
 use crate::{Error, Heads, Span};
 
@@ -129,10 +129,7 @@ vectorised! {
 #[inline(always)]
 fn average_kernel<A: Arithmetic>(scores: &mut [f32], values: &[f32], out: &mut [f32]) {
     let largest = maximum(scores);
-    let sum = sum_over(scores.len(), |i| {
-        scores[i] = exp::<A>(scores[i] - largest);
-        scores[i]
-    });
+    let sum = simd::exponentials::<A>(1.0, largest, scores);
     out.fill(0.0);
     for (score, value) in scores.iter().zip(values.chunks(out.len())) {
         for (out, value) in out.iter_mut().zip(value) {

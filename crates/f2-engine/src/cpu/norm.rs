@@ -1,7 +1,7 @@
 //! Layer norm, and the residual with dropout before it.
 
 use super::dropout::Mask;
-use super::simd::{Arithmetic, sum_over, vectorised};
+use super::simd::{Arithmetic, sum_by, sum_by_three, vectorised};
 use super::threads::Threads;
 use crate::{Norm, Parameter};
 
@@ -92,8 +92,8 @@ fn norm_row_kernel<A: Arithmetic>(
     statistics: &mut [f32],
 ) {
     let width = x.len();
-    let mean = sum_over(width, |i| x[i]) / width as f32;
-    let variance = sum_over(width, |i| (x[i] - mean) * (x[i] - mean)) / width as f32;
+    let mean = sum_by(x, |x| x) / width as f32;
+    let variance = sum_by(x, |x| (x - mean) * (x - mean)) / width as f32;
     let reciprocal = 1.0 / (variance + Norm::EPSILON).sqrt();
     statistics[0] = mean;
     statistics[1] = reciprocal;
@@ -188,11 +188,12 @@ fn backward_row_kernel<A: Arithmetic>(
     let width = x.len();
     let (gain, d_normed) = (&gain[..width], &d_normed[..width]);
     let (d_x, d_gain, d_bias) = (&mut d_x[..width], &mut d_gain[..width], &mut d_bias[..width]);
-    let standard = |i: usize| (x[i] - mean) * reciprocal;
-    let mean_d = sum_over(width, |i| d_normed[i] * gain[i]) / width as f32;
-    let mean_dx = sum_over(width, |i| d_normed[i] * gain[i] * standard(i)) / width as f32;
+    let terms = [d_normed, gain, x];
+    let mean_d = sum_by_three(terms, |d, gain, _| d * gain) / width as f32;
+    let mean_dx =
+        sum_by_three(terms, |d, gain, x| d * gain * ((x - mean) * reciprocal)) / width as f32;
     for i in 0..width {
-        let standard = standard(i);
+        let standard = (x[i] - mean) * reciprocal;
         d_gain[i] = A::mul_add(d_normed[i], standard, d_gain[i]);
         d_bias[i] += d_normed[i];
         let centred = A::mul_add(d_normed[i], gain[i], -mean_d);

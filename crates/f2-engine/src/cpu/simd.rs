@@ -96,20 +96,48 @@ pub(super) fn reduce(mut lanes: [f32; LANES]) -> f32 {
     lanes[0]
 }
 
-/// Sums `term(i)` over `0..len`, lane by lane.
+/// `Σ term(x)`.
 #[inline(always)]
-pub(super) fn sum_over(len: usize, mut term: impl FnMut(usize) -> f32) -> f32 {
+pub(super) fn sum_by(x: &[f32], term: impl Fn(f32) -> f32) -> f32 {
     let mut lanes = [0.0; LANES];
-    let whole = len - len % LANES;
-    for start in (0..whole).step_by(LANES) {
+    let (blocks, rest) = x.as_chunks::<LANES>();
+    for block in blocks {
         for lane in 0..LANES {
-            lanes[lane] += term(start + lane);
+            lanes[lane] += term(block[lane]);
         }
     }
-    for i in whole..len {
-        lanes[i - whole] += term(i);
+    for (lane, &x) in rest.iter().enumerate() {
+        lanes[lane] += term(x);
     }
     reduce(lanes)
+}
+
+/// `Σ term(a, b, c)`.
+#[inline(always)]
+pub(super) fn sum_by_three([a, b, c]: [&[f32]; 3], term: impl Fn(f32, f32, f32) -> f32) -> f32 {
+    let mut lanes = [0.0; LANES];
+    let [(a, a_rest), (b, b_rest), (c, c_rest)] = [a, b, c].map(<[f32]>::as_chunks::<LANES>);
+    for ((a, b), c) in a.iter().zip(b).zip(c) {
+        for lane in 0..LANES {
+            lanes[lane] += term(a[lane], b[lane], c[lane]);
+        }
+    }
+    for (lane, ((&a, &b), &c)) in a_rest.iter().zip(b_rest).zip(c_rest).enumerate() {
+        lanes[lane] += term(a, b, c);
+    }
+    reduce(lanes)
+}
+
+/// Turns every `x` into `exp(scale · x - shift)` and returns their sum.
+///
+/// Two passes, since each alone is a plain vector loop and the second finds its input in the
+/// first cache.
+#[inline(always)]
+pub(super) fn exponentials<A: Arithmetic>(scale: f32, shift: f32, x: &mut [f32]) -> f32 {
+    for x in &mut *x {
+        *x = exp::<A>(A::mul_add(*x, scale, -shift));
+    }
+    sum_by(x, |x| x)
 }
 
 /// The largest element; `-∞` of none.
@@ -172,7 +200,10 @@ mod tests {
     #[test]
     fn sums_take_every_term_once() {
         for len in [0, 1, 15, 16, 17, 100] {
-            assert_eq!(sum_over(len, |i| i as f32), (0..len).sum::<usize>() as f32);
+            let x: Vec<f32> = (0..len).map(|i| i as f32).collect();
+            let squares: f32 = x.iter().map(|x| x * x).sum();
+            assert_eq!(sum_by(&x, |x| x * x), squares);
+            assert_eq!(sum_by_three([&x, &x, &x], |a, b, c| a * b + c - a), squares);
         }
     }
 

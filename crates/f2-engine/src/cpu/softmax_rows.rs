@@ -1,7 +1,7 @@
 //! Softmax losses of single rows: logits in, loss out, the gradient over the logits in place.
 
 use super::scratch::with_scratch;
-use super::simd::{Arithmetic, exp, maximum, sum_over, vectorised};
+use super::simd::{self, Arithmetic, maximum, vectorised};
 
 vectorised! {
     /// `ln Σ exp`.
@@ -11,7 +11,14 @@ vectorised! {
 #[inline(always)]
 fn log_sum_kernel<A: Arithmetic>(logits: &[f32]) -> f32 {
     let largest = maximum(logits);
-    largest + sum_over(logits.len(), |i| exp::<A>(logits[i] - largest)).ln()
+    let mut sum = 0.0;
+    let mut piece = [0.0; 256];
+    for logits in logits.chunks(piece.len()) {
+        let piece = &mut piece[..logits.len()];
+        piece.copy_from_slice(logits);
+        sum += simd::exponentials::<A>(1.0, largest, piece);
+    }
+    largest + sum.ln()
 }
 
 vectorised! {
@@ -22,10 +29,7 @@ vectorised! {
 #[inline(always)]
 fn exponentials_kernel<A: Arithmetic>(logits: &mut [f32]) -> (f32, f32) {
     let largest = maximum(logits);
-    let sum = sum_over(logits.len(), |i| {
-        logits[i] = exp::<A>(logits[i] - largest);
-        logits[i]
-    });
+    let sum = simd::exponentials::<A>(1.0, largest, logits);
     (largest + sum.ln(), sum)
 }
 
