@@ -3,9 +3,9 @@
 //! for every class.
 
 use super::Targets;
+use super::add::add;
 use super::product::{Matrix, Write, parallel_product};
 use super::shared::Shared;
-use super::simd::{Arithmetic, vectorised};
 use super::softmax_rows::RowTarget;
 use super::threads::Threads;
 use crate::IGNORED;
@@ -230,13 +230,4 @@ fn scatter(
             }
         }
     });
-}
-
-vectorised! {
-    fn add(from: &[f32], to: &mut [f32]) = add_kernel
-}
-
-#[inline(always)]
-fn add_kernel<A: Arithmetic>(from: &[f32], to: &mut [f32]) {
-    to.iter_mut().zip(from).for_each(|(to, from)| *to += from);
 }

@@ -1,7 +1,9 @@
 //! Linear layers with bias, and GELU after or before them.
 
+use super::add::add;
 use super::gelu::{gelu, gelu_backward};
 use super::product::{Matrix, Write, parallel_product};
+use super::scratch::with_scratch;
 use super::threads::Threads;
 use crate::Linear;
 
@@ -104,14 +106,25 @@ fn parameter_gradients(
     let transposed = Matrix::rows(d_y, outputs).transposed();
     let x = Matrix::rows(x, inputs);
     parallel_product(threads, [outputs, inputs, rows], transposed, x, d_weight, inputs, Write::Add);
-    let d_bias = &mut gradients[linear.bias.range()];
-    threads.zip_chunks([(d_bias, BIAS_COLUMNS)], |index, [d_bias]| {
-        let columns = index * BIAS_COLUMNS;
-        for d_y in d_y[..rows * outputs].chunks(outputs) {
-            d_bias.iter_mut().zip(&d_y[columns..]).for_each(|(sum, d)| *sum += d);
+    add_columns(threads, rows, d_y, &mut gradients[linear.bias.range()]);
+}
+
+/// `sums += Σ rows`. Blocks of rows first, then the blocks in order: the result does not depend
+/// on the number of threads.
+fn add_columns(threads: &Threads, rows: usize, matrix: &[f32], sums: &mut [f32]) {
+    let width = sums.len();
+    let matrix = &matrix[..rows * width];
+    let block = BLOCK * width;
+    with_scratch([rows.div_ceil(BLOCK) * width], |[partial]| {
+        threads.zip_chunks([(&mut *partial, width)], |index, [partial]| {
+            partial.fill(0.0);
+            let start = index * block;
+            for row in matrix[start..matrix.len().min(start + block)].chunks(width) {
+                add(row, partial);
+            }
+        });
+        for partial in partial.chunks(width) {
+            add(partial, sums);
         }
     });
 }
-
-/// Columns of the bias one task sums: the sum over rows then has one order for all threads.
-const BIAS_COLUMNS: usize = 64;

@@ -8,6 +8,7 @@
 #![allow(clippy::too_many_arguments, reason = "an operation names all it reads and writes")]
 
 mod adamw;
+mod add;
 mod attention;
 mod cache;
 mod dot;

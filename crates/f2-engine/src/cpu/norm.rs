@@ -1,5 +1,6 @@
 //! Layer norm, and the residual with dropout before it.
 
+use super::add::add;
 use super::dropout::Mask;
 use super::simd::{Arithmetic, sum_by, sum_by_three, vectorised};
 use super::threads::Threads;
@@ -151,16 +152,14 @@ pub(super) fn norm_backward(
 /// Adds the blocks' shares of gain and bias gradients, in order.
 pub(super) fn add_partial(rows: usize, norm: Norm, partial: &[f32], gradients: &mut [f32]) {
     let width = norm.gain.columns;
-    let mut add = |parameter: Parameter, offset: usize| {
+    let mut add_to = |parameter: Parameter, offset: usize| {
         let gradient = &mut gradients[parameter.range()];
         for block in partial.chunks(2 * width).take(rows.div_ceil(BLOCK)) {
-            for (gradient, &share) in gradient.iter_mut().zip(&block[offset..offset + width]) {
-                *gradient += share;
-            }
+            add(&block[offset..offset + width], gradient);
         }
     };
-    add(norm.gain, 0);
-    add(norm.bias, width);
+    add_to(norm.gain, 0);
+    add_to(norm.bias, width);
 }
 
 /// Floats [`norm_backward`] needs for the blocks' shares.

@@ -5,9 +5,9 @@ use std::ops::Range;
 use super::memory::Buffer;
 use crate::{Error, IGNORED, Labels};
 
-/// Logits at hand at once: 32 MiB, whatever the batch. Smaller chunks would stay in the cache, but the
+/// Logits at hand at once: 64 MiB, whatever the batch. Smaller chunks would stay in the cache, but the
 /// output matrix, read three times for each, is larger than any cache.
-const CHUNK: usize = 1 << 23;
+const CHUNK: usize = 1 << 24;
 /// Positions a chunk has at least, so that matrix products stay matrix products.
 const FEWEST_ROWS: usize = 32;
 

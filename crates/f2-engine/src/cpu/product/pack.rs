@@ -121,14 +121,18 @@ fn left_panels<const TILE: usize>(
     packed: &mut [f32],
 ) {
     debug_assert_eq!(matrix.row_stride, 1);
-    for (first, panel) in (0..rows).step_by(TILE).zip(packed.chunks_exact_mut(TILE * depth)) {
-        let count = TILE.min(rows - first);
-        for (step, packed) in panel.as_chunks_mut::<TILE>().0.iter_mut().enumerate() {
-            let row = &matrix.elements[step * matrix.column_stride + first..];
-            match row.first_chunk::<TILE>() {
-                Some(row) if count == TILE => *packed = *row,
-                _ => packed[..count].copy_from_slice(&row[..count]),
-            }
+    let panel = TILE * depth;
+    // Column by column of the matrix: each is read once, as it lies.
+    for step in 0..depth {
+        let column = &matrix.elements[step * matrix.column_stride..][..rows];
+        let (tiles, rest) = column.as_chunks::<TILE>();
+        for (index, tile) in tiles.iter().enumerate() {
+            let start = index * panel + step * TILE;
+            packed[start..start + TILE].copy_from_slice(tile);
+        }
+        let start = tiles.len() * panel + step * TILE;
+        if !rest.is_empty() {
+            packed[start..start + rest.len()].copy_from_slice(rest);
         }
     }
 }
