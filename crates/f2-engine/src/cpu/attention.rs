@@ -4,15 +4,17 @@
 //! forgotten. The backward pass computes them again from the kept log-sums.
 
 use super::dot::dot;
-use super::product::{Matrix, Write, product};
+use super::product::{Matrix, Packed, Write, packed_product};
 use super::scratch::with_scratch;
 use super::shared::Shared;
 use super::simd::{self, Arithmetic, exp, maximum, vectorised};
 use super::threads::Threads;
 use crate::{Heads, Sequences};
 
-/// Queries of a strip.
-const STRIP: usize = 64;
+/// Queries of a strip: few, so that little is computed beyond the diagonal.
+const STRIP: usize = 24;
+/// The backward pass also sums over a strip's queries, which pays with more of them.
+const BACKWARD_STRIP: usize = 48;
 
 /// One head of one sequence: where its rows lie in the batch.
 #[derive(Clone, Copy)]
@@ -45,6 +47,16 @@ impl Head {
         Matrix::rows(&qkv[start..], 3 * self.total)
     }
 
+    /// A part of `qkv`, `[length, width]`, copied for products.
+    fn pack<'a>(self, qkv: &[f32], part: usize, panels: &'a mut [f32]) -> Packed<'a> {
+        Packed::new(self.part(qkv, part, 0), self.length, self.width, panels)
+    }
+
+    /// The same, transposed.
+    fn pack_transposed<'a>(self, qkv: &[f32], part: usize, panels: &'a mut [f32]) -> Packed<'a> {
+        Packed::new(self.part(qkv, part, 0).transposed(), self.width, self.length, panels)
+    }
+
     /// Rows of a `[positions, width]` matrix, from this one of the sequence on.
     fn rows(self, matrix: &[f32], row: usize) -> Matrix<'_> {
         let start = (self.first_position + row) * self.total + self.column;
@@ -65,52 +77,65 @@ pub(super) fn attention(
     let log_sums = &mut log_sums[..heads.count * sequences.positions()];
     threads.zip_chunks([(log_sums, sequences.length)], |task, [log_sums]| {
         let head = Head::of(sequences, heads, task);
-        with_scratch([STRIP * head.length], |[scores]| {
+        let packed = Packed::len(head.width, head.length);
+        let lens = [STRIP * head.length, packed, Packed::len(head.length, head.width)];
+        with_scratch(lens, |[scores, keys, values]| {
+            let keys = head.pack_transposed(qkv, 1, keys);
+            let values = head.pack(qkv, 2, values);
             for start in (0..head.length).step_by(STRIP) {
                 let rows = STRIP.min(head.length - start);
-                forward_strip(head, start, qkv, scores, &out, &mut log_sums[start..start + rows]);
+                let strip = Strip { head, start, rows };
+                strip.forward(qkv, keys, values, scores, &out, &mut log_sums[start..start + rows]);
             }
         });
     });
 }
 
-fn forward_strip(
+/// Some queries of a head, which see the keys up to their own.
+#[derive(Clone, Copy)]
+struct Strip {
     head: Head,
     start: usize,
-    qkv: &[f32],
-    scores: &mut [f32],
-    out: &Shared<'_>,
-    log_sums: &mut [f32],
-) {
-    let rows = log_sums.len();
-    let keys = start + rows;
-    score_strip(head, start, rows, qkv, scores);
-    let mut sums = [0.0; STRIP];
-    for (row, scores) in scores.chunks_mut(keys).take(rows).enumerate() {
-        let (seen, unseen) = scores.split_at_mut(start + row + 1);
-        unseen.fill(0.0);
-        (log_sums[row], sums[row]) = exponentials(head.scale(), seen);
-    }
-    let offset = (head.first_position + start) * head.total + head.column;
-    let (scores, values) = (Matrix::rows(scores, keys), head.part(qkv, 2, 0));
-    let dims = [rows, head.width, keys];
-    // SAFETY: these rows of these columns belong to this head's task.
-    unsafe { out.product(offset, dims, scores, values, head.total, Write::Overwrite) };
-    for (row, sum) in sums.iter().enumerate().take(rows) {
-        // SAFETY: as above.
-        let out = unsafe { out.piece(offset + row * head.total, head.width) };
-        for out in out {
-            *out /= sum;
-        }
-    }
+    rows: usize,
 }
 
-/// `scores: [rows, start + rows]`, not yet scaled.
-fn score_strip(head: Head, start: usize, rows: usize, qkv: &[f32], scores: &mut [f32]) {
-    let keys = start + rows;
-    let (queries, key_rows) = (head.part(qkv, 0, start), head.part(qkv, 1, 0).transposed());
-    let dims = [rows, keys, head.width];
-    product(dims, queries, key_rows, scores, keys, Write::Overwrite);
+impl Strip {
+    fn seen(self) -> usize {
+        self.start + self.rows
+    }
+
+    fn forward(
+        self,
+        qkv: &[f32],
+        keys: Packed<'_>,
+        values: Packed<'_>,
+        scores: &mut [f32],
+        out: &Shared<'_>,
+        log_sums: &mut [f32],
+    ) {
+        let Self { head, start, rows } = self;
+        let seen = self.seen();
+        let queries = head.part(qkv, 0, start);
+        packed_product([rows, seen, head.width], queries, keys, scores, seen);
+        let mut sums = [0.0; STRIP];
+        for (row, scores) in scores.chunks_mut(seen).take(rows).enumerate() {
+            let (seen, unseen) = scores.split_at_mut(start + row + 1);
+            unseen.fill(0.0);
+            (log_sums[row], sums[row]) = exponentials(head.scale(), seen);
+        }
+        let offset = (head.first_position + start) * head.total + head.column;
+        let dims = [rows, head.width, seen];
+        let scores = Matrix::rows(scores, seen);
+        // SAFETY: these rows of these columns belong to this head's task.
+        unsafe { out.packed_product(offset, dims, scores, values, head.total) };
+        for (row, sum) in sums.iter().enumerate().take(rows) {
+            // SAFETY: as above.
+            let out = unsafe { out.piece(offset + row * head.total, head.width) };
+            for out in out {
+                *out /= sum;
+            }
+        }
+    }
 }
 
 vectorised! {
@@ -144,74 +169,92 @@ pub(super) fn attention_backward(
     threads.each(sequences.count * heads.count, |task| {
         let head = Head::of(sequences, heads, task);
         let log_sums = &from.log_sums[task * head.length..][..head.length];
-        let strip = STRIP * head.length;
-        with_scratch([strip, strip], |[probabilities, d_scores]| {
+        let strip = BACKWARD_STRIP * head.length;
+        let transposed = Packed::len(head.width, head.length);
+        let straight = Packed::len(head.length, head.width);
+        let lens = [strip, strip, transposed, transposed, straight];
+        with_scratch(lens, |[probabilities, d_scores, keys_turned, values_turned, keys]| {
+            let operands = Operands {
+                keys_turned: head.pack_transposed(from.qkv, 1, keys_turned),
+                values_turned: head.pack_transposed(from.qkv, 2, values_turned),
+                keys: head.pack(from.qkv, 1, keys),
+            };
             // From the last strip, which sees every key: it writes, the others add.
-            for start in (0..head.length).step_by(STRIP).rev() {
-                let write =
-                    if start + STRIP >= head.length { Write::Overwrite } else { Write::Add };
-                let strip = BackwardStrip { head, start, log_sums, write };
-                strip.run(from, probabilities, d_scores, &d_qkv);
+            let mut write = Write::Overwrite;
+            for start in (0..head.length).step_by(BACKWARD_STRIP).rev() {
+                let rows = BACKWARD_STRIP.min(head.length - start);
+                let strip = Strip { head, start, rows };
+                strip.scores(from, &operands, log_sums, probabilities, d_scores);
+                strip.propagate(from, &operands, probabilities, d_scores, write, &d_qkv);
+                write = Write::Add;
             }
         });
     });
 }
 
-struct BackwardStrip<'a> {
-    head: Head,
-    start: usize,
-    log_sums: &'a [f32],
-    write: Write<'a>,
+/// A head's keys and values as the products read them.
+struct Operands<'a> {
+    keys_turned: Packed<'a>,
+    values_turned: Packed<'a>,
+    keys: Packed<'a>,
 }
 
-impl BackwardStrip<'_> {
-    fn run(
-        &self,
+impl Strip {
+    /// The probabilities, and the gradient of the scores: `[rows, seen]` each.
+    fn scores(
+        self,
         from: &Backward<'_>,
+        operands: &Operands<'_>,
+        log_sums: &[f32],
         probabilities: &mut [f32],
         d_scores: &mut [f32],
-        d_qkv: &Shared<'_>,
     ) {
-        let (head, start) = (self.head, self.start);
-        let rows = STRIP.min(head.length - start);
-        let keys = start + rows;
-        score_strip(head, start, rows, from.qkv, probabilities);
-        let (d_out, values) = (head.rows(from.d_out, start), head.part(from.qkv, 2, 0));
-        let dims = [rows, keys, head.width];
-        product(dims, d_out, values.transposed(), d_scores, keys, Write::Overwrite);
+        let Self { head, start, rows } = self;
+        let seen = self.seen();
+        let dims = [rows, seen, head.width];
+        let queries = head.part(from.qkv, 0, start);
+        packed_product(dims, queries, operands.keys_turned, probabilities, seen);
+        let d_out = head.rows(from.d_out, start);
+        packed_product(dims, d_out, operands.values_turned, d_scores, seen);
         for row in 0..rows {
-            let seen = row * keys..row * keys + start + row + 1;
-            let unseen = seen.end..(row + 1) * keys;
-            probabilities[unseen.clone()].fill(0.0);
-            d_scores[unseen].fill(0.0);
+            let known = row * seen..row * seen + start + row + 1;
+            let unknown = known.end..(row + 1) * seen;
+            probabilities[unknown.clone()].fill(0.0);
+            d_scores[unknown].fill(0.0);
             let place = (head.first_position + start + row) * head.total + head.column;
             let place = place..place + head.width;
             let delta = dot(&from.out[place.clone()], &from.d_out[place]);
-            let log_sum = self.log_sums[start + row];
-            let (p, d) = (&mut probabilities[seen.clone()], &mut d_scores[seen]);
-            score_gradients(head.scale(), log_sum, delta, p, d);
+            let (p, d) = (&mut probabilities[known.clone()], &mut d_scores[known]);
+            score_gradients(head.scale(), log_sums[start + row], delta, p, d);
         }
-        let (probabilities, d_scores) =
-            (Matrix::rows(probabilities, keys), Matrix::rows(d_scores, keys));
-        let (queries, key_rows) = (head.part(from.qkv, 0, start), head.part(from.qkv, 1, 0));
+    }
+
+    /// On to queries, keys and values.
+    fn propagate(
+        self,
+        from: &Backward<'_>,
+        operands: &Operands<'_>,
+        probabilities: &[f32],
+        d_scores: &[f32],
+        write: Write<'_>,
+        d_qkv: &Shared<'_>,
+    ) {
+        let Self { head, start, rows } = self;
+        let seen = self.seen();
         let place = |part: usize, row: usize| {
             (head.first_position + row) * 3 * head.total + part * head.total + head.column
         };
         let stride = 3 * head.total;
-        let by_query = [rows, head.width, keys];
-        let by_key = [keys, head.width, rows];
+        let (probabilities, d_scores) =
+            (Matrix::rows(probabilities, seen), Matrix::rows(d_scores, seen));
+        let (queries, d_out) = (head.part(from.qkv, 0, start), head.rows(from.d_out, start));
+        let by_query = [rows, head.width, seen];
+        let by_key = [seen, head.width, rows];
         // SAFETY: this sequence's rows of this head's columns belong to its task.
         unsafe {
-            d_qkv.product(place(0, start), by_query, d_scores, key_rows, stride, Write::Overwrite);
-            d_qkv.product(place(1, 0), by_key, d_scores.transposed(), queries, stride, self.write);
-            d_qkv.product(
-                place(2, 0),
-                by_key,
-                probabilities.transposed(),
-                d_out,
-                stride,
-                self.write,
-            );
+            d_qkv.packed_product(place(0, start), by_query, d_scores, operands.keys, stride);
+            d_qkv.product(place(1, 0), by_key, d_scores.transposed(), queries, stride, write);
+            d_qkv.product(place(2, 0), by_key, probabilities.transposed(), d_out, stride, write);
         }
     }
 }

@@ -27,8 +27,10 @@ pub(super) struct Block<'a> {
     /// Rows, columns and the length of the sums.
     pub(super) dims: [usize; 3],
     pub(super) lhs: Left<'a>,
-    /// `[columns / 16, depth, 16]`, zero where columns end.
+    /// Panels `[depth, 16]`, anything where columns end.
     pub(super) rhs: &'a [f32],
+    /// From one panel to the next.
+    pub(super) panel: usize,
     pub(super) out: *mut f32,
     pub(super) stride: usize,
     pub(super) write: Write<'a>,
@@ -100,7 +102,7 @@ unsafe fn tiles<A: Arithmetic, const ROWS: usize>(block: Block<'_>) {
     let [rows, columns, depth] = block.dims;
     for column in (0..columns).step_by(COLUMNS) {
         let tile = Tile {
-            rhs: &block.rhs[column * depth..(column + COLUMNS) * depth],
+            rhs: &block.rhs[column / COLUMNS * block.panel..][..COLUMNS * depth],
             stride: block.stride,
             columns: COLUMNS.min(columns - column),
             write: match block.write {
@@ -248,9 +250,10 @@ mod tests {
         let run = |multiply: unsafe fn(Block<'_>)| {
             let mut out = vec![0.0; rows * columns];
             let (lhs, write) = (Left::Rows(&lhs, depth), Write::Overwrite);
-            let (rhs, out_start) = (&rhs, out.as_mut_ptr());
+            let (rhs, panel, start) = (&rhs, COLUMNS * depth, out.as_mut_ptr());
+            let block = Block { dims, lhs, rhs, panel, out: start, stride: columns, write };
             // SAFETY: the operands and the output have these dimensions.
-            unsafe { multiply(Block { dims, lhs, rhs, out: out_start, stride: columns, write }) };
+            unsafe { multiply(block) };
             out
         };
         let expected = run(tiles::<Separate, 1>);

@@ -5,10 +5,12 @@
 
 mod kernel;
 mod pack;
+mod packed;
 
 use kernel::{Block, Left, tile_rows};
 
 pub(super) use self::kernel::Write;
+pub(super) use self::packed::{Packed, packed_product};
 use super::scratch::with_packing;
 use super::shared::Shared;
 use super::threads::Threads;
@@ -49,26 +51,8 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// `out = lhs · rhs` (or `+=`), with `lhs: [m, k]`, `rhs: [k, n]` and the rows of `out` lying
-/// `stride` apart; on the calling thread.
-pub(super) fn product(
-    [m, n, k]: [usize; 3],
-    lhs: Matrix<'_>,
-    rhs: Matrix<'_>,
-    out: &mut [f32],
-    stride: usize,
-    write: Write<'_>,
-) {
-    if m == 0 || n == 0 {
-        return;
-    }
-    assert!(stride >= n && (m - 1) * stride + n <= out.len(), "the output is too small");
-    assert!(k > 0 && lhs.fits(m, k) && rhs.fits(k, n), "an operand is too small");
-    // SAFETY: all three matrices lie within their slices, and `out` is borrowed exclusively.
-    unsafe { blocks([m, n, k], lhs, rhs, out.as_mut_ptr(), stride, write) }
-}
-
-/// [`product`] on all threads, each computing one piece of the output.
+/// `out = lhs · rhs`, or what `write` says, with `lhs: [m, k]`, `rhs: [k, n]` and the rows of `out`
+/// lying `stride` apart; on all threads, each computing one piece of the output.
 pub(super) fn parallel_product(
     threads: &Threads,
     [m, n, k]: [usize; 3],
@@ -161,7 +145,8 @@ unsafe fn blocks(
                     // SAFETY: this block of the matrices the caller vouches for.
                     unsafe {
                         let out = out.add(row * stride + column);
-                        kernel::multiply(Block { dims, lhs, rhs: right, out, stride, write });
+                        let (rhs, panel) = (&*right, kernel::COLUMNS * depth);
+                        kernel::multiply(Block { dims, lhs, rhs, panel, out, stride, write });
                     }
                 }
             }
@@ -195,7 +180,7 @@ pub(super) fn resident_flops(repetitions: usize) -> f64 {
         let (out, stride, write) = (out.as_mut_ptr(), kernel::COLUMNS, Write::Overwrite);
         let lhs = Left::Rows(&lhs, DEPTH);
         // SAFETY: the three matrices have these dimensions.
-        unsafe { kernel::multiply(Block { dims, lhs, rhs: &rhs, out, stride, write }) };
+        unsafe { kernel::multiply(Block { dims, lhs, rhs: &rhs, panel: 0, out, stride, write }) };
     }
     std::hint::black_box(out);
     2.0 * (SIDE * kernel::COLUMNS * DEPTH) as f64

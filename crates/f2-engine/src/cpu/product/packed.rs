@@ -1,0 +1,77 @@
+//! Products with a right operand that was copied before, for use by several of them.
+
+use super::kernel::{self, Block, COLUMNS, Left, Write};
+use super::{Matrix, pack};
+use crate::cpu::shared::Shared;
+
+/// A right operand in panels of 16 columns. A product may use its first rows and columns alone.
+#[derive(Clone, Copy)]
+pub(in crate::cpu) struct Packed<'a> {
+    panels: &'a [f32],
+    depth: usize,
+    columns: usize,
+}
+
+impl<'a> Packed<'a> {
+    /// Copies `[depth, columns]` of a matrix into `panels`.
+    pub(in crate::cpu) fn new(
+        matrix: Matrix<'_>,
+        depth: usize,
+        columns: usize,
+        panels: &'a mut [f32],
+    ) -> Self {
+        assert!(matrix.fits(depth, columns), "the operand is too small");
+        assert!(panels.len() >= Self::len(depth, columns), "the panels do not fit");
+        pack::right(matrix, depth, columns, panels);
+        Self { panels, depth, columns }
+    }
+
+    /// Floats the panels take.
+    pub(in crate::cpu) fn len(depth: usize, columns: usize) -> usize {
+        columns.next_multiple_of(COLUMNS) * depth
+    }
+}
+
+/// `out = lhs · rhs` on the calling thread; the rows of `lhs` must be contiguous.
+pub(in crate::cpu) fn packed_product(
+    dims: [usize; 3],
+    lhs: Matrix<'_>,
+    rhs: Packed<'_>,
+    out: &mut [f32],
+    stride: usize,
+) {
+    // SAFETY: the output is borrowed exclusively.
+    unsafe { Shared::new(out).packed_product(0, dims, lhs, rhs, stride) }
+}
+
+impl Shared<'_> {
+    /// Writes `lhs · rhs` with its first element at `offset` and its rows `stride` apart.
+    ///
+    /// # Safety
+    /// No other thread may touch these elements meanwhile.
+    pub(in crate::cpu) unsafe fn packed_product(
+        &self,
+        offset: usize,
+        dims: [usize; 3],
+        lhs: Matrix<'_>,
+        rhs: Packed<'_>,
+        stride: usize,
+    ) {
+        let [m, n, k] = dims;
+        assert!(m > 0 && stride >= n && offset + (m - 1) * stride + n <= self.len());
+        assert!(lhs.column_stride == 1 && lhs.fits(m, k), "the left operand is too small");
+        assert!(k <= rhs.depth && n <= rhs.columns, "the right operand is too small");
+        // SAFETY: within the matrix, and not touched by another thread.
+        unsafe {
+            kernel::multiply(Block {
+                dims,
+                lhs: Left::Rows(lhs.elements, lhs.row_stride),
+                rhs: rhs.panels,
+                panel: COLUMNS * rhs.depth,
+                out: self.start().add(offset),
+                stride,
+                write: Write::Overwrite,
+            });
+        }
+    }
+}
