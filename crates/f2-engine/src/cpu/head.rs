@@ -84,7 +84,7 @@ pub(super) struct Chunk<'a> {
     pub(super) logits: &'a mut [f32],
     contiguous: bool,
     d_hidden: &'a mut [f32],
-    losses: &'a mut [f32],
+    pub(super) losses: &'a mut [f32],
     batch: Batch<'a>,
 }
 

@@ -3,7 +3,7 @@
 use super::Targets;
 use super::head::{self, Gradients, Vectors};
 use super::product::Write;
-use super::simd::maximum;
+use super::simd::{Arithmetic, maximum, vectorised};
 use super::threads::Threads;
 use crate::{IGNORED, SoftmaxHead};
 
@@ -71,10 +71,23 @@ pub(super) fn predictions(
     let vectors = vectors(head, weights);
     let count = vectors.count();
     head::for_each_chunk(threads, 0, vectors, targets, hidden, |positions, chunk| {
-        for (&position, logits) in positions.iter().zip(chunk.logits.chunks(count)) {
-            let largest = maximum(logits);
-            let winner = logits.iter().position(|&logit| logit == largest);
-            predictions[position as usize] = winner.unwrap_or(0) as u32;
+        let (logits, winners) = (&*chunk.logits, &mut chunk.losses[..positions.len()]);
+        threads.zip_chunks([(winners, 1)], |row, [winner]| {
+            // Ids are far below 2²⁴: a float holds them exactly.
+            winner[0] = first_maximum(&logits[row * count..(row + 1) * count]) as f32;
+        });
+        for (&position, winner) in positions.iter().zip(winners) {
+            predictions[position as usize] = *winner as u32;
         }
     });
+}
+
+vectorised! {
+    fn first_maximum(logits: &[f32]) -> usize = first_maximum_kernel
+}
+
+#[inline(always)]
+fn first_maximum_kernel<A: Arithmetic>(logits: &[f32]) -> usize {
+    let largest = maximum(logits);
+    logits.iter().position(|&logit| logit == largest).unwrap_or(0)
 }

@@ -3,6 +3,7 @@
 //! A block of the right operand is copied so that tiles of the output read it in order; the left
 //! one is read in place where its rows are contiguous. Both stay in the second-level cache.
 
+mod few_rows;
 mod kernel;
 mod pack;
 mod packed;
@@ -64,7 +65,8 @@ pub(super) fn parallel_product(
 ) {
     // Cutting columns leaves every thread its own part of the right operand to copy, and the left
     // one is mostly read in place; cutting rows is the way when the left one is copied too.
-    let by_rows = if lhs.column_stride == 1 { n < 2 * m.min(64) } else { m >= n };
+    let few = few_rows::suits(m, lhs, rhs);
+    let by_rows = !few && if lhs.column_stride == 1 { n < 2 * m.min(64) } else { m >= n };
     let pieces = threads.pieces(if by_rows { m } else { n }, 48);
     let out = Shared::new(out);
     threads.each(pieces.len(), |piece| {
@@ -108,8 +110,19 @@ impl Shared<'_> {
         assert!(stride >= n && offset + (m - 1) * stride + n <= self.len());
         assert!(k > 0 && lhs.fits(m, k) && rhs.fits(k, n), "an operand is too small");
         // SAFETY: within the matrix, and not touched by another thread.
-        unsafe { blocks([m, n, k], lhs, rhs, self.start().add(offset), stride, write) }
+        unsafe {
+            if few_rows::suits(m, lhs, rhs) {
+                few_rows::product(self, offset, [m, n, k], lhs, rhs, stride, write);
+            } else {
+                blocks([m, n, k], lhs, rhs, self.start().add(offset), stride, write);
+            }
+        }
     }
+}
+
+/// The length of equal parts of at most `most`: a last one of a few would cost a whole pass.
+fn part_len(len: usize, most: usize) -> usize {
+    len.div_ceil(len.div_ceil(most))
 }
 
 /// # Safety
@@ -124,8 +137,7 @@ unsafe fn blocks(
     write: Write<'_>,
 ) {
     let tile = tile_rows();
-    // Equal parts: a last one of a few steps would cost a pass over the output.
-    let depth = k.div_ceil(k.div_ceil(DEPTH));
+    let depth = part_len(k, DEPTH);
     let left_len = if lhs.column_stride == 1 { 0 } else { ROWS.next_multiple_of(tile) * depth };
     with_packing([COLUMNS * depth, left_len], |[right, left]| {
         for column in (0..n).step_by(COLUMNS) {
@@ -212,6 +224,28 @@ mod tests {
             let (a, b) = (Matrix::rows(&lhs, k), Matrix::rows(&rhs, n));
             parallel_product(&threads, dims, a, b, &mut out, n, Write::Add);
             assert_eq!(out, expected);
+        }
+    }
+
+    /// A row's product has the same bits alone, in a small batch and in a large one, and on any
+    /// number of threads.
+    #[test]
+    fn rows_do_not_depend_on_their_company() {
+        let [m, n, k] = [70, 213, 517];
+        let lhs: Vec<f32> = (0..m * k).map(|i| (i as f32 * 0.37).sin()).collect();
+        let rhs: Vec<f32> = (0..n * k).map(|i| (i as f32 * 0.73).cos()).collect();
+        let bias: Vec<f32> = (0..n).map(|i| i as f32 * 0.1).collect();
+        let run = |threads: usize, m: usize| {
+            let threads = Threads::new(threads).unwrap();
+            let mut out = vec![0.5; m * n];
+            let (lhs, rhs) = (Matrix::rows(&lhs, k), Matrix::rows(&rhs, k).transposed());
+            parallel_product(&threads, [m, n, k], lhs, rhs, &mut out, n, Write::Bias(&bias));
+            parallel_product(&threads, [m, n, k], lhs, rhs, &mut out, n, Write::Add);
+            out
+        };
+        let whole = run(1, m);
+        for (threads, rows) in [(3, 70), (1, 1), (2, 7), (2, 32), (3, 33)] {
+            assert_eq!(run(threads, rows), whole[..rows * n]);
         }
     }
 }
