@@ -32,6 +32,7 @@
 //! # Ok::<(), f2_engine::Error>(())
 //! ```
 
+mod batch;
 mod cpu;
 mod device;
 mod error;
@@ -41,8 +42,9 @@ mod parameters;
 mod random;
 mod targets;
 
+pub use batch::{Dropout, Heads, Moment, Sequences, Span};
 pub use cpu::Cpu;
-pub use device::{Device, Dropout, Heads, Moment, Sequences, Span};
+pub use device::Device;
 pub use error::Error;
 pub use layers::{Embedding, F2Head, Linear, Norm, SoftmaxHead};
 pub use optimiser::{AdamW, Decay, Moments};

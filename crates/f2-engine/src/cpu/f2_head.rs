@@ -3,7 +3,7 @@
 use super::Targets;
 use super::head::{self, Gradients, Vectors};
 use super::product::{Matrix, Write, parallel_product};
-use super::softmax_rows::{RowTarget, log_sum};
+use super::softmax_rows::RowTarget;
 use super::threads::Threads;
 use crate::{F2Head, IGNORED};
 
@@ -140,34 +140,4 @@ fn propagate_classes(
     let (d_logits, hidden) = (d_logits.transposed(), Matrix::rows(hidden, width));
     let dims = [classes, width, rows];
     parallel_product(threads, dims, d_logits, hidden, d_classes, width, Write::Add);
-}
-
-/// The full posterior, `[rows, vocabulary]`.
-pub(super) fn log_posterior(
-    threads: &Threads,
-    rows: usize,
-    head: &F2Head,
-    weights: &[f32],
-    hidden: &[f32],
-    log_posterior: &mut [f32],
-) {
-    let (vocabulary, width) = (head.tokens.rows, head.tokens.columns);
-    let out = &mut log_posterior[..rows * vocabulary];
-    let tokens = Matrix::rows(&weights[head.tokens.range()], width).transposed();
-    let states = Matrix::rows(hidden, width);
-    let dims = [rows, vocabulary, width];
-    parallel_product(threads, dims, states, tokens, out, vocabulary, Write::Overwrite);
-    threads.zip_chunks([(out, vocabulary)], |row, [out]| {
-        let hidden = &hidden[row * width..(row + 1) * width];
-        let vectors = weights[head.classes.range()].chunks(width);
-        let logits: Vec<f32> = vectors.map(|vector| super::dot::dot(hidden, vector)).collect();
-        let class_sum = log_sum(&logits);
-        for (class, logit) in logits.iter().enumerate() {
-            let slice = &mut out[head.members(class)];
-            let shift = logit - class_sum - log_sum(slice);
-            for value in slice {
-                *value += shift;
-            }
-        }
-    });
 }

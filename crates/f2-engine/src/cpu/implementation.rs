@@ -6,9 +6,8 @@ use super::dropout::Mask;
 use super::norm::{self, Scale};
 use super::{
     Buffer, Cache, Cpu, Targets, Tokens, adamw, attention, cache, embedding, f2_head, linear, peak,
-    softmax_head, softmax_rows,
+    posterior, softmax_head,
 };
-use crate::cpu::product::{Matrix, Write, parallel_product};
 use crate::{
     AdamW, Device, Dropout, Embedding, Error, F2Head, Heads, Labels, Linear, Moment, Moments, Norm,
     Parameter, Sequences, SoftmaxHead, Span,
@@ -31,39 +30,30 @@ impl Device for Cpu {
     fn name(&self) -> &'static str {
         "cpu"
     }
-
     fn measured_peak(&self) -> f64 {
         peak::measured_peak(&self.threads)
     }
-
     fn synchronise(&self) -> Result<(), Error> {
         Ok(())
     }
-
     fn replay(&self, (): &mut (), body: &mut dyn FnMut()) {
         body();
     }
-
     fn activations(&self, len: usize) -> Result<Buffer, Error> {
         Buffer::zeroed(len)
     }
-
     fn floats(&self, len: usize) -> Result<Buffer, Error> {
         Buffer::zeroed(len)
     }
-
     fn weights(&self, len: usize) -> Result<Buffer, Error> {
         Buffer::zeroed(len)
     }
-
     fn indices(&self, len: usize) -> Result<Vec<u32>, Error> {
         Ok(vec![0; len])
     }
-
     fn tokens(&self, positions: usize) -> Result<Tokens, Error> {
         Ok(Tokens::with_capacity(positions))
     }
-
     fn targets(
         &self,
         positions: usize,
@@ -73,11 +63,9 @@ impl Device for Cpu {
     ) -> Result<Targets, Error> {
         Targets::new(positions, width, vocabulary, classes)
     }
-
     fn clock(&self) -> Result<Moment, Error> {
         Ok(Moment::default())
     }
-
     fn cache(
         &self,
         layers: usize,
@@ -87,33 +75,26 @@ impl Device for Cpu {
     ) -> Result<Cache, Error> {
         Cache::new(layers, sequences, capacity, heads)
     }
-
     fn spans(&self, count: usize) -> Result<Vec<Span>, Error> {
         Ok(Vec::with_capacity(count))
     }
-
     fn write_activations(&self, from: &[f32], to: &mut Buffer) {
         to[..from.len()].copy_from_slice(from);
     }
-
     fn read_activations(&self, from: &Buffer, to: &mut [f32]) -> Result<(), Error> {
         to.copy_from_slice(&from[..to.len()]);
         Ok(())
     }
-
     fn write_floats(&self, from: &[f32], offset: usize, to: &mut Buffer) {
         to[offset..offset + from.len()].copy_from_slice(from);
     }
-
     fn read_floats(&self, from: &Buffer, offset: usize, to: &mut [f32]) -> Result<(), Error> {
         to.copy_from_slice(&from[offset..offset + to.len()]);
         Ok(())
     }
-
     fn write_weights(&self, from: &[f32], parameter: Parameter, to: &mut Buffer) {
         to[parameter.range()].copy_from_slice(from);
     }
-
     fn read_weights(
         &self,
         from: &Buffer,
@@ -123,42 +104,33 @@ impl Device for Cpu {
         to.copy_from_slice(&from[parameter.range()]);
         Ok(())
     }
-
     fn write_indices(&self, from: &[u32], to: &mut Vec<u32>) {
         to.clear();
         to.extend_from_slice(from);
     }
-
     fn read_indices(&self, from: &Vec<u32>, to: &mut [u32]) -> Result<(), Error> {
         to.copy_from_slice(&from[..to.len()]);
         Ok(())
     }
-
     fn load_tokens(&self, ids: &[u32], to: &mut Tokens) {
         to.load(ids);
     }
-
     fn load_targets(&self, labels: &Labels<'_>, to: &mut Targets) {
         to.load(labels);
     }
-
     fn set_clock(&self, moment: Moment, to: &mut Moment) {
         *to = moment;
     }
-
     fn load_spans(&self, from: &[Span], to: &mut Vec<Span>) {
         to.clear();
         to.extend_from_slice(from);
     }
-
     fn zero_activations(&self, len: usize, to: &mut Buffer) {
         to[..len].fill(0.0);
     }
-
     fn zero_floats(&self, to: &mut Buffer) {
         to.fill(0.0);
     }
-
     fn add_sum(&self, from: &Buffer, range: Range<usize>, to: &mut Buffer, index: usize) {
         to[index] += from[range].iter().copied().map(f64::from).sum::<f64>() as f32;
     }
@@ -405,20 +377,11 @@ impl Device for Cpu {
         hidden: &Buffer,
         logits: &mut Buffer,
     ) {
-        let vectors = Matrix::rows(&weights[matrix.range()], matrix.columns).transposed();
-        let hidden = Matrix::rows(hidden, matrix.columns);
-        let dims = [rows, matrix.rows, matrix.columns];
-        let columns = matrix.rows;
-        parallel_product(&self.threads, dims, hidden, vectors, logits, columns, Write::Overwrite);
+        posterior::logits(&self.threads, rows, matrix, weights, hidden, logits);
     }
 
     fn log_softmax(&self, rows: usize, columns: usize, logits: &mut Buffer) {
-        self.threads.zip_chunks([(&mut logits[..rows * columns], columns)], |_, [row]| {
-            let log_sum = softmax_rows::log_sum(row);
-            for value in row {
-                *value -= log_sum;
-            }
-        });
+        posterior::log_softmax(&self.threads, rows, columns, logits);
     }
 
     fn f2_log_posterior(
@@ -429,7 +392,7 @@ impl Device for Cpu {
         hidden: &Buffer,
         log_posterior: &mut Buffer,
     ) {
-        f2_head::log_posterior(&self.threads, rows, head, weights, hidden, log_posterior);
+        posterior::f2_log_posterior(&self.threads, rows, head, weights, hidden, log_posterior);
     }
 
     fn global_norm(&self, gradients: &Buffer, norm: &mut Buffer) {

@@ -22,6 +22,7 @@ mod linear;
 mod memory;
 mod norm;
 mod peak;
+mod posterior;
 mod product;
 mod scratch;
 mod shared;

@@ -10,6 +10,7 @@ mod linear;
 mod norm;
 mod optimiser;
 mod reference;
+mod threads;
 
 use f2_engine::{Cpu, Device, Layout, Moment, Parameter, Philox};
 

@@ -1,0 +1,94 @@
+//! The number of threads changes nothing, not even the last bit.
+
+use f2_engine::{Cpu, Device, Dropout, F2Head, Heads, Labels, Layout, Linear, Norm, Sequences};
+
+use super::{Bench, random};
+
+const SEQUENCES: Sequences = Sequences { count: 3, length: 47 };
+const HEADS: Heads = Heads { count: 2, width: 12 };
+const WIDTH: usize = 24;
+const VOCABULARY: usize = 311;
+
+/// Runs one operation of each kind backwards; returns all that was written.
+fn outcome(threads: usize) -> Vec<f32> {
+    let mut layout = Layout::new();
+    let linear = Linear {
+        weight: layout.add("weight", &[3 * WIDTH, WIDTH], true),
+        bias: layout.add("bias", &[3 * WIDTH], false),
+    };
+    let norm = Norm {
+        gain: layout.add("gain", &[WIDTH], false),
+        bias: layout.add("norm bias", &[WIDTH], false),
+    };
+    let head = F2Head {
+        classes: layout.add("classes", &[3, WIDTH], true),
+        tokens: layout.add("tokens", &[VOCABULARY, WIDTH], true),
+        ends: vec![2, 40, VOCABULARY as u32],
+    };
+    let mut bench = Bench::new(&layout);
+    bench.cpu = Cpu::new(threads).unwrap();
+    let (cpu, weights, gradients) = (&bench.cpu, &bench.weights, &mut bench.gradients);
+    let rows = SEQUENCES.positions();
+    let buffer = |columns: usize, seed: u32| {
+        let mut buffer = cpu.activations(rows * columns).unwrap();
+        cpu.write_activations(&super::narrow(&random(rows * columns, seed)), &mut buffer);
+        buffer
+    };
+    let (x, mut qkv, mut attended) = (buffer(WIDTH, 1), buffer(3 * WIDTH, 2), buffer(WIDTH, 3));
+    let (mut log_sums, mut d_qkv) = (buffer(HEADS.count, 4), buffer(3 * WIDTH, 5));
+    let [mut sum, mut normed, mut d_x, mut d_normed, mut d_branch] =
+        [6, 7, 8, 9, 10].map(|seed| buffer(WIDTH, seed));
+    let (mut statistics, mut losses) = (buffer(2, 11), buffer(2, 12));
+    let dropout = Dropout { probability: 0.1, site: 1, clock: &bench.clock };
+
+    cpu.linear(rows, linear, weights, &x, &mut qkv);
+    cpu.attention(SEQUENCES, HEADS, &qkv, &mut attended, &mut log_sums);
+    cpu.residual_norm(
+        rows,
+        norm,
+        weights,
+        dropout,
+        &x,
+        &attended,
+        &mut sum,
+        &mut normed,
+        &mut statistics,
+    );
+    let ids: Vec<u32> = (0..rows as u32).map(|i| i * i * 7 % VOCABULARY as u32).collect();
+    let mut targets = cpu.targets(rows, WIDTH, VOCABULARY, 3).unwrap();
+    cpu.load_targets(&Labels::classed(&ids, 0.01, &head.ends), &mut targets);
+    cpu.f2_loss_backward(
+        &head,
+        weights,
+        &mut targets,
+        &normed,
+        &mut losses,
+        &mut d_normed,
+        gradients,
+    );
+    cpu.residual_norm_backward(
+        rows,
+        norm,
+        weights,
+        dropout,
+        &sum,
+        &statistics,
+        &d_normed,
+        &mut d_x,
+        &mut d_branch,
+        gradients,
+    );
+    cpu.attention_backward(SEQUENCES, HEADS, &qkv, &attended, &log_sums, &d_branch, &mut d_qkv);
+    cpu.linear_backward(rows, linear, weights, &x, &d_qkv, &mut d_x, gradients);
+    let mut norm_of_all = cpu.floats(1).unwrap();
+    cpu.global_norm(gradients, &mut norm_of_all);
+    [&losses[..], &d_x, gradients, &norm_of_all].concat()
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    let expected = outcome(1);
+    assert!(expected.iter().all(|value| value.is_finite()));
+    assert_eq!(outcome(2), expected);
+    assert_eq!(outcome(5), expected);
+}
