@@ -57,17 +57,14 @@ impl Machine {
             Ok(cuda) => cuda,
             Err(reason) => return format!("CUDA       none: {reason}\n"),
         };
-        let mut text =
-            format!("CUDA       driver for CUDA {}.{}\n", cuda.version.0, cuda.version.1);
-        for (number, device) in cuda.devices.iter().enumerate() {
+        let driver = format!("CUDA       driver for CUDA {}.{}\n", cuda.version.0, cuda.version.1);
+        let devices = cuda.devices.iter().enumerate().map(|(number, device)| {
             let memory = HumanBytes(device.memory as u64);
             let (major, minor) = device.capability;
             let name = &device.name;
-            text += &format!(
-                "  cuda:{number}   {name}, {memory}, compute capability {major}.{minor}\n"
-            );
-        }
-        text
+            format!("  cuda:{number}   {name}, {memory}, compute capability {major}.{minor}\n")
+        });
+        driver + &devices.collect::<String>()
     }
 
     fn json(&self) -> serde_json::Value {
