@@ -146,6 +146,7 @@ fn main() {
         heads(&bench, vocabulary);
     }
     optimiser(&bench);
+    decoding(&bench);
 }
 
 fn linear_layers(bench: &Bench) {
@@ -189,6 +190,19 @@ fn linear_layers(bench: &Bench) {
     let input = noise(bench, rows * WIDTH);
     bench.run("linear_backward ff1", &Work::Flops(2.0 * flops), |cpu| {
         cpu.linear_backward(rows, layer, &weights, &input, &y, &mut x, &mut gradients);
+    });
+}
+
+/// One token of each of 16 prompts: what counts is how fast the weights stream by.
+fn decoding(bench: &Bench) {
+    let rows = 16;
+    let mut layout = Layout::new();
+    let tokens = layout.add("tokens", &[VOCABULARY, WIDTH], true);
+    let weights = noise(bench, layout.len());
+    let (hidden, mut logits) = (noise(bench, rows * WIDTH), noise(bench, rows * VOCABULARY));
+    let bytes = (4 * tokens.len()) as f64;
+    bench.run("logits of 16 rows", &Work::Bytes(bytes), |cpu| {
+        cpu.logits(rows, tokens, &weights, &hidden, &mut logits);
     });
 }
 

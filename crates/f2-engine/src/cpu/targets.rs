@@ -10,6 +10,9 @@ use crate::{Error, IGNORED, Labels};
 const CHUNK: usize = 1 << 24;
 /// Positions a chunk has at least, so that matrix products stay matrix products.
 const FEWEST_ROWS: usize = 32;
+/// Positions a chunk has at most: more would spare little of the output matrix's traffic and push
+/// a small vocabulary's logits out of the cache.
+const MOST_ROWS: usize = 512;
 
 /// Targets grouped by class, with the workspace of the head's loss.
 #[derive(Debug)]
@@ -62,7 +65,8 @@ impl Targets {
         vocabulary: usize,
         classes: usize,
     ) -> Result<Self, Error> {
-        let logits = CHUNK.max(FEWEST_ROWS * vocabulary).min(positions * vocabulary);
+        let rows = (CHUNK / vocabulary).clamp(FEWEST_ROWS, MOST_ROWS).min(positions);
+        let logits = rows * vocabulary;
         Ok(Self {
             ids: Vec::with_capacity(positions),
             weights: Vec::with_capacity(positions),
@@ -141,7 +145,8 @@ impl Targets {
         members: usize,
     ) -> impl Iterator<Item = Range<usize>> + use<> {
         let Range { start, end } = self.class(class);
-        let room = (CHUNK / members).max(FEWEST_ROWS).min(self.workspace.logits.len() / members);
+        let room = (CHUNK / members).clamp(FEWEST_ROWS, MOST_ROWS);
+        let room = room.min(self.workspace.logits.len() / members);
         // Equal chunks: a last one of a few rows would waste a pass over the matrix.
         let count = (end - start).div_ceil(room.max(1)).max(1);
         let rows = (end - start).div_ceil(count).max(1);
