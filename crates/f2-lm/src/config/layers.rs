@@ -1,0 +1,359 @@
+//! Settings stacked on one another: what is given last wins, and every value knows its origin.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize as _;
+use toml::de::{DeTable, DeValue};
+use toml::{Spanned, Table, Value};
+
+use super::spelling::nearest;
+use super::{BudgetConfig, Preset, TrainConfig, range};
+use crate::Error;
+
+/// Where the value of a setting came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A preset that comes with the program.
+    Preset(Preset),
+    /// A line of a file, counted from 1.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The line the key stands on.
+        line: usize,
+    },
+    /// The caller, in the caller's words, such as `--set model.layers=6`.
+    Caller(String),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Preset(preset) => write!(formatter, "preset {preset}"),
+            Self::File { path, line } => write!(formatter, "{}, line {line}", path.display()),
+            Self::Caller(words) => formatter.write_str(words),
+        }
+    }
+}
+
+/// One value given to one key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setting {
+    /// The key with its section, such as `model.layers`.
+    pub key: String,
+    /// The value, not yet checked.
+    pub value: Value,
+    /// Who gave it.
+    pub origin: Origin,
+}
+
+/// A configuration together with the origin of every value that is not a default.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resolved {
+    /// The settings in force.
+    pub config: TrainConfig,
+    /// Where each value that was given came from, by key.
+    pub origins: BTreeMap<String, Origin>,
+}
+
+/// Layers of settings, lowest first: a preset, a file, the caller's own.
+///
+/// A layer that names any limit of `[budget]` replaces all limits below it, so that asking for
+/// 100 steps never leaves a preset's epochs in force.
+///
+/// ```
+/// use f2_lm::config::{ConfigLayers, Preset};
+///
+/// let resolved = ConfigLayers::new()
+///     .preset(Preset::Wikitext103)
+///     .set([("model.layers", "6", "--set model.layers=6")])?
+///     .resolve()?;
+/// assert_eq!(resolved.config.model.layers, 6);
+/// assert_eq!(resolved.config.model.width, 512);
+/// # Ok::<(), f2_lm::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct ConfigLayers {
+    settings: BTreeMap<String, Setting>,
+}
+
+impl ConfigLayers {
+    /// No layers: every setting at its default.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a preset.
+    #[must_use]
+    pub fn preset(mut self, preset: Preset) -> Self {
+        let lines = leaves(preset.text()).expect("presets are well-formed TOML");
+        self.add(lines.into_iter().map(|leaf| leaf.from(|_| Origin::Preset(preset))).collect());
+        self
+    }
+
+    /// Adds a TOML file.
+    pub fn file(mut self, path: &Path) -> Result<Self, Error> {
+        let text = fs::read_to_string(path)
+            .map_err(|source| Error::ReadFile { path: path.to_path_buf(), source })?;
+        let lines = leaves(&text).map_err(|error| Error::ConfigSyntax {
+            path: path.to_path_buf(),
+            line: error.span().map_or(1, |span| line_of(&text, span.start)),
+            reason: error.message().replace('\n', ", "),
+        })?;
+        let origin = |line| Origin::File { path: path.to_path_buf(), line };
+        let layer: Vec<Setting> = lines.into_iter().map(|leaf| leaf.from(origin)).collect();
+        self.check_and_add(layer)?;
+        Ok(self)
+    }
+
+    /// Adds the caller's settings as one layer, each a key, a value as TOML would write it (a
+    /// bare word is a string) and the words it was given in.
+    pub fn set<'a>(
+        mut self,
+        settings: impl IntoIterator<Item = (&'a str, &'a str, &'a str)>,
+    ) -> Result<Self, Error> {
+        let layer = settings.into_iter().map(|(key, value, words)| Setting {
+            key: key.to_owned(),
+            value: parse_value(value),
+            origin: Origin::Caller(words.to_owned()),
+        });
+        self.check_and_add(layer.collect())?;
+        Ok(self)
+    }
+
+    /// Checks every value and gives the configuration they make together.
+    pub fn resolve(self) -> Result<Resolved, Error> {
+        let mut table = Table::new();
+        for setting in self.settings.values() {
+            insert(&mut table, &setting.key, setting.value.clone());
+        }
+        let config = TrainConfig::deserialize(table).expect("each value was tried when added");
+        if let Err(violation) = range::check(&config) {
+            let origin = self.settings.get(violation.key).map(|setting| setting.origin.clone());
+            return Err(Error::ConfigValue {
+                key: violation.key.to_owned(),
+                place: place(origin.as_ref()),
+                reason: violation.reason,
+            });
+        }
+        let origins = self.settings.into_iter().map(|(key, setting)| (key, setting.origin));
+        Ok(Resolved { config, origins: origins.collect() })
+    }
+
+    fn check_and_add(&mut self, layer: Vec<Setting>) -> Result<(), Error> {
+        for setting in &layer {
+            check_key(setting)?;
+            check_type(setting)?;
+        }
+        self.add(layer);
+        Ok(())
+    }
+
+    fn add(&mut self, layer: Vec<Setting>) {
+        let limits = |key: &str| key.starts_with("budget.");
+        if layer.iter().any(|setting| limits(&setting.key)) {
+            self.settings.retain(|key, _| !limits(key));
+        }
+        self.settings.extend(layer.into_iter().map(|setting| (setting.key.clone(), setting)));
+    }
+}
+
+/// Every key there is, with its section.
+pub(crate) fn known_keys() -> Vec<String> {
+    let mut config = TrainConfig::default();
+    config.model.vocabulary = Some(0);
+    config.budget =
+        BudgetConfig { steps: Some(0), epochs: Some(0.0), tokens: Some(0), minutes: Some(0.0) };
+    flatten(&config).into_keys().collect()
+}
+
+/// The values of a configuration by key, each as TOML writes it.
+pub(crate) fn flatten(config: &TrainConfig) -> BTreeMap<String, String> {
+    let table = Table::try_from(config).expect("a configuration is a table");
+    let mut values = BTreeMap::new();
+    for (name, value) in table {
+        match value {
+            Value::Table(section) => values.extend(
+                section
+                    .into_iter()
+                    .map(|(key, value)| (format!("{name}.{key}"), value.to_string())),
+            ),
+            value => drop(values.insert(name, value.to_string())),
+        }
+    }
+    values
+}
+
+fn check_key(setting: &Setting) -> Result<(), Error> {
+    let keys = known_keys();
+    if keys.contains(&setting.key) {
+        return Ok(());
+    }
+    let section = keys.iter().any(|key| key.starts_with(&format!("{}.", setting.key)));
+    let place = place(Some(&setting.origin));
+    if section {
+        let reason = "it is a section with keys of its own".to_owned();
+        return Err(Error::ConfigValue { key: setting.key.clone(), place, reason });
+    }
+    let nearest = nearest(&setting.key, keys.iter().map(String::as_str)).map(str::to_owned);
+    Err(Error::UnknownKey { key: setting.key.clone(), place, nearest })
+}
+
+/// Tries one value against the defaults, so that a mistake is blamed on the line that made it.
+fn check_type(setting: &Setting) -> Result<(), Error> {
+    let mut table = Table::new();
+    insert(&mut table, &setting.key, setting.value.clone());
+    match TrainConfig::deserialize(table) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Error::ConfigValue {
+            key: setting.key.clone(),
+            place: place(Some(&setting.origin)),
+            reason: error.message().to_owned(),
+        }),
+    }
+}
+
+fn place(origin: Option<&Origin>) -> String {
+    origin.map_or_else(|| "default".to_owned(), Origin::to_string)
+}
+
+fn insert(table: &mut Table, key: &str, value: Value) {
+    let Some((section, name)) = key.split_once('.') else {
+        table.insert(key.to_owned(), value);
+        return;
+    };
+    let section = table.entry(section).or_insert_with(|| Value::Table(Table::new()));
+    if let Value::Table(section) = section {
+        section.insert(name.to_owned(), value);
+    }
+}
+
+fn parse_value(text: &str) -> Value {
+    let as_toml = format!("value = {text}").parse::<Table>().ok();
+    as_toml
+        .and_then(|mut table| table.remove("value"))
+        .unwrap_or_else(|| Value::String(text.to_owned()))
+}
+
+/// A value in a TOML text, with its full key and the line it stands on.
+struct Leaf {
+    key: String,
+    value: Value,
+    line: usize,
+}
+
+impl Leaf {
+    fn from(self, origin: impl Fn(usize) -> Origin) -> Setting {
+        Setting { key: self.key, value: self.value, origin: origin(self.line) }
+    }
+}
+
+fn leaves(text: &str) -> Result<Vec<Leaf>, toml::de::Error> {
+    let spans = DeTable::parse(text)?;
+    let values: Table = text.parse()?;
+    let mut found = Vec::new();
+    collect(text, "", spans.get_ref(), &values, &mut found);
+    Ok(found)
+}
+
+fn collect(text: &str, section: &str, spans: &DeTable<'_>, values: &Table, found: &mut Vec<Leaf>) {
+    for (name, span) in spans {
+        let key = format!("{section}{}", name.get_ref());
+        let value = &values[name.get_ref().as_ref()];
+        match (span.get_ref(), value) {
+            (DeValue::Table(spans), Value::Table(values)) if !values.is_empty() => {
+                collect(text, &format!("{key}."), spans, values, found);
+            }
+            (DeValue::Table(_), _) => {}
+            _ => found.push(Leaf { key, value: value.clone(), line: line_of(text, start(name)) }),
+        }
+    }
+}
+
+fn start<T>(spanned: &Spanned<T>) -> usize {
+    spanned.span().start
+}
+
+fn line_of(text: &str, offset: usize) -> usize {
+    text[..offset.min(text.len())].matches('\n').count() + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(text: &str) -> Result<Resolved, Error> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mine.toml");
+        fs::write(&path, text).unwrap();
+        ConfigLayers::new().preset(Preset::Demo).file(&path)?.resolve()
+    }
+
+    fn complaint(text: &str) -> String {
+        let message = file(text).unwrap_err().to_string();
+        // The folder is another one every time.
+        let (before, after) = message.split_once("/").map_or((message.as_str(), ""), |parts| parts);
+        let after = after.split_once("mine.toml").map_or("", |parts| parts.1);
+        format!("{before}mine.toml{after}")
+    }
+
+    #[test]
+    fn every_preset_resolves() {
+        for preset in Preset::ALL {
+            ConfigLayers::new().preset(preset).resolve().unwrap();
+        }
+    }
+
+    #[test]
+    fn mistakes_name_key_line_and_reason() {
+        let cases = [
+            "[model]\nlayers = 2\n\n[optimizer]\nlearning_rate = 1e-3\n",
+            "[model]\nlayerz = 2\n",
+            "learning_rate = 3\n",
+            "[model]\nlayers = \"four\"\n",
+            "[model]\nlayers = -4\n",
+            "[objective]\nname = \"ml\"\n",
+            "model = 3\n",
+            "[model]\nheads = 3\n",
+            "[batch]\n\nmicro = 3\n",
+            "[optimiser]\nlearning_rate = nan\n",
+            "[model]\nlayers = 2\nlayers = 3\n",
+            "[model\nlayers = 2\n",
+            "[budget]\nsteps = 0\n",
+        ];
+        let complaints: Vec<String> = cases.iter().map(|text| complaint(text)).collect();
+        insta::assert_snapshot!(complaints.join("\n"));
+    }
+
+    #[test]
+    fn the_last_layer_wins_and_its_limits_replace_all_below() {
+        let resolved = ConfigLayers::new()
+            .preset(Preset::Wikitext103)
+            .set([("budget.steps", "100", "--steps 100"), ("seed", "7", "--seed 7")])
+            .unwrap()
+            .resolve()
+            .unwrap();
+        assert_eq!(resolved.config.budget.steps, Some(100));
+        assert_eq!(resolved.config.budget.epochs, None);
+        assert_eq!(resolved.config.seed, 7);
+        assert_eq!(resolved.origins["model.width"], Origin::Preset(Preset::Wikitext103));
+        assert_eq!(resolved.origins["seed"].to_string(), "--seed 7");
+    }
+
+    #[test]
+    fn a_resolved_configuration_reads_back_the_same() {
+        let resolved = ConfigLayers::new().preset(Preset::Lyrics).resolve().unwrap();
+        let text = toml::to_string(&resolved.config).unwrap();
+        assert_eq!(file(&text).unwrap().config, resolved.config);
+    }
+
+    #[test]
+    fn every_key_of_a_full_configuration_is_known() {
+        assert!(known_keys().contains(&"budget.minutes".to_owned()));
+        assert!(known_keys().contains(&"seed".to_owned()));
+        assert!(known_keys().contains(&"model.vocabulary".to_owned()));
+    }
+}

@@ -1,0 +1,275 @@
+//! What a training run is made of: every setting, its default, and where its value came from.
+
+mod layers;
+mod preset;
+mod range;
+mod spelling;
+
+use serde::{Deserialize, Serialize};
+
+pub use layers::{ConfigLayers, Origin, Resolved, Setting};
+pub use preset::Preset;
+
+/// Everything that decides the outcome of a run, apart from the corpus, the frequency classes
+/// and the device it runs on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TrainConfig {
+    /// Decides the initial weights, the order of the windows and every dropout mask.
+    pub seed: u64,
+    /// The decoder.
+    pub model: ModelConfig,
+    /// What is minimised.
+    pub objective: ObjectiveConfig,
+    /// How much text a step sees, and in which order.
+    pub batch: BatchConfig,
+    /// How a gradient becomes a step.
+    pub optimiser: OptimiserConfig,
+    /// How the learning rate moves.
+    pub schedule: ScheduleConfig,
+    /// When training ends.
+    pub budget: BudgetConfig,
+    /// When and on how much text validation perplexity is taken.
+    pub evaluation: EvaluationConfig,
+    /// When checkpoints are written.
+    pub checkpoint: CheckpointConfig,
+}
+
+/// The shape of the GPT-2 decoder.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ModelConfig {
+    /// Transformer blocks.
+    pub layers: usize,
+    /// Width of the hidden states.
+    pub width: usize,
+    /// Attention heads; must divide the width.
+    pub heads: usize,
+    /// Width inside the feed-forward layer.
+    pub feed_forward: usize,
+    /// Probability of dropping a value after the embedding, the attention and the feed-forward
+    /// layer.
+    pub dropout: f64,
+    /// Whether the output matrix is the token embedding itself.
+    pub tied: bool,
+    /// Whether the weights that write into the residual stream start smaller by
+    /// `1 / sqrt(2 · layers)`, as in GPT-2.
+    pub residual_scaling: bool,
+    /// Size of the vocabulary. The corpus decides; a number set by hand must agree with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vocabulary: Option<usize>,
+}
+
+/// What is minimised.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ObjectiveConfig {
+    /// The loss.
+    pub name: ObjectiveName,
+}
+
+/// The losses a decoder can be trained with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ObjectiveName {
+    /// Maximum likelihood: the plain softmax over the whole vocabulary.
+    #[default]
+    Mle,
+    /// F²-Softmax: a softmax over frequency classes times one inside the target's class.
+    F2,
+}
+
+impl ObjectiveName {
+    /// The name as it is written in configurations.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Mle => "mle",
+            Self::F2 => "f2",
+        }
+    }
+}
+
+/// How much text a step sees, and in which order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BatchConfig {
+    /// Tokens in a window; also the number of positions the model knows.
+    pub sequence: usize,
+    /// Windows per optimiser step.
+    pub size: usize,
+    /// Windows per forward and backward pass; 0 means all of the step's. Smaller ones need less
+    /// memory and give the same step.
+    pub micro: usize,
+    /// The order in which windows are read.
+    pub order: WindowOrder,
+}
+
+impl BatchConfig {
+    /// Windows per forward and backward pass.
+    pub fn micro_size(&self) -> usize {
+        if self.micro == 0 { self.size } else { self.micro }
+    }
+
+    /// Targets predicted by one optimiser step.
+    pub fn tokens_per_step(&self) -> usize {
+        self.size * self.sequence
+    }
+}
+
+/// The order in which windows are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WindowOrder {
+    /// Every epoch a new permutation of all windows.
+    #[default]
+    Shuffled,
+    /// The text cut into as many contiguous rows as a step has windows, read side by side.
+    Streams,
+}
+
+/// Adam and its surroundings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OptimiserConfig {
+    /// The learning rate at the top of the schedule.
+    pub learning_rate: f64,
+    /// Decay of the mean of the gradient.
+    pub beta1: f64,
+    /// Decay of the mean of its square.
+    pub beta2: f64,
+    /// Added to the root of the mean square.
+    pub epsilon: f64,
+    /// Strength of the weight decay.
+    pub weight_decay: f64,
+    /// Where the weight decay acts.
+    pub decay: DecayForm,
+    /// Largest global norm of the gradient; longer ones are scaled down. 0 leaves them alone.
+    pub clip: f64,
+}
+
+/// Where weight decay acts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DecayForm {
+    /// On the weights, beside Adam's step (`AdamW`).
+    #[default]
+    Decoupled,
+    /// In the gradient, before Adam sees it.
+    L2,
+}
+
+/// How the learning rate moves over a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ScheduleConfig {
+    /// The curve after the warm-up.
+    pub shape: ScheduleShape,
+    /// Steps over which the learning rate rises from zero.
+    pub warmup_steps: u64,
+    /// Where the curve ends, as a fraction of its top.
+    pub final_fraction: f64,
+}
+
+/// The curve of the learning rate after the warm-up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ScheduleShape {
+    /// Stays at the top.
+    Constant,
+    /// Falls in a straight line.
+    Linear,
+    /// Falls along half a cosine.
+    #[default]
+    Cosine,
+}
+
+/// When training ends: at the first limit reached. The schedule follows the same limit.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BudgetConfig {
+    /// Optimiser steps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps: Option<u64>,
+    /// Passes over the training split.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub epochs: Option<f64>,
+    /// Targets predicted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Minutes of training, those before a resume included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub minutes: Option<f64>,
+}
+
+/// When and on how much text validation perplexity is taken.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EvaluationConfig {
+    /// Steps between evaluations; 0 evaluates only at the end.
+    pub every_steps: u64,
+    /// Tokens of the validation split that are read; 0 reads all of it.
+    pub max_tokens: u64,
+}
+
+/// When checkpoints are written. One is always written at the end, and when a run is stopped.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CheckpointConfig {
+    /// Steps between checkpoints; 0 does not count steps.
+    pub every_steps: u64,
+    /// Minutes between checkpoints; 0 does not look at the clock.
+    pub every_minutes: f64,
+}
+
+impl Default for ModelConfig {
+    fn default() -> Self {
+        Self {
+            layers: 4,
+            width: 256,
+            heads: 4,
+            feed_forward: 1024,
+            dropout: 0.1,
+            tied: false,
+            residual_scaling: false,
+            vocabulary: None,
+        }
+    }
+}
+
+impl Default for BatchConfig {
+    fn default() -> Self {
+        Self { sequence: 256, size: 8, micro: 0, order: WindowOrder::Shuffled }
+    }
+}
+
+impl Default for OptimiserConfig {
+    fn default() -> Self {
+        Self {
+            learning_rate: 3e-4,
+            beta1: 0.9,
+            beta2: 0.999,
+            epsilon: 1e-8,
+            weight_decay: 0.001,
+            decay: DecayForm::Decoupled,
+            clip: 0.25,
+        }
+    }
+}
+
+impl Default for ScheduleConfig {
+    fn default() -> Self {
+        Self { shape: ScheduleShape::Cosine, warmup_steps: 100, final_fraction: 0.0 }
+    }
+}
+
+impl Default for EvaluationConfig {
+    fn default() -> Self {
+        Self { every_steps: 500, max_tokens: 0 }
+    }
+}
+
+impl Default for CheckpointConfig {
+    fn default() -> Self {
+        Self { every_steps: 0, every_minutes: 5.0 }
+    }
+}

@@ -1,0 +1,41 @@
+use std::fmt;
+
+/// The settings that come with the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preset {
+    /// Minutes on two cores.
+    Demo,
+    /// The paper's English experiment.
+    Wikitext103,
+    /// The paper's lyrics experiment.
+    Lyrics,
+}
+
+impl Preset {
+    /// Every preset, in the order they are listed to the user.
+    pub const ALL: [Self; 3] = [Self::Demo, Self::Wikitext103, Self::Lyrics];
+
+    /// The name it is asked for by.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Demo => "demo",
+            Self::Wikitext103 => "wikitext103",
+            Self::Lyrics => "lyrics",
+        }
+    }
+
+    /// The preset as TOML, the text of `configs/NAME.toml`.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Demo => include_str!("../../../../configs/demo.toml"),
+            Self::Wikitext103 => include_str!("../../../../configs/wikitext103.toml"),
+            Self::Lyrics => include_str!("../../../../configs/lyrics.toml"),
+        }
+    }
+}
+
+impl fmt::Display for Preset {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}

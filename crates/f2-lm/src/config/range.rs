@@ -1,0 +1,98 @@
+//! What values make sense together.
+
+use super::TrainConfig;
+
+/// A key whose value cannot be used, and why.
+#[derive(Debug)]
+pub(super) struct Violation {
+    pub(super) key: &'static str,
+    pub(super) reason: String,
+}
+
+pub(super) fn check(config: &TrainConfig) -> Result<(), Violation> {
+    check_model(config)?;
+    check_batch(config)?;
+    check_optimiser(config)?;
+    check_budget(config)?;
+    let fraction = config.schedule.final_fraction;
+    require("schedule.final_fraction", (0.0..=1.0).contains(&fraction), || {
+        format!("{fraction} is not between 0 and 1")
+    })?;
+    let minutes = config.checkpoint.every_minutes;
+    require("checkpoint.every_minutes", minutes >= 0.0, || format!("{minutes} is negative"))
+}
+
+fn check_model(config: &TrainConfig) -> Result<(), Violation> {
+    let model = &config.model;
+    positive("model.layers", model.layers)?;
+    positive("model.width", model.width)?;
+    positive("model.heads", model.heads)?;
+    positive("model.feed_forward", model.feed_forward)?;
+    require("model.heads", model.width.is_multiple_of(model.heads), || {
+        format!("{} heads do not divide a width of {}", model.heads, model.width)
+    })?;
+    require("model.dropout", (0.0..1.0).contains(&model.dropout), || {
+        format!("{} is not a probability below 1", model.dropout)
+    })?;
+    require("model.vocabulary", model.vocabulary != Some(0), || "it must be above 0".to_owned())
+}
+
+fn check_batch(config: &TrainConfig) -> Result<(), Violation> {
+    let batch = &config.batch;
+    require("batch.sequence", batch.sequence >= 2, || {
+        format!("a window of {} leaves nothing to predict", batch.sequence)
+    })?;
+    positive("batch.size", batch.size)?;
+    require("batch.micro", batch.size.is_multiple_of(batch.micro_size()), || {
+        format!("{} windows cannot be split into parts of {}", batch.size, batch.micro)
+    })?;
+    let tokens = batch.size.checked_mul(batch.sequence);
+    require("batch.size", tokens.is_some_and(|tokens| tokens <= 1 << 31), || {
+        format!("{} windows of {} tokens are too many for one step", batch.size, batch.sequence)
+    })
+}
+
+fn check_optimiser(config: &TrainConfig) -> Result<(), Violation> {
+    let optimiser = &config.optimiser;
+    let rate = optimiser.learning_rate;
+    require("optimiser.learning_rate", rate.is_finite() && rate >= 0.0, || {
+        format!("{rate} is not a number from 0 up")
+    })?;
+    for (key, beta) in [("optimiser.beta1", optimiser.beta1), ("optimiser.beta2", optimiser.beta2)]
+    {
+        require(key, (0.0..1.0).contains(&beta), || format!("{beta} is not from 0 to below 1"))?;
+    }
+    for (key, value) in [
+        ("optimiser.epsilon", optimiser.epsilon),
+        ("optimiser.weight_decay", optimiser.weight_decay),
+        ("optimiser.clip", optimiser.clip),
+    ] {
+        let usable = value.is_finite() && value >= 0.0;
+        require(key, usable, || format!("{value} is not a number from 0 up"))?;
+    }
+    Ok(())
+}
+
+fn check_budget(config: &TrainConfig) -> Result<(), Violation> {
+    let budget = &config.budget;
+    require("budget.steps", budget.steps != Some(0), || "0 steps train nothing".to_owned())?;
+    require("budget.tokens", budget.tokens != Some(0), || "0 tokens train nothing".to_owned())?;
+    for (key, limit) in [("budget.epochs", budget.epochs), ("budget.minutes", budget.minutes)] {
+        let usable = limit.is_none_or(|limit| limit.is_finite() && limit > 0.0);
+        require(key, usable, || "it must be a number above 0".to_owned())?;
+    }
+    Ok(())
+}
+
+fn positive(key: &'static str, value: usize) -> Result<(), Violation> {
+    // The upper bound keeps every product of sizes within 64 bits.
+    require(key, (1..=1 << 20).contains(&value), || format!("{value} is not from 1 to 1048576"))
+}
+
+fn require(
+    key: &'static str,
+    holds: bool,
+    reason: impl FnOnce() -> String,
+) -> Result<(), Violation> {
+    if holds { Ok(()) } else { Err(Violation { key, reason: reason() }) }
+}

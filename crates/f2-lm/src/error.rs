@@ -1,0 +1,58 @@
+use std::io;
+use std::path::PathBuf;
+
+/// What can go wrong between a configuration and a trained model.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file could not be read.
+    #[error("cannot read {}: {source}", path.display())]
+    ReadFile {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file or folder could not be written.
+    #[error("cannot write {}: {source}", path.display())]
+    WriteFile {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A configuration file is not TOML.
+    #[error("{}, line {line}: {reason}", path.display())]
+    ConfigSyntax {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What the parser met.
+        reason: String,
+    },
+    /// A key no configuration has.
+    #[error("unknown setting `{key}` ({place}){}", offer(nearest.as_deref()))]
+    UnknownKey {
+        /// The key as it was written.
+        key: String,
+        /// Where it was written.
+        place: String,
+        /// The key that was probably meant.
+        nearest: Option<String>,
+    },
+    /// A value its key cannot take.
+    #[error("setting `{key}` ({place}): {reason}")]
+    ConfigValue {
+        /// The key.
+        key: String,
+        /// Where the value was given.
+        place: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+fn offer(nearest: Option<&str>) -> String {
+    nearest.map(|key| format!("; did you mean `{key}`?")).unwrap_or_default()
+}
