@@ -51,6 +51,18 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// A split does not hold what a step needs.
+    #[error("the {split} split has {tokens} tokens; windows of {sequence} need at least {needed}")]
+    SplitTooShort {
+        /// Which split.
+        split: &'static str,
+        /// Its tokens.
+        tokens: u64,
+        /// The fewest that would do.
+        needed: u64,
+        /// The length of a window.
+        sequence: usize,
+    },
 }
 
 fn offer(nearest: Option<&str>) -> String {

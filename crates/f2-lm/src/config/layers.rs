@@ -6,9 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize as _;
-use toml::de::{DeTable, DeValue};
-use toml::{Spanned, Table, Value};
+use toml::{Table, Value};
 
+use super::lines::{Leaf, leaves, line_of};
 use super::spelling::nearest;
 use super::{BudgetConfig, Preset, TrainConfig, range};
 use crate::Error;
@@ -90,7 +90,7 @@ impl ConfigLayers {
     #[must_use]
     pub fn preset(mut self, preset: Preset) -> Self {
         let lines = leaves(preset.text()).expect("presets are well-formed TOML");
-        self.add(lines.into_iter().map(|leaf| leaf.from(|_| Origin::Preset(preset))).collect());
+        self.add(lines.into_iter().map(|leaf| setting(leaf, |_| Origin::Preset(preset))).collect());
         self
     }
 
@@ -104,7 +104,7 @@ impl ConfigLayers {
             reason: error.message().replace('\n', ", "),
         })?;
         let origin = |line| Origin::File { path: path.to_path_buf(), line };
-        let layer: Vec<Setting> = lines.into_iter().map(|leaf| leaf.from(origin)).collect();
+        let layer: Vec<Setting> = lines.into_iter().map(|leaf| setting(leaf, origin)).collect();
         self.check_and_add(layer)?;
         Ok(self)
     }
@@ -187,6 +187,10 @@ pub(crate) fn flatten(config: &TrainConfig) -> BTreeMap<String, String> {
     values
 }
 
+fn setting(leaf: Leaf, origin: impl Fn(usize) -> Origin) -> Setting {
+    Setting { key: leaf.key, value: leaf.value, origin: origin(leaf.line) }
+}
+
 fn check_key(setting: &Setting) -> Result<(), Error> {
     let keys = known_keys();
     if keys.contains(&setting.key) {
@@ -238,49 +242,6 @@ fn parse_value(text: &str) -> Value {
         .unwrap_or_else(|| Value::String(text.to_owned()))
 }
 
-/// A value in a TOML text, with its full key and the line it stands on.
-struct Leaf {
-    key: String,
-    value: Value,
-    line: usize,
-}
-
-impl Leaf {
-    fn from(self, origin: impl Fn(usize) -> Origin) -> Setting {
-        Setting { key: self.key, value: self.value, origin: origin(self.line) }
-    }
-}
-
-fn leaves(text: &str) -> Result<Vec<Leaf>, toml::de::Error> {
-    let spans = DeTable::parse(text)?;
-    let values: Table = text.parse()?;
-    let mut found = Vec::new();
-    collect(text, "", spans.get_ref(), &values, &mut found);
-    Ok(found)
-}
-
-fn collect(text: &str, section: &str, spans: &DeTable<'_>, values: &Table, found: &mut Vec<Leaf>) {
-    for (name, span) in spans {
-        let key = format!("{section}{}", name.get_ref());
-        let value = &values[name.get_ref().as_ref()];
-        match (span.get_ref(), value) {
-            (DeValue::Table(spans), Value::Table(values)) if !values.is_empty() => {
-                collect(text, &format!("{key}."), spans, values, found);
-            }
-            (DeValue::Table(_), _) => {}
-            _ => found.push(Leaf { key, value: value.clone(), line: line_of(text, start(name)) }),
-        }
-    }
-}
-
-fn start<T>(spanned: &Spanned<T>) -> usize {
-    spanned.span().start
-}
-
-fn line_of(text: &str, offset: usize) -> usize {
-    text[..offset.min(text.len())].matches('\n').count() + 1
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -295,7 +256,7 @@ mod tests {
     fn complaint(text: &str) -> String {
         let message = file(text).unwrap_err().to_string();
         // The folder is another one every time.
-        let (before, after) = message.split_once("/").map_or((message.as_str(), ""), |parts| parts);
+        let (before, after) = message.split_once('/').map_or((message.as_str(), ""), |parts| parts);
         let after = after.split_once("mine.toml").map_or("", |parts| parts.1);
         format!("{before}mine.toml{after}")
     }

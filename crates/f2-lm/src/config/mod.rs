@@ -1,6 +1,7 @@
 //! What a training run is made of: every setting, its default, and where its value came from.
 
 mod layers;
+mod lines;
 mod preset;
 mod range;
 mod spelling;

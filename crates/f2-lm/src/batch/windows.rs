@@ -1,0 +1,247 @@
+use std::ops::Range;
+
+use super::permutation::{Permutation, mix};
+use crate::Error;
+use crate::config::{BatchConfig, WindowOrder};
+
+/// Token ids of one split, which are frequency ranks, wherever they are kept.
+pub trait TokenSource: Sync {
+    /// How many tokens there are.
+    fn len(&self) -> u64;
+
+    /// Copies the tokens of `range` into `out`, which is as long.
+    fn read(&self, range: Range<u64>, out: &mut [u32]);
+
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl TokenSource for Vec<u32> {
+    fn len(&self) -> u64 {
+        self.as_slice().len() as u64
+    }
+
+    fn read(&self, range: Range<u64>, out: &mut [u32]) {
+        out.copy_from_slice(&self[range.start as usize..range.end as usize]);
+    }
+}
+
+/// The windows of a training split and their order.
+///
+/// Window `w` reads `sequence + 1` tokens from `w · sequence` on: the first `sequence` are
+/// inputs, the last `sequence` targets, so every token but the first is predicted once an epoch.
+#[derive(Clone, Debug)]
+pub struct TrainingWindows {
+    sequence: u64,
+    size: u64,
+    windows: u64,
+    order: WindowOrder,
+    seed: u64,
+}
+
+impl TrainingWindows {
+    /// Cuts a split of `tokens` tokens into windows.
+    pub fn new(tokens: u64, batch: &BatchConfig, seed: u64) -> Result<Self, Error> {
+        let sequence = batch.sequence as u64;
+        let windows = tokens.saturating_sub(1) / sequence;
+        let needed = match batch.order {
+            WindowOrder::Shuffled => 1,
+            WindowOrder::Streams => batch.size as u64,
+        };
+        if windows < needed {
+            return Err(Error::SplitTooShort {
+                split: "train",
+                tokens,
+                needed: needed * sequence + 1,
+                sequence: batch.sequence,
+            });
+        }
+        Ok(Self { sequence, size: batch.size as u64, windows, order: batch.order, seed })
+    }
+
+    /// How many windows an epoch has.
+    pub fn count(&self) -> u64 {
+        self.windows
+    }
+
+    /// The window in row `row` of the batch of step `step`.
+    pub fn window(&self, step: u64, row: u64) -> u64 {
+        match self.order {
+            WindowOrder::Shuffled => {
+                let place = step * self.size + row;
+                let epoch = place / self.windows;
+                Permutation::new(self.windows, mix(self.seed ^ mix(epoch))).at(place % self.windows)
+            }
+            WindowOrder::Streams => {
+                let per_row = self.windows / self.size;
+                row * per_row + step % per_row
+            }
+        }
+    }
+
+    /// Fills `inputs` and `targets`, each rows × sequence long, with the windows of `rows` of the
+    /// batch of step `step`.
+    pub fn fill(
+        &self,
+        tokens: &dyn TokenSource,
+        step: u64,
+        rows: Range<u64>,
+        inputs: &mut [u32],
+        targets: &mut [u32],
+    ) {
+        let sequence = self.sequence as usize;
+        let rows =
+            rows.zip(inputs.chunks_exact_mut(sequence).zip(targets.chunks_exact_mut(sequence)));
+        for (row, (inputs, targets)) in rows {
+            let start = self.window(step, row) * self.sequence;
+            tokens.read(start..start + self.sequence, inputs);
+            tokens.read(start + 1..start + 1 + self.sequence, targets);
+        }
+    }
+}
+
+/// The windows perplexity is taken on: they follow one another without overlap, and the first
+/// token of each is context alone. What is left at the end makes one shorter window.
+#[derive(Clone, Debug)]
+pub struct EvaluationWindows {
+    sequence: u64,
+    tokens: u64,
+}
+
+impl EvaluationWindows {
+    /// Cuts a split of `tokens` tokens, of which at most `max_tokens` are read (0 reads all).
+    pub fn new(
+        split: &'static str,
+        tokens: u64,
+        sequence: usize,
+        max_tokens: u64,
+    ) -> Result<Self, Error> {
+        if tokens < 2 {
+            return Err(Error::SplitTooShort { split, tokens, needed: 2, sequence });
+        }
+        let tokens = if max_tokens == 0 { tokens } else { tokens.min(max_tokens.max(2)) };
+        Ok(Self { sequence: sequence as u64, tokens })
+    }
+
+    /// How many windows there are.
+    pub fn count(&self) -> u64 {
+        // A last window of one token would have nothing to predict.
+        self.tokens / self.sequence + u64::from(self.tokens % self.sequence > 1)
+    }
+
+    /// How many targets are scored in all windows together.
+    pub fn scored(&self) -> u64 {
+        (0..self.count()).map(|window| self.range(window)).map(|r| r.end - r.start - 1).sum()
+    }
+
+    fn range(&self, window: u64) -> Range<u64> {
+        let start = window * self.sequence;
+        start..(start + self.sequence).min(self.tokens)
+    }
+
+    /// Fills one row: inputs and targets, each `sequence` long. Places without a target hold
+    /// `ignored`; inputs past the end hold 0, which no scored place can see.
+    pub fn fill(
+        &self,
+        tokens: &dyn TokenSource,
+        window: u64,
+        ignored: u32,
+        inputs: &mut [u32],
+        targets: &mut [u32],
+    ) {
+        inputs.fill(0);
+        targets.fill(ignored);
+        if window >= self.count() {
+            return;
+        }
+        let range = self.range(window);
+        let length = (range.end - range.start) as usize;
+        tokens.read(range, &mut inputs[..length]);
+        targets[..length - 1].copy_from_slice(&inputs[1..length]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const IGNORED: u32 = u32::MAX;
+
+    fn batch(sequence: usize, size: usize, order: WindowOrder) -> BatchConfig {
+        BatchConfig { sequence, size, order, ..BatchConfig::default() }
+    }
+
+    proptest! {
+        #[test]
+        fn an_epoch_predicts_every_token_once(
+            tokens in 20_u64..400, sequence in 2_usize..9, seed: u64,
+        ) {
+            let split: Vec<u32> = (0..tokens as u32).collect();
+            let windows =
+                TrainingWindows::new(tokens, &batch(sequence, 1, WindowOrder::Shuffled), seed)
+                    .unwrap();
+            let mut predicted = Vec::new();
+            let (mut inputs, mut targets) = (vec![0; sequence], vec![0; sequence]);
+            for step in 0..windows.count() {
+                windows.fill(&split, step, 0..1, &mut inputs, &mut targets);
+                prop_assert!(inputs.iter().zip(&targets).all(|(i, t)| i + 1 == *t));
+                predicted.extend_from_slice(&targets);
+            }
+            predicted.sort_unstable();
+            let all: Vec<u32> = (1..=(windows.count() * sequence as u64) as u32).collect();
+            prop_assert_eq!(predicted, all);
+        }
+
+        #[test]
+        fn evaluation_scores_all_but_the_first_of_each_window(
+            tokens in 2_u64..300, sequence in 2_usize..17,
+        ) {
+            let split: Vec<u32> = (0..tokens as u32).collect();
+            let windows = EvaluationWindows::new("valid", tokens, sequence, 0).unwrap();
+            let (mut inputs, mut targets) = (vec![0; sequence], vec![0; sequence]);
+            let mut scored = Vec::new();
+            for window in 0..windows.count() {
+                windows.fill(&split, window, IGNORED, &mut inputs, &mut targets);
+                scored.extend(targets.iter().copied().filter(|target| *target != IGNORED));
+            }
+            let expected: Vec<u32> =
+                (0..tokens as u32).filter(|token| token % sequence as u32 != 0).collect();
+            prop_assert_eq!(windows.scored(), expected.len() as u64);
+            prop_assert_eq!(scored, expected);
+        }
+    }
+
+    #[test]
+    fn the_second_epoch_has_another_order() {
+        let windows = TrainingWindows::new(1_001, &batch(10, 4, WindowOrder::Shuffled), 1).unwrap();
+        assert_eq!(windows.count(), 100);
+        let order = |epoch: u64| -> Vec<u64> {
+            (0..100).map(|i| windows.window(epoch * 25 + i / 4, i % 4)).collect()
+        };
+        assert_ne!(order(0), order(1));
+        assert_eq!(order(0), order(0));
+    }
+
+    #[test]
+    fn streams_read_contiguous_rows_side_by_side() {
+        // 25 windows, 4 rows of 6, one window dropped.
+        let windows = TrainingWindows::new(101, &batch(4, 4, WindowOrder::Streams), 1).unwrap();
+        let step = |step| (0..4).map(|row| windows.window(step, row)).collect::<Vec<_>>();
+        assert_eq!(step(0), [0, 6, 12, 18]);
+        assert_eq!(step(5), [5, 11, 17, 23]);
+        assert_eq!(step(6), [0, 6, 12, 18]);
+    }
+
+    #[test]
+    fn a_split_shorter_than_a_window_is_refused() {
+        let refused = TrainingWindows::new(256, &batch(256, 8, WindowOrder::Shuffled), 0);
+        insta::assert_snapshot!(refused.unwrap_err());
+        assert!(TrainingWindows::new(257, &batch(256, 8, WindowOrder::Shuffled), 0).is_ok());
+        assert!(TrainingWindows::new(0, &batch(256, 8, WindowOrder::Shuffled), 0).is_err());
+        assert!(EvaluationWindows::new("valid", 1, 256, 0).is_err());
+    }
+}
