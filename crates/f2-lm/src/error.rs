@@ -1,6 +1,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::run::Differences;
+
 /// What can go wrong between a configuration and a trained model.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -63,6 +65,96 @@ pub enum Error {
         /// The length of a window.
         sequence: usize,
     },
+    /// The vocabulary set by hand is not the corpus's.
+    #[error("setting `model.vocabulary` ({place}) is {asked}, but the corpus has {corpus} tokens")]
+    VocabularyMismatch {
+        /// Where the number was given.
+        place: String,
+        /// The number.
+        asked: usize,
+        /// The corpus's own.
+        corpus: usize,
+    },
+    /// A token outside the vocabulary.
+    #[error("the {split} split holds token {token}; the vocabulary ends at {vocabulary}")]
+    TokenOutside {
+        /// Which split.
+        split: &'static str,
+        /// The token.
+        token: u32,
+        /// The number of tokens there are.
+        vocabulary: usize,
+    },
+    /// Nothing would ever end the run.
+    #[error("no limit is set: the run would never end")]
+    Endless,
+    /// A folder holds a run already.
+    #[error("{} already holds a run", path.display())]
+    RunExists {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A folder that should hold a run does not.
+    #[error("{} holds no run: there is no config.toml in it", path.display())]
+    NotARun {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A file of the run is not what it should be.
+    #[error("{} is damaged: {reason}", path.display())]
+    BadRun {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A run that was never saved.
+    #[error("the run in {} has no checkpoint", path.display())]
+    NoCheckpoint {
+        /// The run.
+        path: PathBuf,
+    },
+    /// A checkpoint is damaged, or not of this model.
+    #[error("the checkpoint file {} cannot be used: {reason}", path.display())]
+    BadCheckpoint {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Settings differ from those the run was trained with.
+    #[error("this run was trained with other settings: {differences}")]
+    ConfigChanged {
+        /// Those that may not.
+        differences: Differences,
+    },
+    /// Settings differ that cannot.
+    #[error("settings that decide the parameters cannot change within a run: {differences}")]
+    ShapeChanged {
+        /// Which.
+        differences: Differences,
+    },
+    /// The memory that is there would not do.
+    #[error("training needs {needed} bytes of memory; {available} are available")]
+    TooLittleMemory {
+        /// Bytes needed.
+        needed: u64,
+        /// Bytes there are.
+        available: u64,
+    },
+    /// The loss stopped being a number.
+    #[error(
+        "the loss or its gradient was not finite for {in_a_row} steps in a row, up to step {step}"
+    )]
+    NotFinite {
+        /// Steps done.
+        step: u64,
+        /// How many in a row.
+        in_a_row: u32,
+    },
+    /// The device failed.
+    #[error(transparent)]
+    Engine(#[from] f2_engine::Error),
 }
 
 fn offer(nearest: Option<&str>) -> String {

@@ -1,8 +1,18 @@
-//! The GPT-2 decoder with plain and frequency factorised heads.
+//! The GPT-2 decoder with plain and frequency factorised heads: how it is configured, trained
+//! and kept.
+//!
+//! In the order a run goes through them: [`config`] says what to do, [`model`] lays the decoder
+//! out on a device of `f2-engine`, [`batch`] and [`schedule`] decide what a step sees and how far
+//! it goes, [`objective`] turns hidden states into a loss, [`train`] puts them together, and
+//! [`run`] is what is left on the disk.
 
 pub mod batch;
 pub mod config;
 mod error;
+pub mod model;
+pub mod objective;
+pub mod run;
 pub mod schedule;
+pub mod train;
 
 pub use error::Error;

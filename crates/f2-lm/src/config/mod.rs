@@ -8,6 +8,7 @@ mod spelling;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use layers::flatten;
 pub use layers::{ConfigLayers, Origin, Resolved, Setting};
 pub use preset::Preset;
 

@@ -1,0 +1,167 @@
+use f2_engine::{Embedding, F2Head, Heads, Layout, Linear, Norm, Parameter, SoftmaxHead};
+
+use crate::config::ModelConfig;
+
+/// What decides the parameters of a decoder.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelShape {
+    /// The blocks.
+    pub model: ModelConfig,
+    /// The longest sequence.
+    pub positions: usize,
+    /// The number of tokens there are.
+    pub vocabulary: usize,
+    /// Where each frequency class ends; empty for the plain softmax.
+    pub class_ends: Vec<u32>,
+}
+
+/// The parameters of one block, in the order they are used.
+#[derive(Clone, Copy, Debug)]
+pub struct Block {
+    /// Before attention.
+    pub attention_norm: Norm,
+    /// Queries, keys and values side by side.
+    pub qkv: Linear,
+    /// From the heads back into the residual stream.
+    pub attention_out: Linear,
+    /// Before the feed-forward layer.
+    pub feed_forward_norm: Norm,
+    /// Into the feed-forward layer.
+    pub expand: Linear,
+    /// Out of it, into the residual stream.
+    pub contract: Linear,
+}
+
+/// The output layer.
+#[derive(Clone, Debug)]
+pub enum Head {
+    /// One softmax over the vocabulary.
+    Plain(SoftmaxHead),
+    /// A softmax over frequency classes and one inside each.
+    F2(F2Head),
+}
+
+impl Head {
+    /// The token vectors, `[vocabulary, width]`.
+    pub fn tokens(&self) -> Parameter {
+        match self {
+            Self::Plain(head) => head.tokens,
+            Self::F2(head) => head.tokens,
+        }
+    }
+
+    /// Where each class ends; empty for the plain softmax.
+    pub fn class_ends(&self) -> &[u32] {
+        match self {
+            Self::Plain(_) => &[],
+            Self::F2(head) => &head.ends,
+        }
+    }
+}
+
+/// Which parameter is where, and how they work together. Holds no numbers itself.
+#[derive(Clone, Debug)]
+pub struct Decoder {
+    /// What it was built from.
+    pub shape: ModelShape,
+    /// The plan of the flat buffer.
+    pub layout: Layout,
+    /// Token and position vectors.
+    pub embedding: Embedding,
+    /// The blocks, first to last.
+    pub blocks: Vec<Block>,
+    /// After the last block.
+    pub final_norm: Norm,
+    /// The output layer.
+    pub head: Head,
+    /// Attention's heads.
+    pub heads: Heads,
+}
+
+impl Decoder {
+    /// Lays out the parameters. The class vectors come last, so that everything else lies and
+    /// starts the same with either head.
+    pub fn new(shape: ModelShape) -> Self {
+        let (model, width) = (&shape.model, shape.model.width);
+        let mut layout = Layout::new();
+        let embedding = Embedding {
+            tokens: layout.add("embedding.tokens", &[shape.vocabulary, width], true),
+            positions: layout.add("embedding.positions", &[shape.positions, width], true),
+        };
+        let blocks = (0..model.layers).map(|layer| add_block(&mut layout, layer, model)).collect();
+        let final_norm = add_norm(&mut layout, "final_norm", width);
+        let tokens = if model.tied {
+            embedding.tokens
+        } else {
+            layout.add("head.tokens", &[shape.vocabulary, width], true)
+        };
+        let head = if shape.class_ends.is_empty() {
+            Head::Plain(SoftmaxHead { tokens })
+        } else {
+            let classes = layout.add("head.classes", &[shape.class_ends.len(), width], true);
+            Head::F2(F2Head { classes, tokens, ends: shape.class_ends.clone() })
+        };
+        let heads = Heads { count: model.heads, width: width / model.heads };
+        Self { shape, layout, embedding, blocks, final_norm, head, heads }
+    }
+}
+
+fn add_block(layout: &mut Layout, layer: usize, model: &ModelConfig) -> Block {
+    let (width, inner) = (model.width, model.feed_forward);
+    let name = |part: &str| format!("block.{layer}.{part}");
+    Block {
+        attention_norm: add_norm(layout, &name("attention_norm"), width),
+        qkv: add_linear(layout, &name("qkv"), width, 3 * width),
+        attention_out: add_linear(layout, &name("attention_out"), width, width),
+        feed_forward_norm: add_norm(layout, &name("feed_forward_norm"), width),
+        expand: add_linear(layout, &name("expand"), width, inner),
+        contract: add_linear(layout, &name("contract"), inner, width),
+    }
+}
+
+fn add_norm(layout: &mut Layout, name: &str, width: usize) -> Norm {
+    Norm {
+        gain: layout.add(format!("{name}.gain"), &[width], false),
+        bias: layout.add(format!("{name}.bias"), &[width], false),
+    }
+}
+
+fn add_linear(layout: &mut Layout, name: &str, inputs: usize, outputs: usize) -> Linear {
+    Linear {
+        weight: layout.add(format!("{name}.weight"), &[outputs, inputs], true),
+        bias: layout.add(format!("{name}.bias"), &[outputs], false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{ConfigLayers, Preset};
+
+    fn paper(preset: Preset, vocabulary: usize, class_ends: Vec<u32>) -> Decoder {
+        let config = ConfigLayers::new().preset(preset).resolve().unwrap().config;
+        let positions = config.batch.sequence;
+        Decoder::new(ModelShape { model: config.model, positions, vocabulary, class_ends })
+    }
+
+    /// Twelve blocks of 3,152,384, two matrices of 30,000 × 512, 1,024 positions, a final norm.
+    #[test]
+    fn the_papers_model_has_69_1_million_parameters() {
+        let plain = paper(Preset::Wikitext103, 30_000, Vec::new());
+        let expected = 12 * 3_152_384 + 2 * 30_000 * 512 + 1_024 * 512 + 1_024;
+        assert_eq!(plain.layout.count(), expected);
+        assert_eq!((plain.layout.count() as f64 / 1e5).round() / 10.0, 69.1);
+        let ends: Vec<u32> =
+            (1..=19).map(|class| if class == 19 { 30_000 } else { class }).collect();
+        assert_eq!(paper(Preset::Wikitext103, 30_000, ends).layout.count(), expected + 19 * 512);
+    }
+
+    #[test]
+    fn tying_removes_the_output_matrix() {
+        let model = ModelConfig { tied: true, ..ModelConfig::default() };
+        let shape = ModelShape { model, positions: 8, vocabulary: 100, class_ends: vec![3, 100] };
+        let decoder = Decoder::new(shape);
+        assert_eq!(decoder.head.tokens(), decoder.embedding.tokens);
+        assert!(decoder.layout.parameters().iter().all(|named| named.name != "head.tokens"));
+    }
+}

@@ -1,0 +1,15 @@
+//! The GPT-2 decoder: pre-norm blocks, GELU, learned positions, a final norm, and one of two
+//! heads.
+
+mod activations;
+mod backward;
+mod decoder;
+mod forward;
+mod initialise;
+mod pass;
+mod work;
+
+pub use activations::Activations;
+pub use decoder::{Block, Decoder, Head, ModelShape};
+pub use pass::Pass;
+pub use work::Work;

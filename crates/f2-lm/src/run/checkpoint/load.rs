@@ -1,0 +1,72 @@
+use std::fs;
+use std::path::Path;
+
+use f2_engine::{Device, Layout, Moments};
+
+use super::save::{FIRST, SECOND};
+use super::{FileRecord, MODEL, OPTIMISER, STATE, TrainingState, tensors};
+use crate::Error;
+
+/// Reads where a checkpoint stands, after checking that every file in it is whole.
+pub fn open(folder: &Path) -> Result<TrainingState, Error> {
+    let state_path = folder.join(STATE);
+    let text = fs::read_to_string(&state_path)
+        .map_err(|source| Error::ReadFile { path: state_path.clone(), source })?;
+    let state = TrainingState::from_json(&text)
+        .map_err(|reason| Error::BadCheckpoint { path: state_path, reason })?;
+    for (name, expected) in &state.files {
+        check(&folder.join(name), expected)?;
+    }
+    Ok(state)
+}
+
+fn check(path: &Path, expected: &FileRecord) -> Result<(), Error> {
+    let found = FileRecord::of(path)
+        .map_err(|source| Error::ReadFile { path: path.to_path_buf(), source })?;
+    if found == *expected {
+        return Ok(());
+    }
+    let reason = if found.bytes == expected.bytes {
+        format!("its content changed: SHA-256 {}, not {}", found.sha256, expected.sha256)
+    } else {
+        format!("it has {} bytes instead of {}", found.bytes, expected.bytes)
+    };
+    Err(Error::BadCheckpoint { path: path.to_path_buf(), reason })
+}
+
+/// Reads the parameters of a checkpoint into `weights`.
+pub fn load_model<D: Device>(
+    folder: &Path,
+    device: &D,
+    layout: &Layout,
+    weights: &mut D::Weights,
+) -> Result<(), Error> {
+    read(&folder.join(MODEL), |bytes| {
+        tensors::read(bytes, "", layout, |named, values| {
+            device.write_weights(values, named.parameter, weights);
+        })
+    })
+}
+
+/// Reads Adam's moments of a checkpoint.
+pub fn load_moments<D: Device>(
+    folder: &Path,
+    device: &D,
+    layout: &Layout,
+    moments: &mut Moments<D>,
+) -> Result<(), Error> {
+    read(&folder.join(OPTIMISER), |bytes| {
+        for (prefix, to) in [(FIRST, &mut moments.first), (SECOND, &mut moments.second)] {
+            tensors::read(bytes, prefix, layout, |named, values| {
+                device.write_floats(values, named.parameter.offset, to);
+            })?;
+        }
+        Ok(())
+    })
+}
+
+fn read(path: &Path, parse: impl FnOnce(&[u8]) -> Result<(), String>) -> Result<(), Error> {
+    let bytes =
+        fs::read(path).map_err(|source| Error::ReadFile { path: path.to_path_buf(), source })?;
+    parse(&bytes).map_err(|reason| Error::BadCheckpoint { path: path.to_path_buf(), reason })
+}

@@ -1,0 +1,98 @@
+//! A checkpoint: a folder that is either whole or absent, and says so of every file in it.
+
+mod load;
+mod save;
+mod state;
+mod tensors;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub use load::{load_model, load_moments, open};
+pub use save::{Contents, save};
+pub use state::{Best, FileRecord, TrainingState};
+
+/// The parameters.
+pub const MODEL: &str = "model.safetensors";
+/// Adam's moments.
+pub const OPTIMISER: &str = "optimizer.safetensors";
+/// Where training stands, and the checksums of all other files.
+pub const STATE: &str = "state.json";
+/// The tokenizer the model's ids belong to.
+pub const TOKENIZER: &str = "tokenizer.json";
+/// The frequency classes of an F² model.
+pub const CLASSES: &str = "classes.json";
+
+/// The folder of the checkpoint after `step` steps.
+pub fn path(checkpoints: &Path, step: u64) -> PathBuf {
+    checkpoints.join(format!("step-{step}"))
+}
+
+/// The steps there are checkpoints of, ascending. Half-written ones have other names.
+pub fn steps(checkpoints: &Path) -> io::Result<Vec<u64>> {
+    let entries = match fs::read_dir(checkpoints) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut steps = Vec::new();
+    for entry in entries {
+        let name = entry?.file_name();
+        let step = name.to_str().and_then(|name| name.strip_prefix("step-"));
+        steps.extend(step.and_then(|step| step.parse::<u64>().ok()));
+    }
+    steps.sort_unstable();
+    Ok(steps)
+}
+
+/// Removes every checkpoint but those of the steps in `keep`, and what killed writers left.
+pub fn prune(checkpoints: &Path, keep: &[u64]) -> io::Result<()> {
+    for step in steps(checkpoints)? {
+        if !keep.contains(&step) {
+            // Under a hidden name first: killed halfway, it must not look like a checkpoint.
+            let doomed = checkpoints.join(format!(".step-{step}.{LEFTOVER}"));
+            fs::rename(path(checkpoints, step), &doomed)?;
+            fs::remove_dir_all(doomed)?;
+        }
+    }
+    sweep(checkpoints)
+}
+
+/// What the hidden names of checkpoints being removed end in.
+const LEFTOVER: &str = "removed";
+
+/// Removes what killed writers left behind.
+fn sweep(checkpoints: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(checkpoints)? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with(".step-") {
+            fs::remove_dir_all(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_checkpoints_are_listed_and_only_kept_ones_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let names = ["step-10", "step-9", "step-200", ".step-300.77.partial", "step-x", "other"];
+        for name in names {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        assert_eq!(steps(folder.path()).unwrap(), [9, 10, 200]);
+        prune(folder.path(), &[10, 200]).unwrap();
+        assert_eq!(steps(folder.path()).unwrap(), [10, 200]);
+        assert!(!folder.path().join(".step-300.77.partial").exists());
+        assert!(folder.path().join("other").exists());
+    }
+
+    #[test]
+    fn no_folder_means_no_checkpoints() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(steps(&folder.path().join("absent")).unwrap().is_empty());
+    }
+}

@@ -1,0 +1,152 @@
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+/// The version of the checkpoint format.
+const FORMAT: u32 = 1;
+
+/// `state.json`: where training stands, and what the other files of the checkpoint must be.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrainingState {
+    /// The version of the checkpoint format.
+    pub format: u32,
+    /// Steps done.
+    pub step: u64,
+    /// Steps that changed the parameters: those not skipped.
+    pub updates: u64,
+    /// Targets predicted.
+    pub tokens: u64,
+    /// Seconds of training.
+    pub seconds: f64,
+    /// Steps skipped in a row just before.
+    pub skipped_in_a_row: u32,
+    /// The best validation perplexity so far.
+    pub best: Option<Best>,
+    /// What the objective carries from step to step.
+    pub objective: serde_json::Value,
+    /// The device it was trained on, in words.
+    pub device: String,
+    /// The threads it was trained on.
+    pub threads: usize,
+    /// The other files of the checkpoint.
+    pub files: BTreeMap<String, FileRecord>,
+    /// SHA-256 of this file with this field empty.
+    pub checksum: String,
+}
+
+/// The best validation perplexity and where it was reached.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Best {
+    /// Steps done then.
+    pub step: u64,
+    /// With the full posterior.
+    pub perplexity: f64,
+}
+
+/// What a file must be to be whole.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileRecord {
+    /// Its length.
+    pub bytes: u64,
+    /// SHA-256 of its content, in hexadecimal.
+    pub sha256: String,
+}
+
+impl FileRecord {
+    /// Reads a file through.
+    pub fn of(path: &Path) -> io::Result<Self> {
+        let mut file = File::open(path)?;
+        let mut hash = Sha256::new();
+        let mut chunk = vec![0; 1 << 20];
+        let mut bytes = 0;
+        loop {
+            let read = file.read(&mut chunk)?;
+            if read == 0 {
+                return Ok(Self { bytes, sha256: hexadecimal(&hash.finalize()) });
+            }
+            hash.update(&chunk[..read]);
+            bytes += read as u64;
+        }
+    }
+}
+
+impl TrainingState {
+    /// Before the first step.
+    pub fn start(device: &str, threads: usize) -> Self {
+        Self {
+            format: FORMAT,
+            step: 0,
+            updates: 0,
+            tokens: 0,
+            seconds: 0.0,
+            skipped_in_a_row: 0,
+            best: None,
+            objective: serde_json::Value::Null,
+            device: device.to_owned(),
+            threads,
+            files: BTreeMap::new(),
+            checksum: String::new(),
+        }
+    }
+
+    /// The text of `state.json`, its checksum filled in.
+    pub(super) fn to_json(&self) -> String {
+        self.clone().sealed().text()
+    }
+
+    /// Reads `state.json`, or says what is wrong with it.
+    pub(super) fn from_json(text: &str) -> Result<Self, String> {
+        let state: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        if state.format != FORMAT {
+            return Err(format!("its format is {}, this program reads {FORMAT}", state.format));
+        }
+        if state.clone().sealed().checksum != state.checksum {
+            return Err("its content does not match its checksum".to_owned());
+        }
+        Ok(state)
+    }
+
+    fn sealed(mut self) -> Self {
+        self.checksum.clear();
+        self.checksum = hexadecimal(&Sha256::digest(self.text()));
+        self
+    }
+
+    fn text(&self) -> String {
+        serde_json::to_string_pretty(self).expect("a state has nothing JSON cannot say")
+    }
+}
+
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn reads_back_what_it_wrote(step: u64, seconds in 0.0..1e9_f64, perplexity in 1.0..1e9_f64) {
+            let best = Some(Best { step, perplexity });
+            let state = TrainingState { step, seconds, best, ..TrainingState::start("cpu", 2) };
+            let read = TrainingState::from_json(&state.to_json()).unwrap();
+            prop_assert_eq!(read.best, state.best);
+            prop_assert_eq!(read.seconds.to_bits(), state.seconds.to_bits());
+        }
+    }
+
+    #[test]
+    fn a_changed_number_is_found_out() {
+        let text = TrainingState { step: 41, ..TrainingState::start("cpu", 2) }.to_json();
+        let changed = text.replace("\"step\": 41", "\"step\": 42");
+        assert!(TrainingState::from_json(&changed).unwrap_err().contains("checksum"));
+        assert!(TrainingState::from_json(&text[..text.len() / 2]).is_err());
+    }
+}

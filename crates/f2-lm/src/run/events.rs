@@ -1,0 +1,146 @@
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+/// One line of `events.jsonl`: what happened, in the order it did.
+///
+/// After an interruption a step can appear twice; the later line is the one that counts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// Training began, or went on, before step `step`.
+    Started {
+        /// Steps done.
+        step: u64,
+        /// The step the run ends at, where it is known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        last_step: Option<u64>,
+    },
+    /// A step was made.
+    Step {
+        /// Steps done, this one included.
+        step: u64,
+        /// Mean loss over the step's targets, in nats.
+        loss: f64,
+        /// The global norm of the gradient before clipping.
+        gradient_norm: f64,
+        /// The learning rate used.
+        learning_rate: f64,
+        /// Targets predicted so far.
+        tokens: u64,
+        /// Seconds of training so far.
+        seconds: f64,
+        /// Seconds the step took.
+        step_seconds: f64,
+        /// Floating-point operations the step needed.
+        operations: f64,
+        /// The part of the run that is done, 0 to 1.
+        progress: f64,
+    },
+    /// A step's loss or gradient was not finite; the parameters stayed as they were.
+    Skipped {
+        /// Steps done, this one included.
+        step: u64,
+        /// The loss, in words, since JSON has no name for it.
+        loss: String,
+        /// How many in a row now.
+        in_a_row: u32,
+    },
+    /// The validation split was scored.
+    Evaluated {
+        /// Steps done.
+        step: u64,
+        /// Mean negative log-likelihood of the full posterior, in nats.
+        loss: f64,
+        /// Its exponential.
+        perplexity: f64,
+        /// Targets scored.
+        tokens: u64,
+        /// Whether it is the best of the run.
+        best: bool,
+    },
+    /// A checkpoint was written.
+    Saved {
+        /// Steps done.
+        step: u64,
+    },
+    /// A checkpoint could not be written; training goes on and the previous one stays.
+    SaveFailed {
+        /// Steps done.
+        step: u64,
+        /// Why.
+        reason: String,
+    },
+    /// Training came to its end, or was stopped.
+    Ended {
+        /// Steps done.
+        step: u64,
+        /// Whether the run's limit was reached.
+        complete: bool,
+    },
+}
+
+/// Appends events to `events.jsonl`.
+#[derive(Debug)]
+pub struct EventLog {
+    file: File,
+}
+
+impl EventLog {
+    /// Opens the log for appending. A last line that was cut off in the middle is closed, so
+    /// that it spoils no other.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let mut file = OpenOptions::new().create(true).read(true).append(true).open(path)?;
+        if file.seek(SeekFrom::End(0))? > 0 {
+            file.seek(SeekFrom::End(-1))?;
+            let mut last = [0];
+            file.read_exact(&mut last)?;
+            if last != *b"\n" {
+                file.write_all(b"\n")?;
+            }
+        }
+        Ok(Self { file })
+    }
+
+    /// Appends one event as one line.
+    pub fn append(&mut self, event: &Event) -> io::Result<()> {
+        let mut line = serde_json::to_string(event)?;
+        line.push('\n');
+        self.file.write_all(line.as_bytes())
+    }
+}
+
+/// The events of a log. Lines that are none, such as one cut off by a crash, are passed over.
+pub fn read_events(path: &Path) -> io::Result<Vec<Event>> {
+    let mut events = Vec::new();
+    for line in BufReader::new(File::open(path)?).split(b'\n') {
+        events.extend(serde_json::from_slice(&line?).ok());
+    }
+    Ok(events)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_cut_off_by_a_crash_spoils_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("events.jsonl");
+        let (first, second) = (Event::Saved { step: 1 }, Event::Ended { step: 2, complete: true });
+        EventLog::open(&path).unwrap().append(&first).unwrap();
+        let mut file = OpenOptions::new().append(true).open(&path).unwrap();
+        file.write_all(b"{\"event\":\"sav").unwrap();
+        EventLog::open(&path).unwrap().append(&second).unwrap();
+        assert_eq!(read_events(&path).unwrap(), [first, second]);
+    }
+
+    #[test]
+    fn an_event_is_one_readable_line() {
+        let event =
+            Event::Evaluated { step: 3, loss: 1.5, perplexity: 4.48, tokens: 9, best: true };
+        insta::assert_snapshot!(serde_json::to_string(&event).unwrap());
+    }
+}

@@ -1,0 +1,228 @@
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use f2_files::write_text_atomically;
+
+use super::{Manifest, checkpoint};
+use crate::Error;
+use crate::config::{ConfigLayers, TrainConfig, flatten};
+
+const CONFIG: &str = "config.toml";
+const MANIFEST: &str = "manifest.json";
+
+/// Keys that decide the parameters: no checkpoint survives their change.
+const SHAPING: [&str; 8] = [
+    "model.layers",
+    "model.width",
+    "model.heads",
+    "model.feed_forward",
+    "model.tied",
+    "model.vocabulary",
+    "batch.sequence",
+    "objective.name",
+];
+
+/// A run on the disk.
+#[derive(Clone, Debug)]
+pub struct RunFolder {
+    path: PathBuf,
+    /// The settings in force.
+    pub config: TrainConfig,
+    /// What it was made from.
+    pub manifest: Manifest,
+}
+
+impl RunFolder {
+    /// Starts a run in a folder that holds none.
+    pub fn create(path: &Path, config: TrainConfig, manifest: Manifest) -> Result<Self, Error> {
+        if path.join(CONFIG).exists() {
+            return Err(Error::RunExists { path: path.to_path_buf() });
+        }
+        let checkpoints = path.join("checkpoints");
+        fs::create_dir_all(&checkpoints)
+            .map_err(|source| Error::WriteFile { path: checkpoints, source })?;
+        let run = Self { path: path.to_path_buf(), config, manifest };
+        let manifest = serde_json::to_string_pretty(&run.manifest).expect("plain text and numbers");
+        run.write(MANIFEST, &manifest)?;
+        run.write_config()?;
+        Ok(run)
+    }
+
+    /// Opens the run in a folder.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let config_path = path.join(CONFIG);
+        if !config_path.exists() {
+            return Err(Error::NotARun { path: path.to_path_buf() });
+        }
+        let config = ConfigLayers::new().file(&config_path)?.resolve()?.config;
+        let manifest_path = path.join(MANIFEST);
+        let text = fs::read_to_string(&manifest_path)
+            .map_err(|source| Error::ReadFile { path: manifest_path.clone(), source })?;
+        let manifest = serde_json::from_str(&text)
+            .map_err(|error| Error::BadRun { path: manifest_path, reason: error.to_string() })?;
+        Ok(Self { path: path.to_path_buf(), config, manifest })
+    }
+
+    /// The run's folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file its settings are in.
+    pub fn config_path(&self) -> PathBuf {
+        self.path.join(CONFIG)
+    }
+
+    /// Where its checkpoints are.
+    pub fn checkpoints(&self) -> PathBuf {
+        self.path.join("checkpoints")
+    }
+
+    /// The log of its events.
+    pub fn events(&self) -> PathBuf {
+        self.path.join("events.jsonl")
+    }
+
+    /// Where its `TensorBoard` files are.
+    pub fn tensorboard(&self) -> PathBuf {
+        self.path.join("tensorboard")
+    }
+
+    /// The newest checkpoint.
+    pub fn latest_checkpoint(&self) -> Result<PathBuf, Error> {
+        let folder = self.checkpoints();
+        let steps = checkpoint::steps(&folder)
+            .map_err(|source| Error::ReadFile { path: folder.clone(), source })?;
+        match steps.last() {
+            Some(step) => Ok(checkpoint::path(&folder, *step)),
+            None => Err(Error::NoCheckpoint { path: self.path.clone() }),
+        }
+    }
+
+    /// Puts other settings in force. Each one that differs must be among `allowed`, by its own
+    /// name or its section's.
+    pub fn change_config(&mut self, config: TrainConfig, allowed: &[String]) -> Result<(), Error> {
+        let differences = Differences::between(&self.config, &config);
+        if let Some(shaping) = differences.shaping() {
+            return Err(Error::ShapeChanged { differences: shaping });
+        }
+        if let Some(refused) = differences.not_among(allowed) {
+            return Err(Error::ConfigChanged { differences: refused });
+        }
+        if differences.0.is_empty() {
+            return Ok(());
+        }
+        self.config = config;
+        self.write_config()
+    }
+
+    fn write_config(&self) -> Result<(), Error> {
+        let settings = toml::to_string(&self.config).expect("a configuration is TOML");
+        self.write(CONFIG, &format!("# Every setting of this run, as resolved.\n\n{settings}"))
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<(), Error> {
+        let path = self.path.join(name);
+        write_text_atomically(&path, text).map_err(|source| Error::WriteFile { path, source })
+    }
+}
+
+/// Settings that are not what they were: key, value before, value after.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Differences(pub Vec<(String, String, String)>);
+
+impl Differences {
+    /// What changed from one configuration to another.
+    pub fn between(before: &TrainConfig, after: &TrainConfig) -> Self {
+        let (before, after) = (flatten(before), flatten(after));
+        let mut keys: Vec<&String> = before.keys().chain(after.keys()).collect();
+        keys.sort();
+        keys.dedup();
+        let value = |of: Option<&String>| of.map_or_else(|| "unset".to_owned(), String::clone);
+        Self(
+            keys.into_iter()
+                .filter(|key| before.get(*key) != after.get(*key))
+                .map(|key| (key.clone(), value(before.get(key)), value(after.get(key))))
+                .collect(),
+        )
+    }
+
+    fn shaping(&self) -> Option<Self> {
+        self.filtered(|key| SHAPING.contains(&key))
+    }
+
+    fn not_among(&self, allowed: &[String]) -> Option<Self> {
+        self.filtered(|key| {
+            let section = key.split_once('.').map_or(key, |(section, _)| section);
+            !allowed.iter().any(|allowed| allowed == key || allowed == section)
+        })
+    }
+
+    fn filtered(&self, keep: impl Fn(&str) -> bool) -> Option<Self> {
+        let kept: Vec<_> = self.0.iter().filter(|(key, ..)| keep(key)).cloned().collect();
+        (!kept.is_empty()).then_some(Self(kept))
+    }
+
+    /// The keys that differ.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(key, ..)| key.as_str())
+    }
+}
+
+impl fmt::Display for Differences {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let each = self.0.iter().map(|(key, before, after)| format!("{key}: {before} → {after}"));
+        formatter.write_str(&each.collect::<Vec<_>>().join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::CorpusRecord;
+
+    fn run(folder: &Path) -> RunFolder {
+        let corpus = CorpusRecord {
+            path: "corpus".into(),
+            counts_sha256: "c".into(),
+            tokenizer_sha256: "t".into(),
+            vocabulary: 61,
+            train_tokens: 1_000,
+            valid_tokens: 100,
+        };
+        let manifest = Manifest::new(corpus, None, 7, "cpu", 2);
+        RunFolder::create(folder, TrainConfig::default(), manifest).unwrap()
+    }
+
+    #[test]
+    fn a_run_opens_as_it_was_created() {
+        let folder = tempfile::tempdir().unwrap();
+        let created = run(folder.path());
+        let opened = RunFolder::open(folder.path()).unwrap();
+        assert_eq!(
+            (opened.config, opened.manifest),
+            (created.config.clone(), created.manifest.clone())
+        );
+        let again = RunFolder::create(folder.path(), created.config, created.manifest);
+        assert!(matches!(again, Err(Error::RunExists { .. })));
+        assert!(matches!(opened.path.join("x"), path if RunFolder::open(&path).is_err()));
+    }
+
+    #[test]
+    fn changes_must_be_allowed_and_are_listed() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut run = run(folder.path());
+        let mut longer = run.config.clone();
+        longer.budget.steps = Some(100);
+        longer.optimiser.learning_rate = 1e-3;
+        let refused = run.change_config(longer.clone(), &["budget".to_owned()]).unwrap_err();
+        insta::assert_snapshot!(refused, @"this run was trained with other settings: optimiser.learning_rate: 0.0003 → 0.001");
+        let allowed = ["budget.steps".to_owned(), "optimiser".to_owned()];
+        run.change_config(longer.clone(), &allowed).unwrap();
+        assert_eq!(RunFolder::open(folder.path()).unwrap().config, longer);
+        longer.model.layers = 9;
+        let refused = run.change_config(longer, &["model".to_owned()]).unwrap_err();
+        insta::assert_snapshot!(refused, @"settings that decide the parameters cannot change within a run: model.layers: 4 → 9");
+    }
+}

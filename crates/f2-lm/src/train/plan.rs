@@ -1,0 +1,55 @@
+use f2_engine::Device;
+
+use super::available_memory;
+use crate::Error;
+use crate::config::TrainConfig;
+use crate::model::{Activations, Decoder, Work};
+
+/// What a run will cost, before anything is allocated.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plan {
+    /// Parameters to learn.
+    pub parameters: usize,
+    /// Bytes for parameters, gradients and Adam's moments.
+    pub parameter_bytes: u64,
+    /// Bytes for what a step keeps between forward and backward.
+    pub activation_bytes: u64,
+    /// Targets predicted by a step.
+    pub tokens_per_step: usize,
+    /// Floating-point operations of a step whose targets are spread over the classes as the
+    /// counts say.
+    pub operations_per_step: f64,
+}
+
+impl Plan {
+    /// The cost of training `decoder` on `D`. `mean_outputs` is how many output vectors a
+    /// target is compared with on average.
+    pub fn new<D: Device>(decoder: &Decoder, config: &TrainConfig, mean_outputs: f64) -> Self {
+        let tokens_per_step = config.batch.tokens_per_step();
+        let positions = config.batch.micro_size() * config.batch.sequence;
+        let work = Work::new(decoder, config.batch.sequence);
+        Self {
+            parameters: decoder.layout.count(),
+            parameter_bytes: (4 * decoder.layout.len() * size_of::<f32>()) as u64,
+            activation_bytes: Activations::<D>::bytes(decoder, positions) as u64,
+            tokens_per_step,
+            operations_per_step: tokens_per_step as f64
+                * (work.trunk + work.per_output * mean_outputs),
+        }
+    }
+
+    /// All bytes together.
+    pub fn bytes(&self) -> u64 {
+        self.parameter_bytes + self.activation_bytes
+    }
+
+    /// Refuses a run the memory cannot hold, where the memory is known.
+    pub fn check_memory(&self) -> Result<(), Error> {
+        match available_memory() {
+            Some(available) if available < self.bytes() => {
+                Err(Error::TooLittleMemory { needed: self.bytes(), available })
+            }
+            _ => Ok(()),
+        }
+    }
+}
