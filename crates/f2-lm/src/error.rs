@@ -76,14 +76,49 @@ pub enum Error {
         corpus: usize,
     },
     /// A token outside the vocabulary.
-    #[error("the {split} split holds token {token}; the vocabulary ends at {vocabulary}")]
+    #[error("the text holds token {token}; the model's vocabulary has {vocabulary}")]
     TokenOutside {
-        /// Which split.
-        split: &'static str,
         /// The token.
         token: u32,
         /// The number of tokens there are.
         vocabulary: usize,
+    },
+    /// There are no frequency classes.
+    #[error("there are no frequency classes at {}", path.display())]
+    NoClasses {
+        /// Where they were looked for.
+        path: PathBuf,
+    },
+    /// Frequency classes of another corpus.
+    #[error(
+        "{} and {} do not belong together: the classes were made from counts {found}, the corpus \
+         has counts {expected}",
+        classes.display(),
+        corpus.display()
+    )]
+    ClassesMismatch {
+        /// The classes' file.
+        classes: PathBuf,
+        /// The fingerprint of the counts they were made from.
+        found: String,
+        /// The corpus.
+        corpus: PathBuf,
+        /// The fingerprint of its counts.
+        expected: String,
+    },
+    /// A run's corpus is not what it was.
+    #[error(
+        "the corpus in {} is not the one this run was trained on: it has {found}, the run \
+         {expected}",
+        path.display()
+    )]
+    CorpusChanged {
+        /// The corpus.
+        path: PathBuf,
+        /// Its fingerprints.
+        found: String,
+        /// Those of the run.
+        expected: String,
     },
     /// Nothing would ever end the run.
     #[error("no limit is set: the run would never end")]
@@ -135,7 +170,11 @@ pub enum Error {
         differences: Differences,
     },
     /// The memory that is there would not do.
-    #[error("training needs {needed} bytes of memory; {available} are available")]
+    #[error(
+        "training needs {} of memory; {} are available",
+        gigabytes(*needed),
+        gigabytes(*available)
+    )]
     TooLittleMemory {
         /// Bytes needed.
         needed: u64,
@@ -152,9 +191,19 @@ pub enum Error {
         /// How many in a row.
         in_a_row: u32,
     },
+    /// The corpus cannot be read.
+    #[error(transparent)]
+    Corpus(#[from] f2_corpus::Error),
+    /// The frequency classes cannot be read.
+    #[error(transparent)]
+    Classes(#[from] f2_classes::ClassesError),
     /// The device failed.
     #[error(transparent)]
     Engine(#[from] f2_engine::Error),
+}
+
+fn gigabytes(bytes: u64) -> String {
+    format!("{:.2} GB", bytes as f64 / 1e9)
 }
 
 fn offer(nearest: Option<&str>) -> String {

@@ -7,6 +7,7 @@
 //! [`run`] is what is left on the disk.
 
 pub mod batch;
+pub mod bench;
 pub mod config;
 mod error;
 pub mod model;

@@ -90,7 +90,7 @@ fn check_gradients(objective: ObjectiveName, micro: usize) {
     let tensors = SafeTensors::deserialize(&bytes).unwrap();
     let mut trainer = trainer(&about, &tensors, objective, micro);
     let (windows, text) = batch(&about, &tensors, 0);
-    trainer.accumulate(&windows, &text, 0);
+    trainer.accumulate(&windows, &text, 0).unwrap();
     for named in trainer.decoder.layout.parameters() {
         let expected = floats(&tensors, &format!("{}/{}", objective.as_str(), named.name));
         let mut found = vec![0.0; expected.len()];

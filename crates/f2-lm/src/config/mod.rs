@@ -75,9 +75,9 @@ pub struct ObjectiveConfig {
 #[serde(rename_all = "kebab-case")]
 pub enum ObjectiveName {
     /// Maximum likelihood: the plain softmax over the whole vocabulary.
-    #[default]
     Mle,
     /// F²-Softmax: a softmax over frequency classes times one inside the target's class.
+    #[default]
     F2,
 }
 
@@ -88,6 +88,11 @@ impl ObjectiveName {
             Self::Mle => "mle",
             Self::F2 => "f2",
         }
+    }
+
+    /// Whether it needs frequency classes.
+    pub fn needs_classes(self) -> bool {
+        self == Self::F2
     }
 }
 

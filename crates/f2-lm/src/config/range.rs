@@ -2,6 +2,9 @@
 
 use super::TrainConfig;
 
+/// The most tokens one step may see.
+const MOST_TOKENS: usize = 1 << 26;
+
 /// A key whose value cannot be used, and why.
 #[derive(Debug)]
 pub(super) struct Violation {
@@ -24,17 +27,18 @@ pub(super) fn check(config: &TrainConfig) -> Result<(), Violation> {
 
 fn check_model(config: &TrainConfig) -> Result<(), Violation> {
     let model = &config.model;
-    positive("model.layers", model.layers)?;
-    positive("model.width", model.width)?;
-    positive("model.heads", model.heads)?;
-    positive("model.feed_forward", model.feed_forward)?;
+    // The upper bounds keep every product of sizes within 64 bits.
+    within("model.layers", model.layers, 1 << 12)?;
+    within("model.width", model.width, 1 << 16)?;
+    within("model.heads", model.heads, 1 << 16)?;
+    within("model.feed_forward", model.feed_forward, 1 << 18)?;
     require("model.heads", model.width.is_multiple_of(model.heads), || {
         format!("{} heads do not divide a width of {}", model.heads, model.width)
     })?;
     require("model.dropout", (0.0..1.0).contains(&model.dropout), || {
         format!("{} is not a probability below 1", model.dropout)
     })?;
-    require("model.vocabulary", model.vocabulary != Some(0), || "it must be above 0".to_owned())
+    model.vocabulary.map_or(Ok(()), |tokens| within("model.vocabulary", tokens, 1 << 31))
 }
 
 fn check_batch(config: &TrainConfig) -> Result<(), Violation> {
@@ -42,12 +46,12 @@ fn check_batch(config: &TrainConfig) -> Result<(), Violation> {
     require("batch.sequence", batch.sequence >= 2, || {
         format!("a window of {} leaves nothing to predict", batch.sequence)
     })?;
-    positive("batch.size", batch.size)?;
+    within("batch.size", batch.size, MOST_TOKENS)?;
     require("batch.micro", batch.size.is_multiple_of(batch.micro_size()), || {
         format!("{} windows cannot be split into parts of {}", batch.size, batch.micro)
     })?;
     let tokens = batch.size.checked_mul(batch.sequence);
-    require("batch.size", tokens.is_some_and(|tokens| tokens <= 1 << 31), || {
+    require("batch.size", tokens.is_some_and(|tokens| tokens <= MOST_TOKENS), || {
         format!("{} windows of {} tokens are too many for one step", batch.size, batch.sequence)
     })
 }
@@ -84,9 +88,8 @@ fn check_budget(config: &TrainConfig) -> Result<(), Violation> {
     Ok(())
 }
 
-fn positive(key: &'static str, value: usize) -> Result<(), Violation> {
-    // The upper bound keeps every product of sizes within 64 bits.
-    require(key, (1..=1 << 20).contains(&value), || format!("{value} is not from 1 to 1048576"))
+fn within(key: &'static str, value: usize, most: usize) -> Result<(), Violation> {
+    require(key, (1..=most).contains(&value), || format!("{value} is not from 1 to {most}"))
 }
 
 fn require(

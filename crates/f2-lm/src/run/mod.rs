@@ -7,6 +7,7 @@ mod folder;
 mod manifest;
 mod tensorboard;
 
+pub use checkpoint::FileRecord;
 pub use events::{Event, EventLog, read_events};
 pub use folder::{Differences, RunFolder};
 pub use manifest::{CorpusRecord, Manifest};

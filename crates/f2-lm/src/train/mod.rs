@@ -3,9 +3,11 @@
 mod memory;
 mod plan;
 mod session;
+mod source;
 mod trainer;
 
 pub use memory::available_memory;
 pub use plan::Plan;
-pub use session::{Ending, Session, Text};
+pub use session::{Ending, Session, Text, check_run, check_text};
+pub use source::{Classes, Source};
 pub use trainer::{StepReport, Trainer};

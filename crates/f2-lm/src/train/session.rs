@@ -1,5 +1,4 @@
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use f2_engine::Device;
@@ -7,6 +6,7 @@ use f2_engine::Device;
 use super::Trainer;
 use crate::Error;
 use crate::batch::{EvaluationWindows, TokenSource, TrainingWindows};
+use crate::config::TrainConfig;
 use crate::run::checkpoint::{self, Best, Contents, TrainingState};
 use crate::run::{Event, EventLog, RunFolder, TensorBoard};
 use crate::schedule::{Budget, Schedule};
@@ -18,7 +18,7 @@ const MOST_SKIPPED: u32 = 5;
 pub struct Text<'a> {
     /// What is learnt.
     pub train: &'a dyn TokenSource,
-    /// What perplexity is taken on.
+    /// What perplexity is taken on; may be empty.
     pub valid: &'a dyn TokenSource,
 }
 
@@ -42,7 +42,8 @@ pub struct Session<'a, D: Device> {
     run: RunFolder,
     text: Text<'a>,
     windows: TrainingWindows,
-    evaluation: EvaluationWindows,
+    /// None where there is no text to evaluate on.
+    evaluation: Option<EvaluationWindows>,
     budget: Budget,
     schedule: Schedule,
     attachments: Vec<(String, Vec<u8>)>,
@@ -67,17 +68,8 @@ impl<'a, D: Device> Session<'a, D> {
         observer: &'a mut dyn FnMut(&Event),
     ) -> Result<Self, Error> {
         let config = &run.config;
-        let windows = TrainingWindows::new(text.train.len(), &config.batch, config.seed)?;
-        let evaluation = EvaluationWindows::new(
-            "valid",
-            text.valid.len(),
-            config.batch.sequence,
-            config.evaluation.max_tokens,
-        )?;
-        let budget = Budget::new(&config.budget, &config.batch, windows.count());
-        if budget.is_endless() {
-            return Err(Error::Endless);
-        }
+        let (windows, evaluation) = cut(config, text.train, text.valid)?;
+        let budget = limited(config, &windows)?;
         let state = TrainingState::start(trainer.device.name(), threads);
         let reporter = Reporter::open(&run, observer)?;
         let schedule = Schedule::new(&config.schedule);
@@ -118,8 +110,8 @@ impl<'a, D: Device> Session<'a, D> {
         Ok(())
     }
 
-    /// Trains to the limit, or until `stop` is set, which lets the step in progress finish.
-    pub fn run(&mut self, stop: &AtomicBool) -> Result<Ending, Error> {
+    /// Trains to the limit, or until `stop` says so, which lets the step in progress finish.
+    pub fn run(&mut self, stop: &dyn Fn() -> bool) -> Result<Ending, Error> {
         self.began = Instant::now();
         self.last_save = self.began;
         if self.is_over() {
@@ -129,7 +121,7 @@ impl<'a, D: Device> Session<'a, D> {
             .report(&Event::Started { step: self.state.step, last_step: self.budget.steps });
         while !self.is_over() {
             self.step()?;
-            if stop.load(Ordering::Relaxed) {
+            if stop() {
                 return self.stop();
             }
             let evaluation_due = is_due(self.run.config.evaluation.every_steps, self.state.step);
@@ -193,17 +185,18 @@ impl<'a, D: Device> Session<'a, D> {
     }
 
     /// Scores the validation split and saves a new best. False when it was stopped on the way.
-    fn evaluate(&mut self, stop: &AtomicBool) -> Result<bool, Error> {
-        let stopped = || stop.load(Ordering::Relaxed);
-        let scored = self.trainer.evaluate(&self.evaluation, self.text.valid, &stopped)?;
-        let Some(loss) = scored else { return Ok(false) };
+    fn evaluate(&mut self, stop: &dyn Fn() -> bool) -> Result<bool, Error> {
+        let Some(windows) = &self.evaluation else { return Ok(true) };
+        let Some(loss) = self.trainer.evaluate(windows, self.text.valid, stop)? else {
+            return Ok(false);
+        };
         let (step, perplexity) = (self.state.step, loss.exp());
         let best = self.state.best.is_none_or(|best| perplexity < best.perplexity);
         if best {
             self.state.best = Some(Best { step, perplexity });
         }
         self.evaluated = Some(step);
-        let tokens = self.evaluation.scored();
+        let tokens = windows.scored();
         self.reporter.report(&Event::Evaluated { step, loss, perplexity, tokens, best });
         if best {
             self.save_or_say_why();
@@ -259,7 +252,7 @@ impl<'a, D: Device> Session<'a, D> {
         Ok(Ending::Stopped)
     }
 
-    fn finish(&mut self, stop: &AtomicBool) -> Result<Ending, Error> {
+    fn finish(&mut self, stop: &dyn Fn() -> bool) -> Result<Ending, Error> {
         self.save_unless_saved()?;
         if self.evaluated != Some(self.state.step) && !self.evaluate(stop)? {
             return self.stop();
@@ -268,6 +261,46 @@ impl<'a, D: Device> Session<'a, D> {
         self.reporter.report(&Event::Ended { step: self.state.step, complete: true });
         Ok(Ending::Complete)
     }
+}
+
+/// Refuses splits that are too short for the windows asked for. Returns how many windows the
+/// training split has.
+pub fn check_text(
+    config: &TrainConfig,
+    train: &dyn TokenSource,
+    valid: &dyn TokenSource,
+) -> Result<u64, Error> {
+    cut(config, train, valid).map(|(windows, _)| windows.count())
+}
+
+/// [`check_text`], and that something will end the run: all that can be known to fail before a
+/// folder is made for it.
+pub fn check_run(
+    config: &TrainConfig,
+    train: &dyn TokenSource,
+    valid: &dyn TokenSource,
+) -> Result<(), Error> {
+    cut(config, train, valid).and_then(|(windows, _)| limited(config, &windows)).map(drop)
+}
+
+fn limited(config: &TrainConfig, windows: &TrainingWindows) -> Result<Budget, Error> {
+    let budget = Budget::new(&config.budget, &config.batch, windows.count());
+    if budget.is_endless() { Err(Error::Endless) } else { Ok(budget) }
+}
+
+/// The windows of both splits; none of an empty validation split.
+fn cut(
+    config: &TrainConfig,
+    train: &dyn TokenSource,
+    valid: &dyn TokenSource,
+) -> Result<(TrainingWindows, Option<EvaluationWindows>), Error> {
+    let windows = TrainingWindows::new(train.len(), &config.batch, config.seed)?;
+    if valid.is_empty() {
+        return Ok((windows, None));
+    }
+    let (sequence, max_tokens) = (config.batch.sequence, config.evaluation.max_tokens);
+    let evaluation = EvaluationWindows::new("valid", valid.len(), sequence, max_tokens)?;
+    Ok((windows, Some(evaluation)))
 }
 
 fn is_due(every: u64, step: u64) -> bool {

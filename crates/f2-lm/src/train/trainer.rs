@@ -111,7 +111,7 @@ impl<D: Device> Trainer<D> {
         step: u64,
         update: AdamW,
     ) -> Result<StepReport, Error> {
-        let operations = self.accumulate(windows, text, step);
+        let operations = self.accumulate(windows, text, step)?;
         self.update(update);
         let (mut loss, mut norm) = ([0.0], [0.0]);
         self.device.read_floats(&self.total, 0, &mut loss)?;
@@ -126,17 +126,28 @@ impl<D: Device> Trainer<D> {
         windows: &TrainingWindows,
         text: &dyn TokenSource,
         step: u64,
-    ) -> f64 {
+    ) -> Result<f64, Error> {
         let work = Work::new(&self.decoder, self.micro.length);
         let mut operations = 0.0;
         self.device.zero_floats(&mut self.total);
         for first in (0..self.batch_size).step_by(self.micro.count) {
             let rows = first as u64..(first + self.micro.count) as u64;
             windows.fill(text, step, rows, &mut self.inputs, &mut self.ids);
+            self.check_tokens()?;
             operations += work.of_step(&self.decoder.head, &self.ids);
             self.accumulate_micro_batch(step, first);
         }
-        operations
+        Ok(operations)
+    }
+
+    /// Refuses tokens the embedding has no row for: a text may lie about its vocabulary.
+    fn check_tokens(&self) -> Result<(), Error> {
+        let vocabulary = self.decoder.shape.vocabulary;
+        let outside = |token: &&u32| **token as usize >= vocabulary && **token != IGNORED;
+        match self.inputs.iter().chain(&self.ids).find(outside) {
+            Some(&token) => Err(Error::TokenOutside { token, vocabulary }),
+            None => Ok(()),
+        }
     }
 
     /// Hands the gradients to Adam and sets them back to zero.
@@ -197,6 +208,7 @@ impl<D: Device> Trainer<D> {
             for (window, (inputs, ids)) in (first..).zip(rows) {
                 windows.fill(text, window, IGNORED, inputs, ids);
             }
+            self.check_tokens()?;
             sum += f64::from(self.likelihood()?);
         }
         Ok(Some(sum / windows.scored() as f64))

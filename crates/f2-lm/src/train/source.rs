@@ -1,0 +1,140 @@
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use f2_classes::{ClassSelection, CountsFingerprint};
+use f2_corpus::{Corpus, Shard, Split};
+
+use crate::Error;
+use crate::batch::TokenSource;
+use crate::run::checkpoint::{CLASSES, TOKENIZER};
+use crate::run::{CorpusRecord, FileRecord};
+
+/// A prepared corpus, as training reads it.
+#[derive(Debug)]
+pub struct Source {
+    /// What is learnt.
+    pub train: Shard,
+    /// What perplexity is taken on; may be empty.
+    pub valid: Shard,
+    /// What identifies the corpus.
+    pub record: CorpusRecord,
+    /// How often each token occurs in the training split, by rank.
+    pub counts: Vec<u64>,
+}
+
+/// Frequency classes and the file they come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Classes {
+    /// Where each class ends.
+    pub ends: Vec<u32>,
+    /// SHA-256 of the file.
+    pub sha256: String,
+    /// The file.
+    pub path: PathBuf,
+}
+
+impl Source {
+    /// Opens the corpus in a folder.
+    pub fn open(folder: &Path) -> Result<Self, Error> {
+        let corpus = Corpus::open(folder)?;
+        let counts = corpus.counts()?.counts;
+        let (train, valid) = (corpus.shard(Split::Train)?, corpus.shard(Split::Valid)?);
+        let manifest = corpus.manifest();
+        let record = CorpusRecord {
+            // A run is resumed from any place, so the corpus must be found from any.
+            path: folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf()),
+            counts_sha256: CountsFingerprint::of(&counts).to_string(),
+            tokenizer_sha256: manifest.tokenizer_sha256.clone(),
+            vocabulary: manifest.vocabulary_size,
+            train_tokens: train.len() as u64,
+            valid_tokens: valid.len() as u64,
+        };
+        Ok(Self { train, valid, record, counts })
+    }
+
+    /// Reads frequency classes and makes sure that they were made from this corpus.
+    pub fn classes(&self, path: &Path) -> Result<Classes, Error> {
+        if !path.exists() {
+            return Err(Error::NoClasses { path: path.to_path_buf() });
+        }
+        let selection = ClassSelection::load(path)?;
+        let found = selection.counts_fingerprint().to_string();
+        if found != self.record.counts_sha256 {
+            return Err(Error::ClassesMismatch {
+                classes: path.to_path_buf(),
+                found,
+                corpus: self.record.path.clone(),
+                expected: self.record.counts_sha256.clone(),
+            });
+        }
+        let FileRecord { sha256, .. } = FileRecord::of(path)
+            .map_err(|source| Error::ReadFile { path: path.to_path_buf(), source })?;
+        let ends = selection.classes().ends().iter().map(|end| *end as u32).collect();
+        Ok(Classes { ends, sha256, path: path.to_path_buf() })
+    }
+
+    /// Refuses to go on with a run that was trained on another corpus.
+    pub fn check_same(&self, run: &CorpusRecord) -> Result<(), Error> {
+        let prints = |record: &CorpusRecord| {
+            format!("counts {}, tokenizer {}", record.counts_sha256, record.tokenizer_sha256)
+        };
+        let sizes = |record: &CorpusRecord| (record.train_tokens, record.valid_tokens);
+        if prints(run) == prints(&self.record) && sizes(run) == sizes(&self.record) {
+            return Ok(());
+        }
+        Err(Error::CorpusChanged {
+            path: self.record.path.clone(),
+            found: prints(&self.record),
+            expected: prints(run),
+        })
+    }
+
+    /// The files a checkpoint carries beside its numbers, so that it can be used alone.
+    pub fn attachments(&self, classes: Option<&Classes>) -> Result<Vec<(String, Vec<u8>)>, Error> {
+        let folder = &self.record.path;
+        let mut paths = vec![(TOKENIZER, folder.join(TOKENIZER))];
+        // Only corpora that kept their tokenizer's own ids have this one.
+        let ranks = folder.join(RANKS);
+        if ranks.exists() {
+            paths.push((RANKS, ranks));
+        }
+        paths.extend(classes.map(|classes| (CLASSES, classes.path.clone())));
+        let read = |(name, path): (&str, PathBuf)| match fs::read(&path) {
+            Ok(bytes) => Ok((name.to_owned(), bytes)),
+            Err(source) => Err(Error::ReadFile { path, source }),
+        };
+        paths.into_iter().map(read).collect()
+    }
+
+    /// How many output vectors a target is compared with on average: with classes, their number
+    /// and the size of the target's own; without, the vocabulary.
+    pub fn mean_outputs(&self, class_ends: &[u32]) -> f64 {
+        if class_ends.is_empty() {
+            return self.record.vocabulary as f64;
+        }
+        let total: u64 = self.counts.iter().sum();
+        let starts = std::iter::once(0).chain(class_ends.iter().copied());
+        let inside: f64 = starts
+            .zip(class_ends)
+            .map(|(start, end)| {
+                let mass: u64 = self.counts[start as usize..*end as usize].iter().sum();
+                mass as f64 / total as f64 * f64::from(end - start)
+            })
+            .sum();
+        inside + class_ends.len() as f64
+    }
+}
+
+/// The tokenizer's ids in order of frequency, where they are not ranks.
+const RANKS: &str = "ranks.json";
+
+impl TokenSource for Shard {
+    fn len(&self) -> u64 {
+        Self::len(self) as u64
+    }
+
+    fn read(&self, range: Range<u64>, out: &mut [u32]) {
+        self.copy_to(range.start as usize, out);
+    }
+}

@@ -1,0 +1,305 @@
+//! Whole runs on a small text: that they learn, survive, and go on exactly where they were.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use f2_engine::Cpu;
+use f2_lm::Error;
+use f2_lm::bench::zipf_tokens;
+use f2_lm::config::{ObjectiveName, TrainConfig};
+use f2_lm::model::{Decoder, ModelShape};
+use f2_lm::run::{CorpusRecord, Event, Manifest, RunFolder, checkpoint, read_events};
+use f2_lm::train::{Ending, Session, Text, Trainer};
+
+const VOCABULARY: usize = 53;
+const STEPS: u64 = 12;
+
+/// A text with structure to learn: each token is often followed by the same other.
+fn text(tokens: usize, seed: u64) -> Vec<u32> {
+    let mut text = zipf_tokens(VOCABULARY, tokens, seed);
+    for place in 1..tokens {
+        if place % 3 != 0 {
+            text[place] = (text[place - 1] * 7 + 3) % VOCABULARY as u32;
+        }
+    }
+    text
+}
+
+fn config(objective: ObjectiveName) -> TrainConfig {
+    let mut config = TrainConfig { seed: 11, ..TrainConfig::default() };
+    (config.model.layers, config.model.width) = (2, 20);
+    (config.model.heads, config.model.feed_forward) = (2, 36);
+    (config.batch.sequence, config.batch.size, config.batch.micro) = (9, 4, 2);
+    config.objective.name = objective;
+    config.optimiser.learning_rate = 1e-2;
+    config.schedule.warmup_steps = 3;
+    config.budget.steps = Some(STEPS);
+    config.evaluation.every_steps = 4;
+    (config.checkpoint.every_steps, config.checkpoint.every_minutes) = (3, 0.0);
+    config
+}
+
+fn class_ends(objective: ObjectiveName) -> Vec<u32> {
+    match objective {
+        ObjectiveName::Mle => Vec::new(),
+        ObjectiveName::F2 => vec![2, 9, VOCABULARY as u32],
+    }
+}
+
+fn manifest() -> Manifest {
+    let corpus = CorpusRecord {
+        path: "corpus".into(),
+        counts_sha256: String::new(),
+        tokenizer_sha256: String::new(),
+        vocabulary: VOCABULARY,
+        train_tokens: 0,
+        valid_tokens: 0,
+    };
+    Manifest::new(corpus, None, 0, "cpu", 1)
+}
+
+fn trainer(config: &TrainConfig, class_ends: Vec<u32>) -> Trainer<Cpu> {
+    let decoder = Decoder::new(ModelShape {
+        model: config.model.clone(),
+        positions: config.batch.sequence,
+        vocabulary: VOCABULARY,
+        class_ends,
+    });
+    Trainer::new(Cpu::new(2).unwrap(), decoder, config).unwrap()
+}
+
+/// One session in `folder`, begun or resumed. `observer` sees every event and may ask to stop.
+fn session(
+    folder: &Path,
+    config: &TrainConfig,
+    class_ends: Vec<u32>,
+    resume: bool,
+    observer: &mut dyn FnMut(&Event, &AtomicBool),
+) -> Result<Ending, Error> {
+    let (train, valid) = (text(400, 1), text(100, 2));
+    let run = if resume {
+        RunFolder::open(folder)?
+    } else {
+        RunFolder::create(folder, config.clone(), manifest())?
+    };
+    let latest = if resume { Some(run.latest_checkpoint()?) } else { None };
+    let stop = AtomicBool::new(false);
+    let mut observe = |event: &Event| observer(event, &stop);
+    let attachments = vec![("tokenizer.json".to_owned(), b"{}".to_vec())];
+    let text = Text { train: &train, valid: &valid };
+    let trainer = trainer(config, class_ends);
+    let mut session = Session::new(trainer, run, text, attachments, 2, &mut observe)?;
+    if let Some(latest) = latest {
+        let state = checkpoint::open(&latest)?;
+        session.restore(&latest, state)?;
+    }
+    session.run(&|| stop.load(Ordering::Relaxed))
+}
+
+fn whole_run(folder: &Path, objective: ObjectiveName) -> Result<Ending, Error> {
+    session(folder, &config(objective), class_ends(objective), false, &mut |_, _| {})
+}
+
+fn tensors(folder: &Path, step: u64) -> [Vec<u8>; 2] {
+    let checkpoint = checkpoint::path(&folder.join("checkpoints"), step);
+    [checkpoint::MODEL, checkpoint::OPTIMISER].map(|name| fs::read(checkpoint.join(name)).unwrap())
+}
+
+fn losses(folder: &Path) -> Vec<(u64, f64)> {
+    let events = read_events(&folder.join("events.jsonl")).unwrap();
+    let loss = |event| match event {
+        Event::Step { step, loss, .. } => Some((step, loss)),
+        _ => None,
+    };
+    events.into_iter().filter_map(loss).collect()
+}
+
+#[test]
+fn a_stopped_run_goes_on_bit_for_bit() {
+    for objective in [ObjectiveName::Mle, ObjectiveName::F2] {
+        let parent = tempfile::tempdir().unwrap();
+        let (whole, stopped) = (parent.path().join("whole"), parent.path().join("stopped"));
+        assert_eq!(whole_run(&whole, objective).unwrap(), Ending::Complete);
+        let (config, ends) = (config(objective), class_ends(objective));
+        let mut stop_after_five = |event: &Event, stop: &AtomicBool| {
+            stop.store(matches!(event, Event::Step { step: 5, .. }), Ordering::Relaxed);
+        };
+        let ending = session(&stopped, &config, ends.clone(), false, &mut stop_after_five);
+        assert_eq!(ending.unwrap(), Ending::Stopped);
+        assert!(stopped.join("checkpoints/step-5").exists());
+        let ending = session(&stopped, &config, ends, true, &mut |_, _| {});
+        assert_eq!(ending.unwrap(), Ending::Complete);
+        assert_eq!(tensors(&whole, STEPS), tensors(&stopped, STEPS));
+        assert_eq!(losses(&whole), losses(&stopped));
+    }
+}
+
+#[test]
+fn a_complete_run_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    whole_run(folder.path(), ObjectiveName::Mle).unwrap();
+    let events = fs::read(folder.path().join("events.jsonl")).unwrap();
+    let ending =
+        session(folder.path(), &config(ObjectiveName::Mle), Vec::new(), true, &mut |_, _| {});
+    assert_eq!(ending.unwrap(), Ending::AlreadyComplete);
+    assert_eq!(events, fs::read(folder.path().join("events.jsonl")).unwrap());
+}
+
+#[test]
+fn the_last_and_the_best_checkpoint_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    whole_run(folder.path(), ObjectiveName::F2).unwrap();
+    let steps = checkpoint::steps(&folder.path().join("checkpoints")).unwrap();
+    let state = checkpoint::open(&folder.path().join("checkpoints/step-12")).unwrap();
+    let best = state.best.unwrap().step;
+    let mut expected = vec![best, STEPS];
+    expected.dedup();
+    assert_eq!(steps, expected);
+    assert_eq!((state.step, state.updates, state.tokens), (12, 12, 12 * 4 * 9));
+    assert!(state.files.contains_key("tokenizer.json"));
+}
+
+/// Both objectives must find what a bigram knows: the entropy of this text given the token before
+/// is a third of a Zipf draw's.
+#[test]
+fn both_objectives_learn() {
+    for objective in [ObjectiveName::Mle, ObjectiveName::F2] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut config = config(objective);
+        config.budget.steps = Some(150);
+        config.model.dropout = 0.0;
+        let mut perplexity = f64::INFINITY;
+        let mut observer = |event: &Event, _: &AtomicBool| {
+            if let Event::Evaluated { perplexity: now, .. } = event {
+                perplexity = *now;
+            }
+        };
+        session(folder.path(), &config, class_ends(objective), false, &mut observer).unwrap();
+        assert!(perplexity < 15.0, "{objective:?}: {perplexity}");
+    }
+}
+
+/// With one class F² is the plain softmax: the class costs nothing, and its vector gets no
+/// gradient.
+#[test]
+fn one_class_is_maximum_likelihood_exactly() {
+    let parent = tempfile::tempdir().unwrap();
+    let (plain, f2) = (parent.path().join("plain"), parent.path().join("f2"));
+    whole_run(&plain, ObjectiveName::Mle).unwrap();
+    let one = vec![VOCABULARY as u32];
+    session(&f2, &config(ObjectiveName::F2), one, false, &mut |_, _| {}).unwrap();
+    assert_eq!(losses(&plain), losses(&f2));
+    let [plain, _] = tensors(&plain, STEPS);
+    let [f2, _] = tensors(&f2, STEPS);
+    let plain = safetensors::SafeTensors::deserialize(&plain).unwrap();
+    let f2 = safetensors::SafeTensors::deserialize(&f2).unwrap();
+    for (name, tensor) in plain.iter() {
+        assert_eq!(tensor.data(), f2.tensor(name).unwrap().data(), "{name}");
+    }
+}
+
+#[test]
+fn a_loss_that_is_not_finite_ends_the_run_and_leaves_the_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = config(ObjectiveName::Mle);
+    config.optimiser.learning_rate = 1e38;
+    config.schedule.warmup_steps = 0;
+    (config.checkpoint.every_steps, config.evaluation.every_steps) = (1, 0);
+    let mut skipped = 0;
+    let mut observer = |event: &Event, _: &AtomicBool| {
+        skipped += u32::from(matches!(event, Event::Skipped { .. }));
+    };
+    let ended = session(folder.path(), &config, Vec::new(), false, &mut observer);
+    assert!(matches!(ended, Err(Error::NotFinite { in_a_row: 5, .. })), "{ended:?}");
+    assert_eq!(skipped, 5);
+    let run = RunFolder::open(folder.path()).unwrap();
+    checkpoint::open(&run.latest_checkpoint().unwrap()).unwrap();
+}
+
+/// A file where the folder should be refuses every save, whoever runs the test.
+#[test]
+fn a_save_that_fails_is_told_and_training_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let checkpoints = folder.path().join("checkpoints");
+    let aside = folder.path().join("aside");
+    let mut failures = Vec::new();
+    let mut observer = |event: &Event, _: &AtomicBool| match event {
+        Event::Saved { step: 3 } => {
+            fs::rename(&checkpoints, &aside).unwrap();
+            fs::write(&checkpoints, "in the way").unwrap();
+        }
+        Event::SaveFailed { step, reason } => failures.push((*step, reason.clone())),
+        Event::Step { step: 8, .. } => {
+            fs::remove_file(&checkpoints).unwrap();
+            fs::rename(&aside, &checkpoints).unwrap();
+            assert!(checkpoints.join("step-3/state.json").exists());
+        }
+        _ => {}
+    };
+    let ending =
+        session(folder.path(), &config(ObjectiveName::Mle), Vec::new(), false, &mut observer);
+    assert_eq!(ending.unwrap(), Ending::Complete);
+    let steps: Vec<u64> = failures.iter().map(|(step, _)| *step).collect();
+    assert_eq!(steps, [3, 4, 6]);
+    assert!(failures.iter().all(|(_, reason)| reason.contains("cannot write")), "{failures:?}");
+}
+
+/// A run whose newest checkpoint went through `damage`; gives the complaint of resuming it.
+fn complaint(damage: impl FnOnce(PathBuf)) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    whole_run(folder.path(), ObjectiveName::Mle).unwrap();
+    damage(folder.path().join("checkpoints/step-12"));
+    let mut longer = config(ObjectiveName::Mle);
+    longer.budget.steps = Some(20);
+    let mut run = RunFolder::open(folder.path()).unwrap();
+    run.change_config(longer.clone(), &["budget".to_owned()]).unwrap();
+    let error = session(folder.path(), &longer, Vec::new(), true, &mut |_, _| {}).unwrap_err();
+    error.to_string().replace(&folder.path().display().to_string(), "RUN")
+}
+
+fn edit(path: PathBuf, change: impl FnOnce(&mut Vec<u8>)) {
+    let mut bytes = fs::read(&path).unwrap();
+    change(&mut bytes);
+    fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn damaged_checkpoints_are_named() {
+    let complaints = [
+        complaint(|folder| edit(folder.join(checkpoint::MODEL), |bytes| bytes.truncate(100))),
+        complaint(|folder| edit(folder.join(checkpoint::STATE), |bytes| bytes.truncate(40))),
+        complaint(|folder| fs::remove_file(folder.join(checkpoint::OPTIMISER)).unwrap()),
+        complaint(|folder| fs::remove_file(folder.join(checkpoint::STATE)).unwrap()),
+    ];
+    insta::assert_snapshot!(complaints.join("\n"));
+    let flipped = complaint(|folder| {
+        edit(folder.join(checkpoint::OPTIMISER), |bytes| {
+            let last = bytes.len() - 1;
+            bytes[last] ^= 1;
+        });
+    });
+    assert!(
+        flipped.contains("optimizer.safetensors cannot be used: its content changed"),
+        "{flipped}"
+    );
+}
+
+/// A whole checkpoint of another model: the tensor that does not fit is named with both shapes.
+#[test]
+fn a_foreign_checkpoint_is_refused() {
+    let parent = tempfile::tempdir().unwrap();
+    let (mine, other) = (parent.path().join("mine"), parent.path().join("other"));
+    whole_run(&mine, ObjectiveName::Mle).unwrap();
+    let mut narrow = config(ObjectiveName::Mle);
+    narrow.model.width = 10;
+    session(&other, &narrow, Vec::new(), false, &mut |_, _| {}).unwrap();
+    let (from, to) = (other.join("checkpoints/step-12"), mine.join("checkpoints/step-13"));
+    fs::rename(from, to).unwrap();
+    let refused = session(&mine, &config(ObjectiveName::Mle), Vec::new(), true, &mut |_, _| {});
+    let message = refused.unwrap_err().to_string();
+    assert!(
+        message.ends_with("tensor `embedding.tokens` has shape [53, 10]; the model needs [53, 20]"),
+        "{message}"
+    );
+}
