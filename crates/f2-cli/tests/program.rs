@@ -4,18 +4,21 @@ mod support;
 
 use support::{Folder, f2};
 
+/// Every verb, in the order of the help.
+const VERBS: [&str; 9] =
+    ["demo", "prepare", "classes", "train", "eval", "compare", "doctor", "bench", "completions"];
+
 #[test]
 fn help_shows_the_pipeline_in_order() {
     let help = f2(&["--help"]).stdout;
-    let verbs = ["demo", "prepare", "classes", "eval", "compare", "doctor", "completions"];
     let places: Vec<usize> =
-        verbs.iter().map(|verb| help.find(&format!("\n  {verb} ")).expect(verb)).collect();
+        VERBS.iter().map(|verb| help.find(&format!("\n  {verb} ")).expect(verb)).collect();
     assert!(places.is_sorted(), "{help}");
 }
 
 #[test]
 fn every_verb_shows_an_example() {
-    for verb in ["demo", "prepare", "classes", "eval", "compare", "doctor", "completions"] {
+    for verb in VERBS {
         let help = f2(&[verb, "--help"]).stdout;
         assert!(help.contains(&format!("  f2 {verb}")), "{help}");
     }

@@ -1,12 +1,16 @@
 //! One file per verb, in the order the data goes through them.
 
+mod advice;
+mod bench;
 mod classes;
 mod compare;
 mod completions;
 mod demo;
+mod device;
 mod doctor;
 mod eval;
 mod prepare;
+mod train;
 
 use clap::{Parser, Subcommand};
 
@@ -27,9 +31,11 @@ enum Verb {
     Demo(demo::Demo),
     Prepare(prepare::Prepare),
     Classes(classes::Classes),
+    Train(train::Train),
     Eval(Box<eval::Eval>),
     Compare(compare::Compare),
     Doctor(doctor::Doctor),
+    Bench(bench::Bench),
     Completions(completions::Completions),
 }
 
@@ -39,9 +45,11 @@ impl Program {
             Verb::Demo(verb) => verb.run(),
             Verb::Prepare(verb) => verb.run(),
             Verb::Classes(verb) => verb.run(),
+            Verb::Train(verb) => verb.run(),
             Verb::Eval(verb) => verb.run(),
             Verb::Compare(verb) => verb.run(),
             Verb::Doctor(verb) => verb.run(),
+            Verb::Bench(verb) => verb.run(),
             Verb::Completions(verb) => verb.run(),
         }
     }

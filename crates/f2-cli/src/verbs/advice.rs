@@ -1,0 +1,91 @@
+//! What the user can do about an error of training.
+
+use f2_lm::Error;
+
+use crate::failure::{Failure, Kind};
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let error = match error {
+            Error::Corpus(error) => return error.into(),
+            error => error,
+        };
+        let failure = Self::new(kind(&error), &error);
+        match advice(&error) {
+            Some(advice) => failure.advise(advice),
+            None => failure,
+        }
+    }
+}
+
+fn kind(error: &Error) -> Kind {
+    match error {
+        Error::ConfigSyntax { .. }
+        | Error::UnknownKey { .. }
+        | Error::ConfigValue { .. }
+        | Error::VocabularyMismatch { .. }
+        | Error::Endless
+        | Error::NotFinite { .. }
+        | Error::RunExists { .. }
+        | Error::ConfigChanged { .. }
+        | Error::ShapeChanged { .. } => Kind::Usage,
+        Error::WriteFile { .. } | Error::TooLittleMemory { .. } | Error::Engine(_) => Kind::Device,
+        _ => Kind::Data,
+    }
+}
+
+fn advice(error: &Error) -> Option<String> {
+    Some(match error {
+        Error::SplitTooShort { sequence, .. } => {
+            format!("use more text, or a shorter window than {sequence}: `--set batch.sequence=…`")
+        }
+        Error::VocabularyMismatch { corpus, .. } => format!(
+            "leave `model.vocabulary` out, or prepare the corpus with that vocabulary; it has {corpus}"
+        ),
+        Error::NoClasses { .. } => {
+            "make them with `f2 classes CORPUS`, or train a plain softmax: `--objective mle`"
+                .to_owned()
+        }
+        Error::ClassesMismatch { corpus, .. } => {
+            format!("make classes for this corpus with `f2 classes {}`", corpus.display())
+        }
+        Error::CorpusChanged { .. } => {
+            "name the corpus the run was trained on: `f2 train CORPUS --resume RUN`".to_owned()
+        }
+        Error::NotARun { .. } => "name the folder `f2 train --out` wrote".to_owned(),
+        Error::Endless => {
+            "say when to end: `--steps`, `--epochs`, `--tokens` or `--max-minutes`".to_owned()
+        }
+        Error::RunExists { path } => {
+            format!(
+                "go on with it by `f2 train --resume {}`, or choose another --out",
+                path.display()
+            )
+        }
+        Error::NoCheckpoint { .. } => {
+            "it ended before its first checkpoint; start it again".to_owned()
+        }
+        Error::BadCheckpoint { .. } => {
+            "an older one can be named: `f2 train --resume RUN/checkpoints/step-N`".to_owned()
+        }
+        Error::ConfigChanged { differences } => {
+            let allow: Vec<String> =
+                differences.keys().map(|key| format!("--allow {key}")).collect();
+            format!("to go on with the new values, add {}", allow.join(" "))
+        }
+        Error::ShapeChanged { .. } => "start a new run with other settings".to_owned(),
+        Error::TooLittleMemory { .. } | Error::Engine(f2_engine::Error::OutOfMemory { .. }) => {
+            "make micro-batches smaller (`--set batch.micro=1`) or windows shorter \
+             (`--set batch.sequence=…`)"
+                .to_owned()
+        }
+        Error::NotFinite { .. } => "the last checkpoint is as it was; lower the learning rate \
+             (`--set optimiser.learning_rate=…`) or lengthen the warm-up \
+             (`--set schedule.warmup_steps=…`)"
+            .to_owned(),
+        Error::WriteFile { .. } => {
+            "free some space or choose another place; nothing was left half-written".to_owned()
+        }
+        _ => return None,
+    })
+}

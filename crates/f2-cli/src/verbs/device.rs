@@ -1,0 +1,48 @@
+//! The flags that say where the work is done.
+
+use clap::{Args, ValueEnum};
+use f2_engine::Cpu;
+
+use crate::failure::{Failure, Kind};
+
+/// How many threads.
+#[derive(Args, Clone, Copy)]
+pub(crate) struct Threads {
+    /// Threads to work on [default: all cores].
+    #[arg(long, env = "F2_THREADS")]
+    threads: Option<usize>,
+}
+
+impl Threads {
+    pub(crate) fn count(self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.threads.unwrap_or_else(cores).max(1)
+    }
+}
+
+/// Which device.
+#[derive(Args, Clone, Copy)]
+pub(crate) struct DeviceChoice {
+    /// The device to work on.
+    #[arg(long, value_enum, default_value = "cpu", env = "F2_DEVICE")]
+    device: DeviceName,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum DeviceName {
+    Cpu,
+}
+
+impl DeviceChoice {
+    pub(crate) fn name(self) -> &'static str {
+        match self.device {
+            DeviceName::Cpu => "cpu",
+        }
+    }
+
+    pub(crate) fn open(self, threads: usize) -> Result<Cpu, Failure> {
+        match self.device {
+            DeviceName::Cpu => Cpu::new(threads).map_err(|error| Failure::new(Kind::Device, error)),
+        }
+    }
+}

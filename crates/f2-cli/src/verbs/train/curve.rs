@@ -1,0 +1,35 @@
+//! The loss curve of a run, drawn from its log.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use f2_lm::run::{Event, read_events};
+use f2_report::{Axis, LineChart, Series};
+
+use crate::failure::{Failure, Outcome};
+
+/// Draws `loss.svg` beside the log. After an interruption a step can stand in the log twice; the
+/// later one counts.
+pub(super) fn draw(run: &Path) -> Outcome {
+    let log = run.join("events.jsonl");
+    let events = read_events(&log)
+        .map_err(|error| Failure::data(format!("cannot read {}: {error}", log.display())))?;
+    let (mut training, mut validation) = (BTreeMap::new(), BTreeMap::new());
+    for event in events {
+        match event {
+            Event::Step { step, loss, .. } => drop(training.insert(step, loss)),
+            Event::Evaluated { step, loss, .. } => drop(validation.insert(step, loss)),
+            _ => {}
+        }
+    }
+    let points = |losses: BTreeMap<u64, f64>| losses.into_iter().map(|(x, y)| (x as f64, y));
+    let mut chart =
+        LineChart::new("Loss", Axis::new("step").whole(), Axis::new("loss").unit("nats"))
+            .series(Series::new("training", points(training)));
+    if !validation.is_empty() {
+        chart = chart.series(Series::new("validation", points(validation)));
+    }
+    let path = run.join("loss.svg");
+    f2_files::write_text_atomically(&path, &chart.to_svg())
+        .map_err(|error| Failure::writing(&path, &error))
+}

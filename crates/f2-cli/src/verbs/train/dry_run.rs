@@ -1,0 +1,171 @@
+//! `f2 train --dry-run`: what a run would cost.
+
+use std::path::Path;
+use std::time::Duration;
+
+use f2_engine::{Cpu, Device as _};
+use f2_lm::bench::{zipf_class_ends, zipf_tokens};
+use f2_lm::config::TrainConfig;
+use f2_lm::model::{Decoder, ModelShape};
+use f2_lm::schedule::Budget;
+use f2_lm::train::{Plan, Source, available_memory, check_text};
+use indicatif::{HumanBytes, HumanDuration};
+use serde_json::json;
+
+use super::Train;
+use crate::failure::{Failure, Outcome};
+use crate::output;
+
+/// What share of the device's peak training is assumed to reach.
+const ASSUMED_SHARE: f64 = 0.6;
+/// Classes assumed where there is no corpus to have them from, the usual number for text.
+const ASSUMED_CLASSES: usize = 15;
+
+/// What is known of the text: all of it, or the vocabulary alone.
+struct Known {
+    vocabulary: usize,
+    class_ends: Vec<u32>,
+    mean_outputs: f64,
+    /// Windows of the training split.
+    windows: Option<u64>,
+}
+
+impl Train {
+    pub(super) fn print_plan(&self) -> Outcome {
+        let (config, known) = match &self.corpus {
+            Some(corpus) => self.with_corpus(corpus)?,
+            None => self.without_corpus()?,
+        };
+        let decoder = Decoder::new(ModelShape {
+            model: config.model.clone(),
+            positions: config.batch.sequence,
+            vocabulary: known.vocabulary,
+            class_ends: known.class_ends.clone(),
+        });
+        let plan = Plan::new::<Cpu>(&decoder, &config, known.mean_outputs);
+        let device = self.device.open(self.threads.count())?;
+        let speed = ASSUMED_SHARE * device.measured_peak();
+        let estimate = Estimate::new(&config, &known, &plan, speed);
+        output::print(&if self.json {
+            to_json(&plan, &estimate)
+        } else {
+            to_text(&config, &known, &plan, &estimate)
+        })
+    }
+
+    fn with_corpus(&self, corpus: &Path) -> Result<(TrainConfig, Known), Failure> {
+        let source = Source::open(corpus)?;
+        let vocabulary = source.record.vocabulary;
+        let config = self.settings.resolve(None)?.for_vocabulary(vocabulary)?;
+        let windows = check_text(&config, &source.train, &source.valid)?;
+        let classes = self.find_classes(&source, &config, corpus)?;
+        let class_ends = classes.map(|classes| classes.ends).unwrap_or_default();
+        let mean_outputs = source.mean_outputs(&class_ends);
+        Ok((config, Known { vocabulary, class_ends, mean_outputs, windows: Some(windows) }))
+    }
+
+    fn without_corpus(&self) -> Result<(TrainConfig, Known), Failure> {
+        let config = self.settings.resolve(None)?.0.config;
+        let Some(vocabulary) = config.model.vocabulary else {
+            return Err(Failure::usage("the size of the vocabulary is not known")
+                .advise("name a corpus, a preset, or `--set model.vocabulary=N`"));
+        };
+        let class_ends = if config.objective.name.needs_classes() {
+            zipf_class_ends(vocabulary, ASSUMED_CLASSES.min(vocabulary))
+        } else {
+            Vec::new()
+        };
+        let mean_outputs = mean_zipf_outputs(vocabulary, &class_ends);
+        Ok((config, Known { vocabulary, class_ends, mean_outputs, windows: None }))
+    }
+}
+
+/// How many output vectors a target is compared with on average, if tokens follow Zipf's law.
+fn mean_zipf_outputs(vocabulary: usize, class_ends: &[u32]) -> f64 {
+    if class_ends.is_empty() {
+        return vocabulary as f64;
+    }
+    let sample = zipf_tokens(vocabulary, 10_000, 0);
+    let size = |token: &u32| {
+        let class = class_ends.partition_point(|end| end <= token);
+        class_ends[class] - class.checked_sub(1).map_or(0, |before| class_ends[before])
+    };
+    let inside: f64 = sample.iter().map(|token| f64::from(size(token))).sum();
+    inside / sample.len() as f64 + class_ends.len() as f64
+}
+
+/// How long it would take, as far as that is known.
+struct Estimate {
+    seconds_per_step: f64,
+    steps: Option<u64>,
+    seconds: Option<f64>,
+}
+
+impl Estimate {
+    fn new(config: &TrainConfig, known: &Known, plan: &Plan, speed: f64) -> Self {
+        let seconds_per_step = plan.operations_per_step / speed;
+        let mut limits = config.budget.clone();
+        if known.windows.is_none() {
+            limits.epochs = None;
+        }
+        let budget = Budget::new(&limits, &config.batch, known.windows.unwrap_or(0));
+        let by_steps = budget.steps.map(|steps| steps as f64 * seconds_per_step);
+        let seconds = [by_steps, budget.seconds].into_iter().flatten().reduce(f64::min);
+        let steps = seconds.map(|seconds| (seconds / seconds_per_step).round() as u64);
+        Self { seconds_per_step, steps, seconds }
+    }
+}
+
+fn to_json(plan: &Plan, estimate: &Estimate) -> String {
+    let plan = json!({
+        "parameters": plan.parameters,
+        "bytes": plan.bytes(),
+        "available_bytes": available_memory(),
+        "tokens_per_step": plan.tokens_per_step,
+        "estimated_seconds_per_step": estimate.seconds_per_step,
+        "steps": estimate.steps,
+        "estimated_seconds": estimate.seconds,
+    });
+    format!("{plan}\n")
+}
+
+fn to_text(config: &TrainConfig, known: &Known, plan: &Plan, estimate: &Estimate) -> String {
+    let classes = match (known.class_ends.len(), known.windows) {
+        (0, _) => String::new(),
+        (classes, Some(_)) => format!(", {classes} classes"),
+        (classes, None) => format!(", {classes} classes assumed"),
+    };
+    let available = available_memory()
+        .map_or_else(String::new, |bytes| format!("; {} available", HumanBytes(bytes)));
+    let whole = match (estimate.steps, estimate.seconds) {
+        (Some(steps), Some(seconds)) => {
+            format!("{steps} steps, about {}", HumanDuration(Duration::from_secs_f64(seconds)))
+        }
+        _ => "depends on the size of the corpus, or has no limit yet".to_owned(),
+    };
+    let lines = [
+        format!(
+            "objective: {}, vocabulary {}{classes}",
+            config.objective.name.as_str(),
+            known.vocabulary
+        ),
+        format!("parameters: {:.1} M ({})", plan.parameters as f64 / 1e6, plan.parameters),
+        format!(
+            "memory: {} ({} for parameters and optimiser, {} for activations{available})",
+            HumanBytes(plan.bytes()),
+            HumanBytes(plan.parameter_bytes),
+            HumanBytes(plan.activation_bytes)
+        ),
+        format!(
+            "tokens per step: {} ({} windows of {})",
+            plan.tokens_per_step, config.batch.size, config.batch.sequence
+        ),
+        format!(
+            "time: about {:.0} ms per step, at {:.0} % of this machine's measured peak",
+            1e3 * estimate.seconds_per_step,
+            100.0 * ASSUMED_SHARE
+        ),
+        format!("whole run: {whole}"),
+    ];
+    lines.join("\n") + "\n"
+}

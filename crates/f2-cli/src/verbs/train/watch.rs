@@ -1,0 +1,150 @@
+//! What the user sees while training goes on: a live line on a terminal, a plain one every few
+//! seconds where there is none.
+
+use std::io::IsTerminal as _;
+use std::time::{Duration, Instant};
+
+use f2_lm::run::Event;
+use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
+
+/// How often the line is renewed: live, and where it is printed anew.
+const LIVE_INTERVAL: Duration = Duration::from_millis(250);
+const PLAIN_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Turns events into lines.
+pub(super) struct Watch {
+    /// The live line; none where there is no terminal.
+    line: Option<ProgressBar>,
+    /// The device's floating-point operations per second.
+    peak: f64,
+    began: Instant,
+    printed: Instant,
+    /// Progress of the run when this session first saw it.
+    first_progress: Option<f64>,
+    last_step: Option<u64>,
+    recent: Recent,
+}
+
+/// Sums since the line was last renewed.
+#[derive(Default)]
+struct Recent {
+    steps: u32,
+    loss: f64,
+    tokens: u64,
+    tokens_before: u64,
+    seconds: f64,
+    operations: f64,
+}
+
+impl Watch {
+    pub(super) fn new(peak: f64) -> Self {
+        let line = std::io::stderr().is_terminal().then(|| {
+            let style = ProgressStyle::with_template("{spinner} {msg}").expect("well formed");
+            ProgressBar::new_spinner().with_style(style)
+        });
+        let now = Instant::now();
+        Self {
+            line,
+            peak,
+            began: now,
+            printed: now,
+            first_progress: None,
+            last_step: None,
+            recent: Recent::default(),
+        }
+    }
+
+    /// Takes note of an event and shows what is worth showing.
+    pub(super) fn see(&mut self, event: &Event) {
+        match event {
+            Event::Started { step, last_step } => {
+                self.last_step = *last_step;
+                self.recent.tokens_before = u64::MAX;
+                if *step > 0 {
+                    self.say(&format!("going on after step {step}"));
+                }
+            }
+            Event::Step { .. } => self.see_step(event),
+            Event::Skipped { step, loss, in_a_row } => self.say(&format!(
+                "warning: step {step} skipped, its loss is {loss} or its gradient not finite \
+                 ({in_a_row} in a row)"
+            )),
+            Event::Evaluated { step, perplexity, best, .. } => {
+                let best = if *best { ", the best so far" } else { "" };
+                self.say(&format!("step {step}: validation perplexity {perplexity:.2}{best}"));
+            }
+            Event::SaveFailed { step, reason } => self.say(&format!(
+                "warning: step {step} was not saved: {reason}; training goes on, the checkpoint \
+                 before stays"
+            )),
+            Event::Saved { .. } | Event::Ended { .. } => {}
+        }
+    }
+
+    /// Prints a line that stays.
+    pub(super) fn say(&self, words: &str) {
+        match &self.line {
+            Some(line) => line.suspend(|| eprintln!("{words}")),
+            None => eprintln!("{words}"),
+        }
+    }
+
+    /// Takes the live line away.
+    pub(super) fn finish(&self) {
+        if let Some(line) = &self.line {
+            line.finish_and_clear();
+        }
+    }
+
+    fn see_step(&mut self, event: &Event) {
+        let &Event::Step { loss, step_seconds, operations, progress, tokens, .. } = event else {
+            return;
+        };
+        let first = *self.first_progress.get_or_insert(progress);
+        let recent = &mut self.recent;
+        recent.tokens_before = recent.tokens_before.min(tokens);
+        recent.steps += 1;
+        recent.loss += loss;
+        recent.tokens = tokens;
+        recent.seconds += step_seconds;
+        recent.operations += operations;
+        let interval = if self.line.is_some() { LIVE_INTERVAL } else { PLAIN_INTERVAL };
+        if self.printed.elapsed() >= interval {
+            let text = self.text(event, first);
+            match &self.line {
+                Some(line) => {
+                    line.set_message(text);
+                    line.tick();
+                }
+                None => eprintln!("{text}"),
+            }
+            self.printed = Instant::now();
+            self.recent = Recent { tokens_before: tokens, ..Recent::default() };
+        }
+    }
+
+    fn text(&self, event: &Event, first_progress: f64) -> String {
+        let &Event::Step { step, learning_rate, progress, .. } = event else {
+            return String::new();
+        };
+        let recent = &self.recent;
+        let loss = recent.loss / f64::from(recent.steps);
+        let of = self.last_step.map_or_else(String::new, |last| format!("/{last}"));
+        let rate = recent.tokens.saturating_sub(recent.tokens_before) as f64 / recent.seconds;
+        let share = 100.0 * recent.operations / recent.seconds / self.peak;
+        format!(
+            "step {step}{of}, loss {loss:.3}, perplexity {:.1}, {rate:.0} tokens/s, \
+             {share:.0} % of peak, learning rate {learning_rate:.1e}, {} left",
+            loss.exp(),
+            self.time_left(progress, first_progress)
+        )
+    }
+
+    fn time_left(&self, progress: f64, first: f64) -> String {
+        if progress <= first {
+            return "unknown time".to_owned();
+        }
+        let seconds = self.began.elapsed().as_secs_f64() * (1.0 - progress) / (progress - first);
+        HumanDuration(Duration::from_secs_f64(seconds.min(1e9))).to_string()
+    }
+}

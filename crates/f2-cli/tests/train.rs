@@ -1,0 +1,261 @@
+//! `f2 train` as a user meets it: what it leaves behind, how it survives, what it refuses.
+
+mod support;
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use support::{Folder, Run};
+
+/// Settings that make a run of a second.
+const SMALL: &str = "\
+[model]
+layers = 2
+width = 24
+heads = 2
+feed_forward = 40
+[batch]
+sequence = 16
+size = 4
+[optimiser]
+learning_rate = 1e-2
+[schedule]
+warmup_steps = 5
+[evaluation]
+every_steps = 20
+[checkpoint]
+every_steps = 4
+";
+
+/// A folder with a corpus, its classes and a configuration.
+struct Workshop(Folder);
+
+impl Workshop {
+    fn new() -> Self {
+        let workshop = Self(Folder::new());
+        workshop.0.write("text.txt", text(700));
+        workshop.0.write("small.toml", SMALL);
+        workshop.prepare("text.txt", "corpus");
+        workshop
+    }
+
+    fn prepare(&self, text: &str, corpus: &str) {
+        let vocabulary = ["--documents", "lines", "--vocab-size", "300"];
+        let prepared = self.0.f2(&[&["prepare", text, "--out", corpus], &vocabulary[..]].concat());
+        assert_eq!(prepared.code, 0, "{}", prepared.stderr);
+        let cut = self.0.f2(&["classes", corpus]);
+        assert_eq!(cut.code, 0, "{}", cut.stderr);
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path(name)
+    }
+
+    /// A command that is not waited for.
+    fn start(&self, arguments: &[&str]) -> Child {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_f2"));
+        command.args(arguments).current_dir(self.path(""));
+        command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    fn train(&self, more: &[&str]) -> Run {
+        self.0.f2(&[&["train", "corpus", "--config", "small.toml"], more].concat())
+    }
+
+    /// Exit code and message of a command that must fail, without what differs between machines.
+    fn refusal(&self, arguments: &[&str]) -> String {
+        let Run { code, stderr, .. } = self.0.f2(arguments);
+        assert_ne!(code, 0, "{arguments:?}");
+        let folder = self.path("").canonicalize().unwrap();
+        let text = stderr.replace(&folder.display().to_string(), "HERE");
+        format!("$ f2 {}\n[exit code {code}]\n{text}", arguments.join(" "))
+    }
+}
+
+/// Sentences of made-up words, the same every time.
+fn text(lines: u32) -> String {
+    let syllables = ["ka", "to", "mi", "ren", "sol", "va", "lu", "ne"];
+    let mut state = 1_u32;
+    let mut draw = |below: usize| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 16) as usize % below
+    };
+    let mut text = String::new();
+    for _ in 0..lines {
+        for _ in 0..12 {
+            let (first, second) = (draw(8), draw(3));
+            write!(text, "{}{} ", syllables[first], syllables[(first + second) % 8]).unwrap();
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn tensors(run: &Path, step: u64) -> [Vec<u8>; 2] {
+    let folder = run.join(format!("checkpoints/step-{step}"));
+    ["model.safetensors", "optimizer.safetensors"].map(|name| fs::read(folder.join(name)).unwrap())
+}
+
+#[test]
+fn a_run_leaves_all_that_is_needed() {
+    let workshop = Workshop::new();
+    for objective in ["mle", "f2"] {
+        let arguments = ["--out", objective, "--objective", objective, "--steps", "40", "--json"];
+        let trained = workshop.train(&arguments);
+        assert_eq!(trained.code, 0, "{}", trained.stderr);
+        let result: serde_json::Value = serde_json::from_str(&trained.stdout).unwrap();
+        assert_eq!((&result["step"], &result["tokens"]), (&40.into(), &(40 * 4 * 16).into()));
+        // Far below the 300 tokens a model that learnt nothing would waver between.
+        assert!(result["best"]["perplexity"].as_f64().unwrap() < 150.0, "{result}");
+        let run = workshop.path(objective);
+        for file in ["config.toml", "manifest.json", "events.jsonl", "loss.svg", "tensorboard"] {
+            assert!(run.join(file).exists(), "{file}");
+        }
+        let checkpoint = run.join("checkpoints/step-40");
+        for file in ["model.safetensors", "optimizer.safetensors", "state.json", "tokenizer.json"] {
+            assert!(checkpoint.join(file).exists(), "{file}");
+        }
+        assert_eq!(checkpoint.join("classes.json").exists(), objective == "f2");
+    }
+}
+
+#[test]
+fn killed_at_any_moment_it_goes_on_bit_for_bit() {
+    let workshop = Workshop::new();
+    let whole = workshop.train(&["--out", "whole", "--steps", "60"]);
+    assert_eq!(whole.code, 0, "{}", whole.stderr);
+    let arguments =
+        ["train", "corpus", "--config", "small.toml", "--out", "killed", "--steps", "60"];
+    let mut child = workshop.start(&arguments);
+    let killed = workshop.path("killed");
+    // Three times: it dies somewhere between two checkpoints, or within one.
+    for life in 0..3 {
+        wait_for(|| newest(&killed) >= Some(10 * life + 4) || child.try_wait().unwrap().is_some());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(life > 0 || newest(&killed) < Some(60), "it was over before it could be killed");
+        child = workshop.start(&["train", "--resume", "killed"]);
+    }
+    assert!(child.wait().unwrap().success());
+    assert_eq!(tensors(&workshop.path("whole"), 60), tensors(&killed, 60));
+}
+
+/// The newest checkpoint a reader would see.
+fn newest(run: &Path) -> Option<u64> {
+    let entries = fs::read_dir(run.join("checkpoints")).ok()?;
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    names.filter_map(|name| name.strip_prefix("step-")?.parse().ok()).max()
+}
+
+fn wait_for(mut holds: impl FnMut() -> bool) {
+    for _ in 0..6_000 {
+        if holds() {
+            return;
+        }
+        sleep(Duration::from_millis(10));
+    }
+    panic!("nothing happened for a minute");
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_saves_and_says_how_to_go_on() {
+    let workshop = Workshop::new();
+    let arguments =
+        ["train", "corpus", "--config", "small.toml", "--out", "run", "--steps", "1000000"];
+    let child = workshop.start(&arguments);
+    wait_for(|| newest(&workshop.path("run")).is_some());
+    let asked = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(asked.success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("everything is saved"), "{said}");
+    assert!(said.contains("go on with `f2 train --resume run`"), "{said}");
+    let step = newest(&workshop.path("run")).unwrap().to_string();
+    assert!(said.contains(&format!("stopped after step {step};")), "{said}");
+}
+
+#[test]
+fn a_dry_run_counts_the_papers_parameters() {
+    let workshop = Workshop::new();
+    let arguments =
+        ["train", "--preset", "wikitext103", "--objective", "mle", "--dry-run", "--json"];
+    let output = workshop.0.f2(&arguments);
+    let plan: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!(plan["parameters"], 69_073_920);
+    assert_eq!(plan["tokens_per_step"], 8_192);
+    let output = workshop.train(&["--dry-run", "--epochs", "2"]);
+    let said = output.stdout;
+    assert!(said.starts_with("objective: f2, vocabulary 300"), "{said}");
+    assert!(said.contains("whole run: "), "{said}");
+    assert!(!workshop.path("run").exists());
+}
+
+#[test]
+fn mistakes_are_told_with_their_cure() {
+    let workshop = Workshop::new();
+    workshop.0.write("typo.toml", "[model]\nlayers = 2\n\n[optimiser]\nlearning_rat = 1\n");
+    workshop.0.write("short.txt", text(200));
+    workshop.prepare("short.txt", "short");
+    let train = ["train", "corpus", "--config", "small.toml", "--out", "run"];
+    let with = |more: &[&'static str]| [&train, more].concat();
+    let refused = [
+        workshop.refusal(&["train", "corpus", "--out", "run", "--config", "typo.toml"]),
+        workshop.refusal(&["train", "corpus", "--out", "run", "--config", "absent.toml"]),
+        workshop.refusal(&with(&["--set", "model.depth=3"])),
+        workshop.refusal(&with(&["--set", "model.layers"])),
+        workshop.refusal(&with(&["--set", "model.layers=many"])),
+        workshop.refusal(&train),
+        workshop.refusal(&with(&["--steps", "9", "--set", "model.vocabulary=500"])),
+        workshop.refusal(&with(&["--steps", "9", "--set", "batch.sequence=9000000"])),
+        workshop.refusal(&with(&["--steps", "9", "--classes", "absent.json"])),
+        workshop.refusal(&with(&[
+            "--steps",
+            "9",
+            "--objective",
+            "mle",
+            "--classes",
+            "absent.json",
+        ])),
+        workshop.refusal(&["train", "absent", "--out", "run", "--steps", "9"]),
+        workshop.refusal(&["train", "--resume", "corpus"]),
+        workshop.refusal(&["train", "--dry-run"]),
+    ];
+    insta::assert_snapshot!(refused.join("\n"));
+    assert!(!workshop.path("run").exists());
+    let mismatch = workshop.refusal(&with(&["--steps", "9", "--classes", "short/classes.json"]));
+    let hashes = mismatch.split(' ').filter(|word| word.trim_end_matches(',').trim().len() == 64);
+    assert_eq!(hashes.count(), 2, "{mismatch}");
+    let memory = ["--steps", "9", "--set", "model.layers=4000", "--set", "model.width=65536"];
+    let memory = workshop.refusal(&with(&memory));
+    assert!(memory.contains("[exit code 4]") && memory.contains("GB are available"), "{memory}");
+}
+
+#[test]
+fn a_resumed_run_is_guarded() {
+    let workshop = Workshop::new();
+    let trained = workshop.train(&["--out", "run", "--steps", "6"]);
+    assert_eq!(trained.code, 0, "{}", trained.stderr);
+    let train = ["train", "corpus", "--config", "small.toml", "--out", "run", "--steps", "6"];
+    let refused = [
+        workshop.refusal(&train),
+        workshop.refusal(&["train", "--resume", "run", "--steps", "9", "--seed", "3"]),
+        workshop.refusal(&["train", "--resume", "run", "--set", "model.layers=3"]),
+    ];
+    insta::assert_snapshot!(refused.join("\n"));
+    let longer = workshop.0.f2(&["train", "--resume", "run", "--steps", "9", "--allow", "budget"]);
+    assert_eq!(longer.code, 0, "{}", longer.stderr);
+    assert_eq!(newest(&workshop.path("run")), Some(9));
+    let model = workshop.path("run/checkpoints/step-9/model.safetensors");
+    let bytes = fs::read(&model).unwrap();
+    fs::write(&model, &bytes[..bytes.len() / 2]).unwrap();
+    let arguments = ["train", "--resume", "run", "--steps", "12", "--allow", "budget"];
+    let truncated = workshop.refusal(&arguments);
+    assert!(truncated.contains("[exit code 3]"), "{truncated}");
+    assert!(truncated.contains("step-9/model.safetensors cannot be used: it has"), "{truncated}");
+}
