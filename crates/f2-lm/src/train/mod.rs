@@ -2,12 +2,15 @@
 
 mod memory;
 mod plan;
+mod reporter;
 mod session;
 mod source;
+mod text;
 mod trainer;
 
 pub use memory::available_memory;
 pub use plan::Plan;
-pub use session::{Ending, Session, Text, check_run, check_text};
+pub use session::{Ending, Session};
 pub use source::{Classes, Source};
+pub use text::{Text, check_run, check_text};
 pub use trainer::{StepReport, Trainer};

@@ -3,24 +3,17 @@ use std::time::Instant;
 
 use f2_engine::Device;
 
-use super::Trainer;
+use super::reporter::Reporter;
+use super::text::{cut, limited};
+use super::{Text, Trainer};
 use crate::Error;
-use crate::batch::{EvaluationWindows, TokenSource, TrainingWindows};
-use crate::config::TrainConfig;
+use crate::batch::{EvaluationWindows, TrainingWindows};
 use crate::run::checkpoint::{self, Best, Contents, TrainingState};
-use crate::run::{Event, EventLog, RunFolder, TensorBoard};
+use crate::run::{Event, RunFolder};
 use crate::schedule::{Budget, Schedule};
 
 /// Steps without a finite loss, one after the other, that end a run.
 const MOST_SKIPPED: u32 = 5;
-
-/// The splits a run reads.
-pub struct Text<'a> {
-    /// What is learnt.
-    pub train: &'a dyn TokenSource,
-    /// What perplexity is taken on; may be empty.
-    pub valid: &'a dyn TokenSource,
-}
 
 /// How a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -263,87 +256,6 @@ impl<'a, D: Device> Session<'a, D> {
     }
 }
 
-/// Refuses splits that are too short for the windows asked for. Returns how many windows the
-/// training split has.
-pub fn check_text(
-    config: &TrainConfig,
-    train: &dyn TokenSource,
-    valid: &dyn TokenSource,
-) -> Result<u64, Error> {
-    cut(config, train, valid).map(|(windows, _)| windows.count())
-}
-
-/// [`check_text`], and that something will end the run: all that can be known to fail before a
-/// folder is made for it.
-pub fn check_run(
-    config: &TrainConfig,
-    train: &dyn TokenSource,
-    valid: &dyn TokenSource,
-) -> Result<(), Error> {
-    cut(config, train, valid).and_then(|(windows, _)| limited(config, &windows)).map(drop)
-}
-
-fn limited(config: &TrainConfig, windows: &TrainingWindows) -> Result<Budget, Error> {
-    let budget = Budget::new(&config.budget, &config.batch, windows.count());
-    if budget.is_endless() { Err(Error::Endless) } else { Ok(budget) }
-}
-
-/// The windows of both splits; none of an empty validation split.
-fn cut(
-    config: &TrainConfig,
-    train: &dyn TokenSource,
-    valid: &dyn TokenSource,
-) -> Result<(TrainingWindows, Option<EvaluationWindows>), Error> {
-    let windows = TrainingWindows::new(train.len(), &config.batch, config.seed)?;
-    if valid.is_empty() {
-        return Ok((windows, None));
-    }
-    let (sequence, max_tokens) = (config.batch.sequence, config.evaluation.max_tokens);
-    let evaluation = EvaluationWindows::new("valid", valid.len(), sequence, max_tokens)?;
-    Ok((windows, Some(evaluation)))
-}
-
 fn is_due(every: u64, step: u64) -> bool {
     every > 0 && step.is_multiple_of(every)
-}
-
-/// Tells the log, the curves and the caller what happens. A full disk silences the first two,
-/// never the training.
-struct Reporter<'a> {
-    log: EventLog,
-    curves: TensorBoard,
-    observer: &'a mut dyn FnMut(&Event),
-}
-
-impl<'a> Reporter<'a> {
-    fn open(run: &RunFolder, observer: &'a mut dyn FnMut(&Event)) -> Result<Self, Error> {
-        let log = EventLog::open(&run.events())
-            .map_err(|source| Error::WriteFile { path: run.events(), source })?;
-        let curves = TensorBoard::create(&run.tensorboard())
-            .map_err(|source| Error::WriteFile { path: run.tensorboard(), source })?;
-        Ok(Self { log, curves, observer })
-    }
-
-    fn report(&mut self, event: &Event) {
-        // Neither file is worth stopping for; a checkpoint on the same disk will speak up.
-        let _ = self.log.append(event);
-        for (tag, step, value) in curve_points(event) {
-            let _ = self.curves.scalar(tag, step, value);
-        }
-        (self.observer)(event);
-    }
-}
-
-fn curve_points(event: &Event) -> Vec<(&'static str, u64, f64)> {
-    match *event {
-        Event::Step { step, loss, gradient_norm, learning_rate, .. } => vec![
-            ("train/loss", step, loss),
-            ("train/gradient_norm", step, gradient_norm),
-            ("train/learning_rate", step, learning_rate),
-        ],
-        Event::Evaluated { step, loss, perplexity, .. } => {
-            vec![("valid/loss", step, loss), ("valid/perplexity", step, perplexity)]
-        }
-        _ => Vec::new(),
-    }
 }

@@ -1,0 +1,46 @@
+use crate::Error;
+use crate::run::{Event, EventLog, RunFolder, TensorBoard};
+
+/// Tells the log, the curves and the caller what happens. A full disk silences the first two,
+/// never the training.
+pub(super) struct Reporter<'a> {
+    log: EventLog,
+    curves: TensorBoard,
+    observer: &'a mut dyn FnMut(&Event),
+}
+
+impl<'a> Reporter<'a> {
+    pub(super) fn open(
+        run: &RunFolder,
+        observer: &'a mut dyn FnMut(&Event),
+    ) -> Result<Self, Error> {
+        let log = EventLog::open(&run.events())
+            .map_err(|source| Error::WriteFile { path: run.events(), source })?;
+        let curves = TensorBoard::create(&run.tensorboard())
+            .map_err(|source| Error::WriteFile { path: run.tensorboard(), source })?;
+        Ok(Self { log, curves, observer })
+    }
+
+    pub(super) fn report(&mut self, event: &Event) {
+        // Neither file is worth stopping for; a checkpoint on the same disk will speak up.
+        let _ = self.log.append(event);
+        for (tag, step, value) in curve_points(event) {
+            let _ = self.curves.scalar(tag, step, value);
+        }
+        (self.observer)(event);
+    }
+}
+
+fn curve_points(event: &Event) -> Vec<(&'static str, u64, f64)> {
+    match *event {
+        Event::Step { step, loss, gradient_norm, learning_rate, .. } => vec![
+            ("train/loss", step, loss),
+            ("train/gradient_norm", step, gradient_norm),
+            ("train/learning_rate", step, learning_rate),
+        ],
+        Event::Evaluated { step, loss, perplexity, .. } => {
+            vec![("valid/loss", step, loss), ("valid/perplexity", step, perplexity)]
+        }
+        _ => Vec::new(),
+    }
+}

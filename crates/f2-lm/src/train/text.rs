@@ -1,0 +1,52 @@
+use crate::Error;
+use crate::batch::{EvaluationWindows, TokenSource, TrainingWindows};
+use crate::config::TrainConfig;
+use crate::schedule::Budget;
+
+/// The splits a run reads.
+pub struct Text<'a> {
+    /// What is learnt.
+    pub train: &'a dyn TokenSource,
+    /// What perplexity is taken on; may be empty.
+    pub valid: &'a dyn TokenSource,
+}
+
+/// Refuses splits that are too short for the windows asked for. Returns how many windows the
+/// training split has.
+pub fn check_text(
+    config: &TrainConfig,
+    train: &dyn TokenSource,
+    valid: &dyn TokenSource,
+) -> Result<u64, Error> {
+    cut(config, train, valid).map(|(windows, _)| windows.count())
+}
+
+/// [`check_text`], and that something will end the run: all that can be known to fail before a
+/// folder is made for it.
+pub fn check_run(
+    config: &TrainConfig,
+    train: &dyn TokenSource,
+    valid: &dyn TokenSource,
+) -> Result<(), Error> {
+    cut(config, train, valid).and_then(|(windows, _)| limited(config, &windows)).map(drop)
+}
+
+pub(super) fn limited(config: &TrainConfig, windows: &TrainingWindows) -> Result<Budget, Error> {
+    let budget = Budget::new(&config.budget, &config.batch, windows.count());
+    if budget.is_endless() { Err(Error::Endless) } else { Ok(budget) }
+}
+
+/// The windows of both splits; none of an empty validation split.
+pub(super) fn cut(
+    config: &TrainConfig,
+    train: &dyn TokenSource,
+    valid: &dyn TokenSource,
+) -> Result<(TrainingWindows, Option<EvaluationWindows>), Error> {
+    let windows = TrainingWindows::new(train.len(), &config.batch, config.seed)?;
+    if valid.is_empty() {
+        return Ok((windows, None));
+    }
+    let (sequence, max_tokens) = (config.batch.sequence, config.evaluation.max_tokens);
+    let evaluation = EvaluationWindows::new("valid", valid.len(), sequence, max_tokens)?;
+    Ok((windows, Some(evaluation)))
+}
