@@ -45,15 +45,21 @@ fn completions_complete_the_verbs() {
 }
 
 #[test]
-fn the_demonstration_ends_in_classes_and_a_figure() {
+fn the_demonstration_ends_in_classes_and_two_models() {
     let folder = Folder::new();
-    let lines: String = (0..60).map(|line| format!("line {line} of a text\n\n")).collect();
+    let lines: String = (0..900).map(|line| format!("line {line} of a text\n\n")).collect();
     folder.write("own.txt", lines);
-    let run = folder.f2(&["demo", "--text", "own.txt", "--out", "shown"]);
+    let arguments = ["demo", "--text", "own.txt", "--out", "shown", "--minutes", "0.02"];
+    let run = folder.f2(&arguments);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(run.stderr.contains("$ f2 classes shown/corpus --plot shown/classes.svg"));
     assert!(folder.read("shown/classes.svg").starts_with("<svg"));
-    assert!(folder.path("shown/corpus/classes.json").exists());
+    for objective in ["mle", "f2"] {
+        assert!(folder.path(&format!("shown/{objective}/events.jsonl")).exists());
+    }
+    let again = folder.f2(&arguments);
+    assert_eq!(again.code, 2, "{}", again.stderr);
+    assert!(again.stderr.contains("error: shown already exists"), "{}", again.stderr);
 }
 
 #[test]

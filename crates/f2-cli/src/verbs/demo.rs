@@ -6,35 +6,50 @@ use clap::{Args, Parser as _};
 use super::Program;
 use crate::failure::{Failure, Outcome};
 
-/// Show it all on a text that is built in, or on your own.
+/// Show it all on a text that is built in, or on your own: classes, and both models trained.
 #[derive(Args)]
-#[command(after_help = "Examples:\n  f2 demo\n  f2 demo --text my-novel.txt --out my-demo")]
+#[command(
+    after_help = "Examples:\n  f2 demo\n  f2 demo --text my-novel.txt --out my-demo --minutes 5"
+)]
 pub(crate) struct Demo {
     /// Your own text instead of the built-in one; blank lines between documents.
     #[arg(long, value_name = "FILE")]
     text: Option<PathBuf>,
-    /// The folder for everything that is made.
+    /// The folder for everything that is made; it must not exist yet.
     #[arg(long, short, value_name = "FOLDER", default_value = "f2-demo")]
     out: PathBuf,
+    /// How long to train each of the two models.
+    #[arg(long, value_name = "M", default_value_t = 1.5)]
+    minutes: f64,
 }
 
 impl Demo {
     /// The demonstration is nothing but the commands a user would type, shown as they run.
     pub(crate) fn run(self) -> Outcome {
-        let text = match self.text {
-            Some(text) => text,
+        if self.out.exists() {
+            return Err(Failure::usage(format!("{} already exists", self.out.display()))
+                .advise("remove it, or choose another folder with `--out`"));
+        }
+        let text = match &self.text {
+            Some(text) => text.clone(),
             None => write_builtin_text(&self.out)?,
         };
-        let [corpus, figure] = ["corpus", "classes.svg"].map(|name| self.out.join(name));
-        type_command(&[
-            "prepare".as_ref(),
-            &text,
-            "--vocab-size=4096".as_ref(),
-            "--force".as_ref(),
-            "--out".as_ref(),
-            &corpus,
-        ])?;
-        type_command(&["classes".as_ref(), &corpus, "--plot".as_ref(), &figure])
+        let corpus = self.out.join("corpus");
+        type_command("prepare", &[&text, "--vocab-size=4096".as_ref(), "--out".as_ref(), &corpus])?;
+        let figure = self.out.join("classes.svg");
+        type_command("classes", &[&corpus, "--plot".as_ref(), &figure])?;
+        self.train(&corpus, "mle")?;
+        self.train(&corpus, "f2")
+    }
+
+    fn train(&self, corpus: &Path, objective: &str) -> Outcome {
+        let run = self.out.join(objective);
+        let settings =
+            format!("--preset=demo --objective={objective} --max-minutes={}", self.minutes);
+        let mut words: Vec<&Path> = vec![corpus];
+        words.extend(settings.split(' ').map(Path::new));
+        words.extend([Path::new("--out"), &run]);
+        type_command("train", &words)
     }
 }
 
@@ -47,9 +62,9 @@ fn write_builtin_text(folder: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// Shows a command as it would be typed, and runs it.
-fn type_command(arguments: &[&Path]) -> Outcome {
+fn type_command(verb: &str, arguments: &[&Path]) -> Outcome {
     let shown: Vec<String> = arguments.iter().map(|word| word.display().to_string()).collect();
-    eprintln!("\n$ f2 {}", shown.join(" "));
+    eprintln!("\n$ f2 {verb} {}", shown.join(" "));
     let words = arguments.iter().map(|word| word.as_os_str().to_owned());
-    Program::parse_from(std::iter::once(OsString::from("f2")).chain(words)).run()
+    Program::parse_from(["f2".into(), OsString::from(verb)].into_iter().chain(words)).run()
 }

@@ -207,11 +207,11 @@ fn to_text(folder: &Path, newest: &Path, state: &TrainingState) -> String {
         format!(", best validation perplexity {:.2} at step {}", best.perplexity, best.step)
     });
     format!(
-        "trained {} steps, {} tokens{perplexity}\ncheckpoint: {}\nnext: `f2 generate {}`\n",
+        "trained {} steps, {} tokens{perplexity}\ncheckpoint: {}\nloss curve: {}\n",
         state.step,
         state.tokens,
         newest.display(),
-        folder.display()
+        folder.join(curve::FILE).display()
     )
 }
 

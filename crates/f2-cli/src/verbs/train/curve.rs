@@ -8,7 +8,10 @@ use f2_report::{Axis, LineChart, Series};
 
 use crate::failure::{Failure, Outcome};
 
-/// Draws `loss.svg` beside the log. After an interruption a step can stand in the log twice; the
+/// What the curve is called in the run folder.
+pub(super) const FILE: &str = "loss.svg";
+
+/// Draws the curve beside the log. After an interruption a step can stand in the log twice; the
 /// later one counts.
 pub(super) fn draw(run: &Path) -> Outcome {
     let log = run.join("events.jsonl");
@@ -29,7 +32,7 @@ pub(super) fn draw(run: &Path) -> Outcome {
     if !validation.is_empty() {
         chart = chart.series(Series::new("validation", points(validation)));
     }
-    let path = run.join("loss.svg");
+    let path = run.join(FILE);
     f2_files::write_text_atomically(&path, &chart.to_svg())
         .map_err(|error| Failure::writing(&path, &error))
 }
