@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use f2_engine::Cpu;
 use f2_lm::bench::{Measurement, measure};
 use f2_lm::config::{ConfigLayers, ObjectiveName, TrainConfig};
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::failure::{Failure, Outcome};
 use crate::output;
-use crate::verbs::device::{DeviceChoice, Threads};
+use crate::verbs::flags::{DeviceChoice, Objective, Threads};
 
 /// Measure how fast this machine trains.
 #[derive(Args)]
@@ -81,24 +81,6 @@ struct Line {
     peak_bytes: Option<u64>,
     share_of_peak: f64,
     loss: f64,
-}
-
-/// The objectives there are.
-#[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum Objective {
-    /// Plain softmax, maximum likelihood.
-    Mle,
-    /// F²-Softmax.
-    F2,
-}
-
-impl From<Objective> for ObjectiveName {
-    fn from(objective: Objective) -> Self {
-        match objective {
-            Objective::Mle => Self::Mle,
-            Objective::F2 => Self::F2,
-        }
-    }
 }
 
 impl Bench {

@@ -6,9 +6,9 @@ mod classes;
 mod compare;
 mod completions;
 mod demo;
-mod device;
 mod doctor;
 mod eval;
+mod flags;
 mod prepare;
 mod train;
 

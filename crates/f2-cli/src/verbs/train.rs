@@ -17,7 +17,7 @@ use f2_lm::train::{Classes, Ending, Plan, Session, Source, Text, Trainer, check_
 use serde_json::json;
 
 use crate::failure::{Failure, Kind, Outcome};
-use crate::verbs::device::{DeviceChoice, Threads};
+use crate::verbs::flags::{DeviceChoice, Threads};
 use crate::{interrupt, output};
 use request::Settings;
 use watch::Watch;

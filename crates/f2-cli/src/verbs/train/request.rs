@@ -8,7 +8,7 @@ use f2_lm::config::{ConfigLayers, Origin, Preset, Resolved, TrainConfig};
 use f2_lm::run::RunFolder;
 
 use crate::failure::Failure;
-use crate::verbs::bench::Objective;
+use crate::verbs::flags::Objective;
 
 /// Flags that become settings.
 #[derive(Args)]

@@ -1,7 +1,8 @@
-//! The flags that say where the work is done.
+//! Flags that several verbs share.
 
 use clap::{Args, ValueEnum};
 use f2_engine::Cpu;
+use f2_lm::config::ObjectiveName;
 
 use crate::failure::{Failure, Kind};
 
@@ -43,6 +44,24 @@ impl DeviceChoice {
     pub(crate) fn open(self, threads: usize) -> Result<Cpu, Failure> {
         match self.device {
             DeviceName::Cpu => Cpu::new(threads).map_err(|error| Failure::new(Kind::Device, error)),
+        }
+    }
+}
+
+/// The objectives there are.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Objective {
+    /// Plain softmax, maximum likelihood.
+    Mle,
+    /// F²-Softmax.
+    F2,
+}
+
+impl From<Objective> for ObjectiveName {
+    fn from(objective: Objective) -> Self {
+        match objective {
+            Objective::Mle => Self::Mle,
+            Objective::F2 => Self::F2,
         }
     }
 }
