@@ -106,6 +106,20 @@ pub enum Error {
         /// The fingerprint of its counts.
         expected: String,
     },
+    /// A run's classes are not what they were.
+    #[error(
+        "the frequency classes in {} are not those this run was begun with: SHA-256 {found}, not \
+         {expected}",
+        path.display()
+    )]
+    ClassesChanged {
+        /// The classes' file.
+        path: PathBuf,
+        /// Its SHA-256.
+        found: String,
+        /// That of the run's.
+        expected: String,
+    },
     /// A run's corpus is not what it was.
     #[error(
         "the corpus in {} is not the one this run was trained on: it has {found}, the run \
@@ -142,12 +156,6 @@ pub enum Error {
         path: PathBuf,
         /// What is wrong with it.
         reason: String,
-    },
-    /// A run that was never saved.
-    #[error("the run in {} has no checkpoint", path.display())]
-    NoCheckpoint {
-        /// The run.
-        path: PathBuf,
     },
     /// A checkpoint is damaged, or not of this model.
     #[error("the checkpoint file {} cannot be used: {reason}", path.display())]

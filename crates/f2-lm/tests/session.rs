@@ -83,7 +83,7 @@ fn session(
     } else {
         RunFolder::create(folder, config.clone(), manifest())?
     };
-    let latest = if resume { Some(run.latest_checkpoint()?) } else { None };
+    let latest = if resume { run.latest_checkpoint()? } else { None };
     let stop = AtomicBool::new(false);
     let mut observe = |event: &Event| observer(event, &stop);
     let attachments = vec![("tokenizer.json".to_owned(), b"{}".to_vec())];
@@ -214,7 +214,7 @@ fn a_loss_that_is_not_finite_ends_the_run_and_leaves_the_checkpoint() {
     assert!(matches!(ended, Err(Error::NotFinite { in_a_row: 5, .. })), "{ended:?}");
     assert_eq!(skipped, 5);
     let run = RunFolder::open(folder.path()).unwrap();
-    checkpoint::open(&run.latest_checkpoint().unwrap()).unwrap();
+    checkpoint::open(&run.latest_checkpoint().unwrap().unwrap()).unwrap();
 }
 
 /// A file where the folder should be refuses every save, whoever runs the test.

@@ -49,6 +49,9 @@ fn advice(error: &Error) -> Option<String> {
         Error::ClassesMismatch { corpus, .. } => {
             format!("make classes for this corpus with `f2 classes {}`", corpus.display())
         }
+        Error::ClassesChanged { .. } => {
+            "name those it was begun with: `f2 train --resume RUN --classes FILE`".to_owned()
+        }
         Error::CorpusChanged { .. } => {
             "name the corpus the run was trained on: `f2 train CORPUS --resume RUN`".to_owned()
         }
@@ -61,9 +64,6 @@ fn advice(error: &Error) -> Option<String> {
                 "go on with it by `f2 train --resume {}`, or choose another --out",
                 path.display()
             )
-        }
-        Error::NoCheckpoint { .. } => {
-            "it ended before its first checkpoint; start it again".to_owned()
         }
         Error::BadCheckpoint { .. } => {
             "an older one can be named: `f2 train --resume RUN/checkpoints/step-N`".to_owned()

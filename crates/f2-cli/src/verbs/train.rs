@@ -70,7 +70,7 @@ struct Prepared {
     classes: Option<Classes>,
     decoder: Decoder,
     /// Where to go on from.
-    checkpoint: Option<(PathBuf, TrainingState)>,
+    checkpoint: Option<(TrainingState, PathBuf)>,
 }
 
 impl Train {
@@ -115,15 +115,23 @@ impl Train {
         source.check_same(&run.manifest.corpus)?;
         let config = self.settings.resolve(Some(&run))?.for_vocabulary(source.record.vocabulary)?;
         run.change_config(config, &self.allow)?;
+        // Killed before its first checkpoint, a run goes on from its beginning.
         let newest = match named {
-            Some(named) => named,
+            Some(named) => Some(named),
             None => run.latest_checkpoint()?,
         };
-        let state = checkpoint::open(&newest)?;
-        let classes = self.find_classes(&source, &run.config, &newest)?;
+        let checkpoint = match newest {
+            Some(newest) => Some((checkpoint::open(&newest)?, newest)),
+            None => None,
+        };
+        let beside = checkpoint.as_ref().map_or(&source.record.path, |(_, path)| path);
+        let classes = self.find_classes(&source, &run.config, beside)?;
+        if let Some(classes) = &classes {
+            classes.check_same(run.manifest.classes_sha256.as_deref())?;
+        }
         let decoder = decoder(&run.config, source.record.vocabulary, classes.as_ref());
         check_memory(&decoder, &run.config, &source)?;
-        Ok(Prepared { run, source, classes, decoder, checkpoint: Some((newest, state)) })
+        Ok(Prepared { run, source, classes, decoder, checkpoint })
     }
 
     /// The classes of an F² model, from `folder` unless a file is named.
@@ -156,7 +164,7 @@ impl Train {
         let threads = self.threads.count();
         let mut observer = |event: &_| watch.see(event);
         let mut session = Session::new(trainer, run, text, attachments, threads, &mut observer)?;
-        if let Some((path, state)) = checkpoint {
+        if let Some((state, path)) = checkpoint {
             session.restore(&path, state)?;
         }
         let ending = session.run(&interrupt::asked)?;
@@ -178,7 +186,7 @@ impl Train {
         if ending == Ending::AlreadyComplete {
             eprintln!(
                 "note: this run had reached its limit; to train on, raise it, such as by \
-                       `--steps N --allow budget`"
+                 `--steps N --allow budget`"
             );
         }
         let newest = checkpoint::path(&folder.join("checkpoints"), state.step);

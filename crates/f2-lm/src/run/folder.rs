@@ -89,15 +89,12 @@ impl RunFolder {
         self.path.join("tensorboard")
     }
 
-    /// The newest checkpoint.
-    pub fn latest_checkpoint(&self) -> Result<PathBuf, Error> {
+    /// The newest checkpoint; none where the run ended before its first.
+    pub fn latest_checkpoint(&self) -> Result<Option<PathBuf>, Error> {
         let folder = self.checkpoints();
         let steps = checkpoint::steps(&folder)
             .map_err(|source| Error::ReadFile { path: folder.clone(), source })?;
-        match steps.last() {
-            Some(step) => Ok(checkpoint::path(&folder, *step)),
-            None => Err(Error::NoCheckpoint { path: self.path.clone() }),
-        }
+        Ok(steps.last().map(|step| checkpoint::path(&folder, *step)))
     }
 
     /// Puts other settings in force. Each one that differs must be among `allowed`, by its own

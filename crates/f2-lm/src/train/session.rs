@@ -245,8 +245,9 @@ impl<'a, D: Device> Session<'a, D> {
         Ok(Ending::Stopped)
     }
 
+    /// One save, after the last evaluation: writing a checkpoint over itself would open a moment
+    /// in which there is none.
     fn finish(&mut self, stop: &dyn Fn() -> bool) -> Result<Ending, Error> {
-        self.save_unless_saved()?;
         if self.evaluated != Some(self.state.step) && !self.evaluate(stop)? {
             return self.stop();
         }

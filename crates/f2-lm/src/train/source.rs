@@ -34,6 +34,20 @@ pub struct Classes {
     pub path: PathBuf,
 }
 
+impl Classes {
+    /// Refuses to go on with a run that was begun with other classes.
+    pub fn check_same(&self, run: Option<&str>) -> Result<(), Error> {
+        match run {
+            Some(expected) if expected != self.sha256 => Err(Error::ClassesChanged {
+                path: self.path.clone(),
+                found: self.sha256.clone(),
+                expected: expected.to_owned(),
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl Source {
     /// Opens the corpus in a folder.
     pub fn open(folder: &Path) -> Result<Self, Error> {
