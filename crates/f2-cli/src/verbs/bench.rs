@@ -104,7 +104,8 @@ impl BenchTrain {
     }
 
     fn config(&self) -> Result<TrainConfig, Failure> {
-        if self.classes == 0 || self.classes > self.vocab {
+        let objective = ObjectiveName::from(self.objective);
+        if objective.needs_classes() && !(1..=self.vocab).contains(&self.classes) {
             return Err(Failure::usage(format!(
                 "--classes {} does not fit a vocabulary of {}",
                 self.classes, self.vocab
@@ -130,7 +131,7 @@ impl BenchTrain {
         let settings =
             settings.iter().map(|(key, value, words)| (*key, value.as_str(), words.as_str()));
         let mut config = ConfigLayers::new().set(settings)?.resolve()?.config;
-        config.objective.name = self.objective.into();
+        config.objective.name = objective;
         Ok(config)
     }
 

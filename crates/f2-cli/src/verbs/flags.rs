@@ -1,5 +1,7 @@
 //! Flags that several verbs share.
 
+use std::num::NonZeroUsize;
+
 use clap::{Args, ValueEnum};
 use f2_engine::Cpu;
 use f2_lm::config::ObjectiveName;
@@ -9,15 +11,15 @@ use crate::failure::{Failure, Kind};
 /// How many threads.
 #[derive(Args, Clone, Copy)]
 pub(crate) struct Threads {
-    /// Threads to work on [default: all cores].
-    #[arg(long, env = "F2_THREADS")]
-    threads: Option<usize>,
+    /// Threads to use; all cores if not given.
+    #[arg(long, value_name = "N", env = "F2_THREADS")]
+    threads: Option<NonZeroUsize>,
 }
 
 impl Threads {
     pub(crate) fn count(self) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        self.threads.unwrap_or_else(cores).max(1)
+        self.threads.map_or_else(cores, NonZeroUsize::get)
     }
 }
 
