@@ -67,7 +67,9 @@ pub(super) fn parallel_product(
     // one is mostly read in place; cutting rows is the way when the left one is copied too.
     let few = few_rows::suits(m, lhs, rhs);
     let by_rows = !few && if lhs.column_stride == 1 { n < 2 * m.min(64) } else { m >= n };
-    let pieces = threads.pieces(if by_rows { m } else { n }, 48);
+    // Whole tiles, and no larger steps than that: with 48 columns to a step, one of two threads
+    // got 144 of 256 columns and the other waited for it.
+    let pieces = if by_rows { threads.pieces(m, 12) } else { threads.pieces(n, kernel::COLUMNS) };
     let out = Shared::new(out);
     threads.each(pieces.len(), |piece| {
         let range = pieces[piece].clone();
