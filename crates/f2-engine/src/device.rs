@@ -127,6 +127,10 @@ pub trait Device: Sized {
     fn load_tokens(&self, ids: &[u32], to: &mut Self::Tokens);
     /// Writes a batch's targets and groups them by class.
     fn load_targets(&self, labels: &Labels<'_>, to: &mut Self::Targets);
+    /// Gives the positions of loaded targets other weights, which may depend on what
+    /// [`softmax_predictions`](Self::softmax_predictions) has just found. From those to the loss,
+    /// hidden states and parameters must stay as they are: the device may keep logits.
+    fn reweigh_targets(&self, weights: &[f32], to: &mut Self::Targets);
     /// Sets the moment dropout is drawn at.
     fn set_clock(&self, moment: Moment, to: &mut Self::Clock);
     /// Writes spans; their number becomes `from.len()`.

@@ -37,7 +37,8 @@ pub(super) struct Gradients<'a> {
     pub(super) d_vectors: &'a mut [f32],
 }
 
-/// Calls `each` with the logits of every chunk of a class's positions.
+/// Calls `each` with the logits of every chunk of a class's positions. Where the workspace still
+/// holds those of the last chunk, that one comes first and costs no product.
 pub(super) fn for_each_chunk(
     threads: &Threads,
     class: usize,
@@ -47,8 +48,11 @@ pub(super) fn for_each_chunk(
     mut each: impl FnMut(&[u32], &mut Chunk<'_>),
 ) {
     let (width, count) = (vectors.width, vectors.count());
-    for range in targets.chunks(class, count) {
-        let positions = &targets.order[range];
+    let chunks = targets.chunks(class, count);
+    let kept = targets.take_kept();
+    for index in 0..chunks.len() {
+        let place = if kept { chunks.len() - 1 - index } else { index };
+        let positions = &targets.order[chunks.clone().nth(place).expect("there are as many")];
         let rows = positions.len();
         let work = &mut targets.workspace;
         let contiguous = positions[rows - 1] as usize - positions[0] as usize == rows - 1;
@@ -61,7 +65,9 @@ pub(super) fn for_each_chunk(
         let logits = &mut work.logits[..rows * count];
         let (lhs, rhs) = (Matrix::rows(hidden, width), Matrix::rows(vectors.rows, width));
         let dims = [rows, count, width];
-        parallel_product(threads, dims, lhs, rhs.transposed(), logits, count, Write::Overwrite);
+        if !(kept && index == 0) {
+            parallel_product(threads, dims, lhs, rhs.transposed(), logits, count, Write::Overwrite);
+        }
         let mut chunk = Chunk {
             hidden,
             logits,
@@ -118,17 +124,7 @@ pub(super) fn loss(
     mut add: impl FnMut(usize, [f32; 2]),
 ) {
     for_each_chunk(threads, class, vectors, targets, hidden, |positions, chunk| {
-        let (batch, count) = (chunk.batch, vectors.count());
-        threads.zip_chunks(
-            [(chunk.logits, BLOCK * count), (chunk.losses, BLOCK * 2)],
-            |index, [logits, losses]| {
-                let rows = logits.chunks(count).zip(losses.chunks_mut(2));
-                for (row, (logits, losses)) in (index * BLOCK..).zip(rows) {
-                    let target = batch.row_target(positions[row], vectors.first);
-                    losses.copy_from_slice(&target.loss(logits));
-                }
-            },
-        );
+        chunk.each_row(threads, positions, vectors, |target, logits| target.loss(logits));
         hand_out(positions, chunk.losses, &mut add);
     });
 }
@@ -144,17 +140,7 @@ pub(super) fn loss_backward(
     mut add: impl FnMut(usize, [f32; 2]),
 ) {
     for_each_chunk(threads, class, vectors, targets, hidden, |positions, chunk| {
-        let (batch, count) = (chunk.batch, vectors.count());
-        threads.zip_chunks(
-            [(chunk.logits, BLOCK * count), (chunk.losses, BLOCK * 2)],
-            |index, [logits, losses]| {
-                let rows = logits.chunks_mut(count).zip(losses.chunks_mut(2));
-                for (row, (logits, losses)) in (index * BLOCK..).zip(rows) {
-                    let target = batch.row_target(positions[row], vectors.first);
-                    losses.copy_from_slice(&target.loss_backward(logits));
-                }
-            },
-        );
+        chunk.each_row(threads, positions, vectors, RowTarget::loss_backward);
         hand_out(positions, chunk.losses, &mut add);
         chunk.propagate(threads, positions, vectors, gradients);
     });
@@ -166,7 +152,28 @@ fn hand_out(positions: &[u32], losses: &[f32], add: &mut impl FnMut(usize, [f32;
     }
 }
 
-impl Chunk<'_> {
+impl<'a> Chunk<'a> {
+    /// Gives every row of logits, with its target, to `row`, which returns its loss in two parts.
+    fn each_row(
+        &mut self,
+        threads: &Threads,
+        positions: &[u32],
+        vectors: Vectors<'_>,
+        row: impl Fn(RowTarget<'a>, &mut [f32]) -> [f32; 2] + Sync + Send,
+    ) {
+        let (batch, count) = (self.batch, vectors.count());
+        threads.zip_chunks(
+            [(self.logits, BLOCK * count), (self.losses, BLOCK * 2)],
+            |index, [logits, losses]| {
+                let rows = logits.chunks_mut(count).zip(losses.chunks_mut(2));
+                for (place, (logits, losses)) in (index * BLOCK..).zip(rows) {
+                    let target = batch.row_target(positions[place], vectors.first);
+                    losses.copy_from_slice(&row(target, logits));
+                }
+            },
+        );
+    }
+
     /// From the gradient of the logits to those of hidden states and token vectors.
     fn propagate(
         &mut self,

@@ -118,6 +118,9 @@ impl Device for Cpu {
     fn load_targets(&self, labels: &Labels<'_>, to: &mut Targets) {
         to.load(labels);
     }
+    fn reweigh_targets(&self, weights: &[f32], to: &mut Targets) {
+        to.reweigh(weights);
+    }
     fn set_clock(&self, moment: Moment, to: &mut Moment) {
         *to = moment;
     }

@@ -80,6 +80,7 @@ pub(super) fn predictions(
             predictions[position as usize] = *winner as u32;
         }
     });
+    targets.predicted();
 }
 
 vectorised! {

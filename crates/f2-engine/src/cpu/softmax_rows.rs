@@ -62,7 +62,7 @@ impl RowTarget<'_> {
         let log_sum = log_sum(logits);
         let mut penalty = 0.0;
         for column in self.penalised() {
-            let rest = 1.0 - (logits[column] - log_sum).exp();
+            let rest = rest_of_logits(column, logits, log_sum);
             penalty -= rest.max(self.floor).ln();
         }
         [self.likelihood(logits, log_sum), self.penalty * penalty]
@@ -74,11 +74,11 @@ impl RowTarget<'_> {
         let (log_sum, sum) = exponentials(logits);
         let likelihood = self.column.map_or(0.0, |_| self.weight * (log_sum - target));
         let weight = if self.column.is_some() { self.weight } else { 0.0 };
-        let penalty = with_scratch([self.candidates.len()], |[pushes]| {
-            let (penalty, pull) = self.pushes(sum, logits, pushes);
-            multiply((weight - pull) / sum, logits);
-            for (column, push) in self.penalised().zip(pushes) {
-                logits[column] += *push;
+        let penalty = with_scratch([self.candidates.len()], |[own]| {
+            let (penalty, pull) = self.own_gradients(weight, sum, logits, own);
+            multiply((f64::from(weight) - pull) as f32 / sum, logits);
+            for (column, own) in self.penalised().zip(own) {
+                logits[column] = *own;
             }
             penalty
         });
@@ -88,16 +88,32 @@ impl RowTarget<'_> {
         [likelihood, self.penalty * penalty]
     }
 
-    /// What the candidates add to their own columns' gradients; returns the penalty and what
-    /// they take from all columns together, in proportion to probability.
-    fn pushes(self, sum: f32, exponentials: &[f32], pushes: &mut [f32]) -> (f32, f32) {
+    /// The gradients of the candidates' own columns; returns the penalty and the pull the
+    /// candidates have on all other columns, in proportion to probability.
+    ///
+    /// A candidate of probability p pulls by a = p / (1 - p), and its own column gets
+    /// p (1 - Σ of the others' pulls). Written as a - p Σ, it would lose all its digits where the
+    /// model is almost sure, which is where the penalty matters.
+    fn own_gradients(
+        self,
+        weight: f32,
+        sum: f32,
+        exponentials: &[f32],
+        own: &mut [f32],
+    ) -> (f32, f64) {
         let (mut penalty, mut pull) = (0.0, 0.0);
-        for (column, push) in self.penalised().zip(pushes) {
-            let probability = exponentials[column] / sum;
-            let rest = 1.0 - probability;
+        for (column, own) in self.penalised().zip(&mut *own) {
+            let rest = rest_of_exponentials(column, exponentials, sum);
             penalty -= rest.max(self.floor).ln();
-            *push = if rest > self.floor { self.penalty * probability / rest } else { 0.0 };
-            pull += *push;
+            let probability = exponentials[column] / sum;
+            *own = if rest > self.floor { self.penalty * probability / rest } else { 0.0 };
+            pull += f64::from(*own);
+        }
+        for (column, own) in self.penalised().zip(own) {
+            let probability = f64::from(exponentials[column] / sum);
+            let push = if *own > 0.0 { self.penalty } else { 0.0 };
+            let others = pull - f64::from(*own);
+            *own = (probability * (f64::from(weight + push) - others)) as f32;
         }
         (penalty, pull)
     }
@@ -111,4 +127,33 @@ impl RowTarget<'_> {
         let columns = self.candidates.iter().map(|&candidate| candidate as usize);
         columns.filter(move |&column| Some(column) != self.column)
     }
+}
+
+/// `1 - p` of a column. Where little is left, it is the sum of what all others have: a difference
+/// from one would keep nothing of a rest below 6e-8.
+fn rest_of_logits(column: usize, logits: &[f32], log_sum: f32) -> f32 {
+    let probability = (logits[column] - log_sum).exp();
+    if probability < 0.5 {
+        return 1.0 - probability;
+    }
+    let share = |logits: &[f32]| (self::log_sum(logits) - log_sum).exp();
+    share(&logits[..column]) + share(&logits[column + 1..])
+}
+
+/// [`rest_of_logits`], from exponentials and their sum.
+fn rest_of_exponentials(column: usize, exponentials: &[f32], sum: f32) -> f32 {
+    let probability = exponentials[column] / sum;
+    if probability < 0.5 {
+        return 1.0 - probability;
+    }
+    (total(&exponentials[..column]) + total(&exponentials[column + 1..])) / sum
+}
+
+vectorised! {
+    fn total(x: &[f32]) -> f32 = total_kernel
+}
+
+#[inline(always)]
+fn total_kernel<A: Arithmetic>(x: &[f32]) -> f32 {
+    simd::sum_by(x, |x| x)
 }

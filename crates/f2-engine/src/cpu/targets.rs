@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::memory::Buffer;
-use crate::{Error, IGNORED, Labels};
+use crate::{Error, IGNORED, Labels, Penalties};
 
 /// Logits at hand at once: 64 MiB, whatever the batch. Smaller chunks would stay in the cache, but the
 /// output matrix, read three times for each, is larger than any cache.
@@ -25,6 +25,18 @@ pub struct Targets {
     pub(super) starts: Vec<u32>,
     pub(super) penalties: OwnedPenalties,
     pub(super) workspace: Workspace,
+    logits: Logits,
+}
+
+/// What the workspace's logits still are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Logits {
+    /// Of no further use.
+    Spent,
+    /// Those predictions were made from: of the last chunk.
+    Predicted,
+    /// The same, and the caller has said that nothing else has changed since.
+    Kept,
 }
 
 /// [`Penalties`](crate::Penalties), kept.
@@ -37,6 +49,16 @@ pub(super) struct OwnedPenalties {
 }
 
 impl OwnedPenalties {
+    fn load(&mut self, penalties: Option<&Penalties<'_>>) {
+        self.candidates.clear();
+        self.ranges.clear();
+        if let Some(penalties) = penalties {
+            self.candidates.extend_from_slice(penalties.candidates);
+            self.ranges.extend_from_slice(penalties.ranges);
+            (self.weight, self.floor) = (penalties.weight, penalties.floor);
+        }
+    }
+
     /// The candidates of a position.
     pub(super) fn of(&self, position: usize) -> &[u32] {
         self.ranges
@@ -73,6 +95,7 @@ impl Targets {
             order: Vec::with_capacity(positions),
             starts: Vec::with_capacity(classes + 1),
             penalties: OwnedPenalties::default(),
+            logits: Logits::Spent,
             workspace: Workspace {
                 logits: Buffer::zeroed(logits)?,
                 hidden: Buffer::zeroed(positions * width)?,
@@ -88,16 +111,26 @@ impl Targets {
         self.ids.extend_from_slice(labels.ids);
         self.weights.clear();
         self.weights.extend((0..labels.ids.len()).map(|position| labels.weights.of(position)));
-        self.penalties = OwnedPenalties::default();
-        if let Some(penalties) = &labels.penalties {
-            self.penalties = OwnedPenalties {
-                candidates: penalties.candidates.to_vec(),
-                ranges: penalties.ranges.to_vec(),
-                weight: penalties.weight,
-                floor: penalties.floor,
-            };
-        }
+        self.penalties.load(labels.penalties.as_ref());
+        self.logits = Logits::Spent;
         self.group(labels.class_ends);
+    }
+
+    pub(super) fn reweigh(&mut self, weights: &[f32]) {
+        self.weights.copy_from_slice(weights);
+        if self.logits == Logits::Predicted {
+            self.logits = Logits::Kept;
+        }
+    }
+
+    /// Takes note that the logits of the last chunk are those predictions were made from.
+    pub(super) fn predicted(&mut self) {
+        self.logits = Logits::Predicted;
+    }
+
+    /// Whether the workspace holds the last chunk's logits. Whoever asks will write over them.
+    pub(super) fn take_kept(&mut self) -> bool {
+        std::mem::replace(&mut self.logits, Logits::Spent) == Logits::Kept
     }
 
     /// A counting sort by class.
@@ -143,7 +176,7 @@ impl Targets {
         &self,
         class: usize,
         members: usize,
-    ) -> impl Iterator<Item = Range<usize>> + use<> {
+    ) -> impl ExactSizeIterator<Item = Range<usize>> + Clone + use<> {
         let Range { start, end } = self.class(class);
         let room = (CHUNK / members).clamp(FEWEST_ROWS, MOST_ROWS);
         let room = room.min(self.workspace.logits.len() / members);
@@ -157,7 +190,7 @@ impl Targets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Penalties, Weighting};
+    use crate::Weighting;
 
     fn grouped(ids: &[u32], ends: &[u32]) -> Targets {
         let mut targets = Targets::new(ids.len(), 3, 10, ends.len().max(1)).unwrap();

@@ -2,6 +2,7 @@
 //! not round numbers. Backward passes are compared with central differences of the definition.
 
 mod attention;
+mod baselines;
 mod embedding;
 mod generation;
 mod golden;
