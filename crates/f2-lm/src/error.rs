@@ -149,6 +149,14 @@ pub enum Error {
         /// The folder.
         path: PathBuf,
     },
+    /// A folder that should hold a model does not.
+    #[error("{} holds no model: {reason}", path.display())]
+    NotAModel {
+        /// The folder.
+        path: PathBuf,
+        /// What is missing.
+        reason: String,
+    },
     /// A file of the run is not what it should be.
     #[error("{} is damaged: {reason}", path.display())]
     BadRun {

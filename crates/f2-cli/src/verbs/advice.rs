@@ -56,6 +56,10 @@ fn advice(error: &Error) -> Option<String> {
             "name the corpus the run was trained on: `f2 train CORPUS --resume RUN`".to_owned()
         }
         Error::NotARun { .. } => "name the folder `f2 train --out` wrote".to_owned(),
+        Error::NotAModel { .. } => {
+            "name a run folder `f2 train` wrote, one of its checkpoints, or a model's folder"
+                .to_owned()
+        }
         Error::Endless => {
             "say when to end: `--steps`, `--epochs`, `--tokens` or `--max-minutes`".to_owned()
         }

@@ -5,6 +5,13 @@ use super::TrainConfig;
 /// The most tokens one step may see.
 const MOST_TOKENS: usize = 1 << 26;
 
+impl TrainConfig {
+    /// The first value that cannot be used, in words.
+    pub(crate) fn violation(&self) -> Option<String> {
+        check(self).err().map(|Violation { key, reason }| format!("{key}: {reason}"))
+    }
+}
+
 /// A key whose value cannot be used, and why.
 #[derive(Debug)]
 pub(super) struct Violation {

@@ -1,14 +1,19 @@
-//! The run directory: what training leaves behind, and what it can go on from.
+//! The run directory: what training leaves behind, what it can go on from, and the models in it.
 
 pub mod checkpoint;
 mod crc32c;
 mod events;
 mod folder;
 mod manifest;
+mod model_file;
+mod saved_model;
 mod tensorboard;
+mod vocabulary;
 
 pub use checkpoint::FileRecord;
 pub use events::{Event, EventLog, read_events};
 pub use folder::{Differences, RunFolder};
 pub use manifest::{CorpusRecord, Manifest};
+pub use saved_model::{Pick, SavedModel};
 pub use tensorboard::TensorBoard;
+pub use vocabulary::{TextStream, Vocabulary};

@@ -220,7 +220,7 @@ impl<'a, D: Device> Session<'a, D> {
         let checkpoints = self.run.checkpoints();
         let contents = Contents {
             device: &self.trainer.device,
-            layout: &self.trainer.decoder.layout,
+            decoder: &self.trainer.decoder,
             weights: &self.trainer.weights,
             moments: &self.trainer.moments,
             state: &self.state,

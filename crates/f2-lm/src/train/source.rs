@@ -7,7 +7,7 @@ use f2_corpus::{Corpus, Shard, Split};
 
 use crate::Error;
 use crate::batch::TokenSource;
-use crate::run::checkpoint::{CLASSES, TOKENIZER};
+use crate::run::checkpoint::{CLASSES, COUNTS, RANKS, TOKENIZER};
 use crate::run::{CorpusRecord, FileRecord};
 
 /// A prepared corpus, as training reads it.
@@ -107,7 +107,7 @@ impl Source {
     /// The files a checkpoint carries beside its numbers, so that it can be used alone.
     pub fn attachments(&self, classes: Option<&Classes>) -> Result<Vec<(String, Vec<u8>)>, Error> {
         let folder = &self.record.path;
-        let mut paths = vec![(TOKENIZER, folder.join(TOKENIZER))];
+        let mut paths = [TOKENIZER, COUNTS].map(|name| (name, folder.join(name))).to_vec();
         // Only corpora that kept their tokenizer's own ids have this one.
         let ranks = folder.join(RANKS);
         if ranks.exists() {
@@ -139,9 +139,6 @@ impl Source {
         inside + class_ends.len() as f64
     }
 }
-
-/// The tokenizer's ids in order of frequency, where they are not ranks.
-const RANKS: &str = "ranks.json";
 
 impl TokenSource for Shard {
     fn len(&self) -> u64 {

@@ -9,18 +9,23 @@ use crate::Error;
 
 /// Reads where a checkpoint stands, after checking that every file in it is whole.
 pub fn open(folder: &Path) -> Result<TrainingState, Error> {
-    let state_path = folder.join(STATE);
-    let text = fs::read_to_string(&state_path)
-        .map_err(|source| Error::ReadFile { path: state_path.clone(), source })?;
-    let state = TrainingState::from_json(&text)
-        .map_err(|reason| Error::BadCheckpoint { path: state_path, reason })?;
+    let state = read_state(folder)?;
     for (name, expected) in &state.files {
-        check(&folder.join(name), expected)?;
+        check_file(&folder.join(name), expected)?;
     }
     Ok(state)
 }
 
-fn check(path: &Path, expected: &FileRecord) -> Result<(), Error> {
+/// Reads where a checkpoint stands, and leaves its other files unread.
+pub(in crate::run) fn read_state(folder: &Path) -> Result<TrainingState, Error> {
+    let path = folder.join(STATE);
+    let text = fs::read_to_string(&path)
+        .map_err(|source| Error::ReadFile { path: path.clone(), source })?;
+    TrainingState::from_json(&text).map_err(|reason| Error::BadCheckpoint { path, reason })
+}
+
+/// Refuses a file that is not what it was when it was written.
+pub(in crate::run) fn check_file(path: &Path, expected: &FileRecord) -> Result<(), Error> {
     let found = FileRecord::of(path)
         .map_err(|source| Error::ReadFile { path: path.to_path_buf(), source })?;
     if found == *expected {

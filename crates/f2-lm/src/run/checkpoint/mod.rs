@@ -9,18 +9,25 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub(super) use load::{check_file, read_state};
 pub use load::{load_model, load_moments, open};
-pub use save::{Contents, save};
+pub use save::{Contents, save, save_model};
 pub use state::{Best, FileRecord, TrainingState};
 
 /// The parameters.
 pub const MODEL: &str = "model.safetensors";
+/// The shape of the decoder they belong to.
+pub const SHAPE: &str = "model.json";
 /// Adam's moments.
 pub const OPTIMISER: &str = "optimizer.safetensors";
 /// Where training stands, and the checksums of all other files.
 pub const STATE: &str = "state.json";
 /// The tokenizer the model's ids belong to.
 pub const TOKENIZER: &str = "tokenizer.json";
+/// The tokenizer's ids in order of frequency, where they are not ranks.
+pub const RANKS: &str = "ranks.json";
+/// How often each token occurs in the training text, by rank.
+pub const COUNTS: &str = "counts.json";
 /// The frequency classes of an F² model.
 pub const CLASSES: &str = "classes.json";
 

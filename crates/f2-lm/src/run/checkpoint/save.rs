@@ -3,19 +3,21 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use f2_engine::{Device, Layout, Moments};
+use f2_engine::{Device, Moments};
 use f2_files::StagedFolder;
 
 use super::tensors::{self, WriteFailure};
-use super::{FileRecord, MODEL, OPTIMISER, STATE, TrainingState, path};
+use super::{FileRecord, MODEL, OPTIMISER, SHAPE, STATE, TrainingState, path};
 use crate::Error;
+use crate::model::Decoder;
+use crate::run::model_file::ModelFile;
 
 /// What goes into a checkpoint.
 pub struct Contents<'a, D: Device> {
     /// Holds the numbers.
     pub device: &'a D,
     /// Names them.
-    pub layout: &'a Layout,
+    pub decoder: &'a Decoder,
     /// The parameters.
     pub weights: &'a D::Weights,
     /// Adam's moments.
@@ -31,22 +33,45 @@ pub fn save<D: Device>(checkpoints: &Path, contents: &Contents<'_, D>) -> Result
     let destination = path(checkpoints, contents.state.step);
     let failed = |source| Error::WriteFile { path: destination.clone(), source };
     let staged = StagedFolder::create(&destination).map_err(failed)?;
-    write_tensors(staged.path(), contents).map_err(|failure| match failure {
-        WriteFailure::Disk(source) => failed(source),
-        WriteFailure::Device(error) => Error::Engine(error),
-    })?;
+    let Contents { device, decoder, weights, .. } = *contents;
+    save_model(staged.path(), device, decoder, weights)?;
+    write_moments(staged.path(), contents).map_err(|failure| named(&destination, failure))?;
     write_rest(staged.path(), contents).map_err(failed)?;
     staged.publish().map_err(failed)
 }
 
-fn write_tensors<D: Device>(folder: &Path, contents: &Contents<'_, D>) -> Result<(), WriteFailure> {
-    let Contents { device, layout, weights, moments, .. } = *contents;
-    // One entry only: the order of several is not fixed, and equal runs must be equal files.
-    let about = HashMap::from([("format".to_owned(), "f2".to_owned())]);
+/// Writes a model's own two files, parameters and shape, into a folder that is not yet in its
+/// place.
+pub fn save_model<D: Device>(
+    folder: &Path,
+    device: &D,
+    decoder: &Decoder,
+    weights: &D::Weights,
+) -> Result<(), Error> {
     let fetch = |named: &f2_engine::NamedParameter, to: &mut [f32]| {
         device.read_weights(weights, named.parameter, to)
     };
-    tensors::write(&folder.join(MODEL), vec![("", layout, fetch)], about.clone())?;
+    tensors::write(&folder.join(MODEL), vec![("", &decoder.layout, fetch)], about())
+        .and_then(|()| ModelFile::new(&decoder.shape).write(folder).map_err(WriteFailure::Disk))
+        .map_err(|failure| named(folder, failure))
+}
+
+/// What the headers of tensors say. One entry only: the order of several is not fixed, and equal
+/// runs must be equal files.
+fn about() -> HashMap<String, String> {
+    HashMap::from([("format".to_owned(), "f2".to_owned())])
+}
+
+fn named(path: &Path, failure: WriteFailure) -> Error {
+    match failure {
+        WriteFailure::Disk(source) => Error::WriteFile { path: path.to_path_buf(), source },
+        WriteFailure::Device(error) => Error::Engine(error),
+    }
+}
+
+fn write_moments<D: Device>(folder: &Path, contents: &Contents<'_, D>) -> Result<(), WriteFailure> {
+    let Contents { device, decoder, moments, .. } = *contents;
+    let layout = &decoder.layout;
     let fetch = |from| {
         move |named: &f2_engine::NamedParameter, to: &mut [f32]| {
             device.read_floats(from, named.parameter.offset, to)
@@ -54,7 +79,7 @@ fn write_tensors<D: Device>(folder: &Path, contents: &Contents<'_, D>) -> Result
     };
     let both =
         vec![(FIRST, layout, fetch(&moments.first)), (SECOND, layout, fetch(&moments.second))];
-    tensors::write(&folder.join(OPTIMISER), both, about)
+    tensors::write(&folder.join(OPTIMISER), both, about())
 }
 
 /// What the names of first moments begin with.
@@ -69,7 +94,7 @@ fn write_rest<D: Device>(folder: &Path, contents: &Contents<'_, D>) -> io::Resul
         fs::write(folder.join(name), content)?;
     }
     let attached = contents.attachments.iter().map(|(name, _)| name.as_str());
-    for name in [MODEL, OPTIMISER].into_iter().chain(attached) {
+    for name in [MODEL, SHAPE, OPTIMISER].into_iter().chain(attached) {
         state.files.insert(name.to_owned(), FileRecord::of(&folder.join(name))?);
     }
     fs::write(folder.join(STATE), state.to_json())

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 /// The version of the checkpoint format.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// `state.json`: where training stands, and what the other files of the checkpoint must be.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,0 +1,164 @@
+use std::path::{Path, PathBuf};
+
+use f2_classes::ClassSelection;
+use f2_corpus::{Counts, Ranks, Tokenizer};
+use f2_engine::Device;
+
+use super::checkpoint::{self, CLASSES, COUNTS, MODEL, OPTIMISER, RANKS, SHAPE, STATE, TOKENIZER};
+use super::model_file::ModelFile;
+use super::{RunFolder, Vocabulary};
+use crate::Error;
+use crate::model::{Decoder, ModelShape};
+
+/// Which checkpoint of a run is meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pick {
+    /// The one with the best validation perplexity; the last where none was taken.
+    #[default]
+    Best,
+    /// The newest.
+    Last,
+    /// The one after this many steps.
+    Step(u64),
+}
+
+/// A model on the disk that can be used without the run it came from.
+///
+/// Its folder holds `model.safetensors`, `model.json`, `tokenizer.json` (with `ranks.json` where
+/// ids are not ranks), for an F² model `classes.json`, and where it is known `counts.json`.
+#[derive(Clone, Debug)]
+pub struct SavedModel {
+    /// Where its files are.
+    pub folder: PathBuf,
+    /// What decides its parameters.
+    pub shape: ModelShape,
+    /// Text to ids and back.
+    pub vocabulary: Vocabulary,
+    /// How often each token occurred in the training text, by rank.
+    pub counts: Option<Vec<u64>>,
+}
+
+impl SavedModel {
+    /// Opens a run folder, one of its checkpoints, or a folder that holds a model's files alone.
+    /// `pick` chooses among the checkpoints of a run.
+    pub fn open(path: &Path, pick: Pick) -> Result<Self, Error> {
+        let folder = find(path, pick)?;
+        check_files(&folder)?;
+        let file = ModelFile::read(&folder)?;
+        let classes_path = folder.join(CLASSES);
+        let shape = file
+            .shape(class_ends(&folder, file.classes)?)
+            .map_err(|reason| Error::BadCheckpoint { path: classes_path, reason })?;
+        let vocabulary = vocabulary(&folder, shape.vocabulary)?;
+        let counts = counts(&folder, shape.vocabulary)?;
+        Ok(Self { folder, shape, vocabulary, counts })
+    }
+
+    /// Where its parameters lie.
+    pub fn decoder(&self) -> Decoder {
+        Decoder::new(self.shape.clone())
+    }
+
+    /// Reads the parameters of its decoder onto a device.
+    pub fn load<D: Device>(&self, device: &D, decoder: &Decoder) -> Result<D::Weights, Error> {
+        let mut weights = device.weights(decoder.layout.len())?;
+        checkpoint::load_model(&self.folder, device, &decoder.layout, &mut weights)?;
+        Ok(weights)
+    }
+}
+
+/// The folder with the model's files.
+fn find(path: &Path, pick: Pick) -> Result<PathBuf, Error> {
+    if path.join(SHAPE).exists() {
+        return Ok(path.to_path_buf());
+    }
+    let no_model =
+        |reason: &str| Error::NotAModel { path: path.to_path_buf(), reason: reason.into() };
+    if path.join(MODEL).exists() {
+        return Err(no_model(
+            "model.safetensors is there, but no model.json says its shape; an older version or \
+             another program wrote it",
+        ));
+    }
+    match RunFolder::open(path) {
+        Ok(run) => picked(&run, pick),
+        Err(Error::NotARun { .. }) if !path.exists() => Err(no_model("there is no such folder")),
+        Err(Error::NotARun { .. }) => Err(no_model("neither model.json nor config.toml is in it")),
+        Err(error) => Err(error),
+    }
+}
+
+fn picked(run: &RunFolder, pick: Pick) -> Result<PathBuf, Error> {
+    let no_model = |reason: String| Error::NotAModel { path: run.path().to_path_buf(), reason };
+    let newest =
+        run.latest_checkpoint()?.ok_or_else(|| no_model("the run has no checkpoint yet".into()))?;
+    let best = match pick {
+        Pick::Last => return Ok(newest),
+        Pick::Step(step) => Some(step),
+        Pick::Best => checkpoint::read_state(&newest)?.best.map(|best| best.step),
+    };
+    let Some(step) = best else { return Ok(newest) };
+    let folder = checkpoint::path(&run.checkpoints(), step);
+    match pick {
+        _ if folder.exists() => Ok(folder),
+        // The best one could not be written, or was taken away: the last is what there is.
+        Pick::Best => Ok(newest),
+        _ => Err(no_model(format!("there is no checkpoint of step {step}"))),
+    }
+}
+
+/// Holds a checkpoint's files against the checksums it came with, but for the optimiser's, which
+/// a model does not need. A model alone comes without checksums.
+fn check_files(folder: &Path) -> Result<(), Error> {
+    if !folder.join(STATE).exists() {
+        return Ok(());
+    }
+    let state = checkpoint::read_state(folder)?;
+    let mut needed = state.files.iter().filter(|(name, _)| *name != OPTIMISER);
+    needed.try_for_each(|(name, expected)| checkpoint::check_file(&folder.join(name), expected))
+}
+
+fn class_ends(folder: &Path, classes: usize) -> Result<Vec<u32>, Error> {
+    let path = folder.join(CLASSES);
+    if classes == 0 {
+        return Ok(Vec::new());
+    }
+    if !path.exists() {
+        let reason = format!("its {classes} frequency classes ({CLASSES}) are missing");
+        return Err(Error::NotAModel { path: folder.to_path_buf(), reason });
+    }
+    let selection = ClassSelection::load(&path)?;
+    Ok(selection.classes().ends().iter().map(|end| *end as u32).collect())
+}
+
+fn vocabulary(folder: &Path, size: usize) -> Result<Vocabulary, Error> {
+    let path = folder.join(TOKENIZER);
+    if !path.exists() {
+        let reason = format!("its tokenizer ({TOKENIZER}) is missing");
+        return Err(Error::NotAModel { path: folder.to_path_buf(), reason });
+    }
+    let ranks_path = folder.join(RANKS);
+    let ranks = if ranks_path.exists() { Some(Ranks::load(&ranks_path)?) } else { None };
+    let tokenizer = Tokenizer::load(&path)?;
+    let tokens = ranks.as_ref().map_or(tokenizer.vocabulary_size(), |ranks| ranks.id_of_rank.len());
+    // Embeddings are often a little longer, filled up to a round number.
+    if tokens > size || tokenizer.vocabulary_size() > tokens {
+        let reason =
+            format!("it has {} tokens, the model {size}", tokens.max(tokenizer.vocabulary_size()));
+        return Err(Error::BadCheckpoint { path, reason });
+    }
+    Ok(Vocabulary::new(tokenizer, ranks))
+}
+
+fn counts(folder: &Path, size: usize) -> Result<Option<Vec<u64>>, Error> {
+    let path = folder.join(COUNTS);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let counts = Counts::load(&path)?.counts;
+    if counts.len() != size {
+        let reason = format!("it counts {} tokens, the model has {size}", counts.len());
+        return Err(Error::BadCheckpoint { path, reason });
+    }
+    Ok(Some(counts))
+}

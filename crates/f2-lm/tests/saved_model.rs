@@ -1,0 +1,160 @@
+//! Models on the disk: what is opened, and what is refused.
+
+mod workshop;
+
+use std::fs;
+
+use f2_engine::{Cpu, Device as _};
+use f2_lm::config::TrainConfig;
+use f2_lm::run::{Manifest, Pick, RunFolder, SavedModel, checkpoint};
+use f2_lm::train::{Session, Source, Text, Trainer};
+use workshop::{TEXT, Workshop, decoder, named};
+
+#[test]
+fn a_model_folder_needs_nothing_else() {
+    let workshop = Workshop::new();
+    for classed in [false, true] {
+        let folder = workshop.model("corpus", &format!("model-{classed}"), classed);
+        let model = SavedModel::open(&folder, Pick::Best).unwrap();
+        assert_eq!(model.shape.class_ends.len(), if classed { 3 } else { 0 });
+        assert_eq!(model.counts.as_ref().unwrap().len(), model.shape.vocabulary);
+        let (device, decoder) = (Cpu::new(1).unwrap(), model.decoder());
+        let weights = model.load(&device, &decoder).unwrap();
+        let mut expected = device.weights(decoder.layout.len()).unwrap();
+        decoder.initialise(&device, 3, &mut expected);
+        for named in decoder.layout.parameters() {
+            let (mut read, mut drawn) =
+                (vec![0.0; named.parameter.len()], vec![0.0; named.parameter.len()]);
+            device.read_weights(&weights, named.parameter, &mut read).unwrap();
+            device.read_weights(&expected, named.parameter, &mut drawn).unwrap();
+            assert_eq!(read, drawn, "{}", named.name);
+        }
+    }
+}
+
+/// A tokenizer that kept its ids and one that was renamed give the same ids.
+#[test]
+fn ids_are_ranks_whatever_the_tokenizer_calls_them() {
+    let workshop = Workshop::new();
+    workshop.corpus("kept", true);
+    let open = |corpus: &str| {
+        SavedModel::open(&workshop.model(corpus, &format!("{corpus}-model"), false), Pick::Best)
+            .unwrap()
+            .vocabulary
+    };
+    let (renamed, kept) = (open("corpus"), open("kept"));
+    let ids = renamed.encode(TEXT).unwrap();
+    assert_eq!(kept.encode(TEXT).unwrap(), ids);
+    assert_eq!(kept.decode(&ids).unwrap(), TEXT);
+    assert_eq!((kept.size(), renamed.size()), (270, 270));
+}
+
+#[test]
+fn characters_are_held_back_until_they_are_whole() {
+    let workshop = Workshop::new();
+    let model = SavedModel::open(&workshop.model("corpus", "model", false), Pick::Best).unwrap();
+    let ids = model.vocabulary.encode(TEXT).unwrap();
+    let mut stream = model.vocabulary.stream();
+    let pieces: Vec<String> = ids.iter().map(|id| stream.push(*id).unwrap()).collect();
+    assert_eq!(pieces.concat(), TEXT);
+    assert!(pieces.iter().any(String::is_empty), "every character was one token: {pieces:?}");
+    assert!(pieces.iter().all(|piece| !piece.contains(char::REPLACEMENT_CHARACTER)));
+    // Half a character at the end, and bytes that never become one.
+    let cat = model.vocabulary.encode("猫").unwrap();
+    let mut stream = model.vocabulary.stream();
+    assert_eq!(stream.push(cat[0]).unwrap(), "");
+    assert_eq!(stream.finish().unwrap(), "\u{fffd}");
+    let mut stream = model.vocabulary.stream();
+    let broken: String = (0..9).map(|_| stream.push(cat[0]).unwrap()).collect();
+    let rest = stream.finish().unwrap();
+    assert_eq!(broken + &rest, model.vocabulary.decode(&[cat[0]; 9]).unwrap());
+}
+
+/// Trains a few steps, so that the best checkpoint is not the last.
+fn run(workshop: &Workshop) -> RunFolder {
+    let source = Source::open(&workshop.path("corpus")).unwrap();
+    let classes = workshop.classes("corpus");
+    let model = decoder(270, Vec::new()).shape.model;
+    let mut config = TrainConfig { model, ..TrainConfig::default() };
+    (config.batch.sequence, config.batch.size) = (16, 2);
+    config.budget.steps = Some(6);
+    config.evaluation.every_steps = 3;
+    config.schedule.warmup_steps = 0;
+    // The second evaluation is worse: by then the steps have gone too far.
+    config.optimiser.learning_rate = 0.3;
+    let decoder = decoder(270, classes.ends.clone());
+    let trainer = Trainer::new(Cpu::new(1).unwrap(), decoder, &config).unwrap();
+    let manifest = Manifest::new(source.record.clone(), None, 0, "cpu", 1);
+    let run = RunFolder::create(&workshop.path("run"), config, manifest).unwrap();
+    let attachments = source.attachments(Some(&classes)).unwrap();
+    let text = Text { train: &source.train, valid: &source.valid };
+    let mut ignore = |_: &_| {};
+    let mut session =
+        Session::new(trainer, run.clone(), text, attachments, 1, &mut ignore).unwrap();
+    session.run(&|| false).unwrap();
+    run
+}
+
+#[test]
+fn a_run_gives_its_best_its_last_or_a_named_checkpoint() {
+    let workshop = Workshop::new();
+    let run = run(&workshop);
+    let steps = checkpoint::steps(&run.checkpoints()).unwrap();
+    let newest = run.latest_checkpoint().unwrap().unwrap();
+    let best = checkpoint::open(&newest).unwrap().best.unwrap().step;
+    let picked = |pick| SavedModel::open(run.path(), pick).map(|model| model.folder);
+    assert_eq!(picked(Pick::Best).unwrap(), checkpoint::path(&run.checkpoints(), best));
+    assert_eq!(picked(Pick::Last).unwrap(), newest);
+    assert_eq!(
+        picked(Pick::Step(steps[0])).unwrap(),
+        checkpoint::path(&run.checkpoints(), steps[0])
+    );
+    let absent = picked(Pick::Step(77)).unwrap_err().to_string();
+    assert!(absent.ends_with("there is no checkpoint of step 77"), "{absent}");
+    assert_eq!(SavedModel::open(&newest, Pick::Best).unwrap().folder, newest);
+    // The optimiser's state may go; what the model needs may not change.
+    fs::remove_file(newest.join(checkpoint::OPTIMISER)).unwrap();
+    SavedModel::open(&newest, Pick::Best).unwrap();
+    let counts = fs::read_to_string(newest.join(checkpoint::COUNTS)).unwrap();
+    fs::write(newest.join(checkpoint::COUNTS), counts.replacen('1', "2", 1)).unwrap();
+    let changed = SavedModel::open(&newest, Pick::Best).unwrap_err().to_string();
+    assert!(changed.contains("counts.json cannot be used: its content changed"), "{changed}");
+}
+
+#[test]
+fn a_folder_that_is_no_model_says_what_is_missing() {
+    let workshop = Workshop::new();
+    let refusal = |name: &str, damage: &dyn Fn(&std::path::Path)| {
+        let folder = workshop.model("corpus", name, true);
+        damage(&folder);
+        let opened = SavedModel::open(&folder, Pick::Best);
+        let load = |model: SavedModel| model.load(&Cpu::new(1).unwrap(), &model.decoder());
+        let error = opened.and_then(load).map(drop).unwrap_err().to_string();
+        named(&error, &workshop.path(""))
+    };
+    let remove = |name: &'static str| {
+        move |folder: &std::path::Path| fs::remove_file(folder.join(name)).unwrap()
+    };
+    let edit = |name: &'static str, from: &'static str, to: &'static str| {
+        move |folder: &std::path::Path| {
+            let text = fs::read_to_string(folder.join(name)).unwrap();
+            assert!(text.contains(from), "{text}");
+            fs::write(folder.join(name), text.replace(from, to)).unwrap();
+        }
+    };
+    let refused = [
+        refusal("a", &|folder| fs::remove_dir_all(folder).unwrap()),
+        refusal("b", &remove("tokenizer.json")),
+        refusal("c", &remove("classes.json")),
+        refusal("d", &remove("model.json")),
+        refusal("e", &|folder| {
+            fs::remove_file(folder.join("model.json")).unwrap();
+            fs::remove_file(folder.join("model.safetensors")).unwrap();
+        }),
+        refusal("f", &edit("model.json", "\"classes\": 3", "\"classes\": 4")),
+        refusal("g", &edit("model.json", "\"vocabulary\": 270", "\"vocabulary\": 100")),
+        refusal("h", &edit("model.json", "\"width\": 24", "\"width\": 48")),
+        refusal("i", &edit("model.json", "\"format\": 1", "\"format\": 9")),
+    ];
+    insta::assert_snapshot!(refused.join("\n"));
+}
