@@ -87,6 +87,8 @@ pub trait Device: Sized {
         vocabulary: usize,
         classes: usize,
     ) -> Result<Self::Targets, Error>;
+    /// The bytes [`targets`](Self::targets) of these sizes take.
+    fn target_bytes(positions: usize, width: usize, vocabulary: usize, classes: usize) -> usize;
     /// A clock.
     fn clock(&self) -> Result<Self::Clock, Error>;
     /// Room for `layers` × `sequences` × `capacity` keys and values.

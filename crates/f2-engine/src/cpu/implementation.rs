@@ -63,6 +63,9 @@ impl Device for Cpu {
     ) -> Result<Targets, Error> {
         Targets::new(positions, width, vocabulary, classes)
     }
+    fn target_bytes(positions: usize, width: usize, vocabulary: usize, classes: usize) -> usize {
+        Targets::bytes(positions, width, vocabulary, classes)
+    }
     fn clock(&self) -> Result<Moment, Error> {
         Ok(Moment::default())
     }

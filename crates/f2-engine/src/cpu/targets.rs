@@ -80,6 +80,15 @@ pub(super) struct Workspace {
     pub(super) class_logits: Buffer,
 }
 
+impl Workspace {
+    /// How many floats each buffer holds, in their order.
+    fn lens(positions: usize, width: usize, vocabulary: usize, classes: usize) -> [usize; 5] {
+        let rows = (CHUNK / vocabulary).clamp(FEWEST_ROWS, MOST_ROWS).min(positions);
+        let hidden = positions * width;
+        [rows * vocabulary, hidden, hidden, positions * 2, positions * classes]
+    }
+}
+
 impl Targets {
     pub(super) fn new(
         positions: usize,
@@ -87,8 +96,8 @@ impl Targets {
         vocabulary: usize,
         classes: usize,
     ) -> Result<Self, Error> {
-        let rows = (CHUNK / vocabulary).clamp(FEWEST_ROWS, MOST_ROWS).min(positions);
-        let logits = rows * vocabulary;
+        let [logits, hidden, d_hidden, losses, class_logits] =
+            Workspace::lens(positions, width, vocabulary, classes);
         Ok(Self {
             ids: Vec::with_capacity(positions),
             weights: Vec::with_capacity(positions),
@@ -98,12 +107,25 @@ impl Targets {
             logits: Logits::Spent,
             workspace: Workspace {
                 logits: Buffer::zeroed(logits)?,
-                hidden: Buffer::zeroed(positions * width)?,
-                d_hidden: Buffer::zeroed(positions * width)?,
-                losses: Buffer::zeroed(positions * 2)?,
-                class_logits: Buffer::zeroed(positions * classes)?,
+                hidden: Buffer::zeroed(hidden)?,
+                d_hidden: Buffer::zeroed(d_hidden)?,
+                losses: Buffer::zeroed(losses)?,
+                class_logits: Buffer::zeroed(class_logits)?,
             },
         })
+    }
+
+    /// The bytes of [`new`](Self::new).
+    pub(super) fn bytes(
+        positions: usize,
+        width: usize,
+        vocabulary: usize,
+        classes: usize,
+    ) -> usize {
+        // Ids, weights and the order of the positions.
+        let lists = 3 * positions + classes + 1;
+        let workspace = Workspace::lens(positions, width, vocabulary, classes);
+        (lists + workspace.iter().sum::<usize>()) * size_of::<f32>()
     }
 
     pub(super) fn load(&mut self, labels: &Labels<'_>) {

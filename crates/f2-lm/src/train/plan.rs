@@ -3,7 +3,7 @@ use f2_engine::Device;
 use super::available_memory;
 use crate::Error;
 use crate::config::TrainConfig;
-use crate::model::{Activations, Decoder, Work};
+use crate::model::{Activations, Decoder, ModelShape, Work};
 
 /// What a run will cost, before anything is allocated.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -14,6 +14,8 @@ pub struct Plan {
     pub parameter_bytes: u64,
     /// Bytes for what a step keeps between forward and backward.
     pub activation_bytes: u64,
+    /// Bytes for the head's loss: the logits at hand at once, and what goes with them.
+    pub head_bytes: u64,
     /// Targets predicted by a step.
     pub tokens_per_step: usize,
     /// Floating-point operations of a step whose targets are spread over the classes as the
@@ -27,11 +29,14 @@ impl Plan {
     pub fn new<D: Device>(decoder: &Decoder, config: &TrainConfig, mean_outputs: f64) -> Self {
         let tokens_per_step = config.batch.tokens_per_step();
         let positions = config.batch.micro_size() * config.batch.sequence;
+        let ModelShape { ref model, vocabulary, ref class_ends, .. } = decoder.shape;
+        let classes = class_ends.len().max(1);
         let work = Work::new(decoder, config.batch.sequence);
         Self {
             parameters: decoder.layout.count(),
             parameter_bytes: (4 * decoder.layout.len() * size_of::<f32>()) as u64,
             activation_bytes: Activations::<D>::bytes(decoder, positions) as u64,
+            head_bytes: D::target_bytes(positions, model.width, vocabulary, classes) as u64,
             tokens_per_step,
             operations_per_step: tokens_per_step as f64
                 * (work.trunk + work.per_output * mean_outputs),
@@ -40,7 +45,7 @@ impl Plan {
 
     /// All bytes together.
     pub fn bytes(&self) -> u64 {
-        self.parameter_bytes + self.activation_bytes
+        self.parameter_bytes + self.activation_bytes + self.head_bytes
     }
 
     /// Refuses a run the memory cannot hold, where the memory is known.

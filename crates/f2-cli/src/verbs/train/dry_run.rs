@@ -151,10 +151,12 @@ fn to_text(config: &TrainConfig, known: &Known, plan: &Plan, estimate: &Estimate
         ),
         format!("parameters: {:.1} M ({})", plan.parameters as f64 / 1e6, plan.parameters),
         format!(
-            "memory: {} ({} for parameters and optimiser, {} for activations{available})",
+            "memory: {} ({} for parameters and optimiser, {} for activations, {} for the head\
+             {available})",
             HumanBytes(plan.bytes()),
             HumanBytes(plan.parameter_bytes),
-            HumanBytes(plan.activation_bytes)
+            HumanBytes(plan.activation_bytes),
+            HumanBytes(plan.head_bytes)
         ),
         format!(
             "tokens per step: {} ({} windows of {})",
