@@ -163,11 +163,15 @@ fn to_text(config: &TrainConfig, known: &Known, plan: &Plan, estimate: &Estimate
             plan.tokens_per_step, config.batch.size, config.batch.sequence
         ),
         format!(
-            "time: about {:.0} ms per step, at {:.0} % of this machine's measured peak",
-            1e3 * estimate.seconds_per_step,
+            "time: about {} per step, at {:.0} % of this machine's measured peak",
+            step_time(estimate.seconds_per_step),
             100.0 * ASSUMED_SHARE
         ),
         format!("whole run: {whole}"),
     ];
     lines.join("\n") + "\n"
+}
+
+fn step_time(seconds: f64) -> String {
+    if seconds < 10.0 { format!("{:.0} ms", 1e3 * seconds) } else { format!("{seconds:.0} s") }
 }
