@@ -1,19 +1,29 @@
-//! Scores in, tables and figures out.
+//! Scores in; tables, figures and one HTML page out.
 //!
-//! A [`Table`] is built once and written for a terminal, a page of Markdown, a paper in LaTeX
-//! or a spreadsheet. A [`LineChart`] or a [`BarChart`] is drawn as SVG, alone or in a [`Figure`]
-//! with others. [`ResultRecord`] is what an evaluation leaves on disk; [`metric_tables`] sets
-//! records side by side, and a [`Comparison`] plays them against each other.
+//! A [`Table`] is built once and written for a terminal, a page of Markdown or HTML, a paper in
+//! LaTeX or a spreadsheet. A [`LineChart`] or a [`BarChart`] is drawn as SVG, alone or in a
+//! [`Figure`] with others. [`ResultRecord`] is what an evaluation leaves on disk;
+//! [`metric_tables`] sets records side by side, and a [`Comparison`] plays them against each
+//! other. [`Results`] is what a whole experiment found, and a [`Report`] shows it, with the
+//! numbers the [`paper`] prints beside ours.
 
 mod comparison;
+mod markup;
 mod metrics_table;
+mod page;
 mod pairwise_table;
+pub mod paper;
 mod plot;
 mod record;
+pub mod report;
+pub mod results;
 mod table;
 
 pub use comparison::{Comparison, ComparisonError, Pairing, Standing};
-pub use metrics_table::{definitions, metric_tables};
+pub use metrics_table::{MetricTable, band_table, definitions, metric_tables};
+pub use paper::PaperSet;
 pub use plot::{Axis, BarChart, Direction, FIGURE_STYLE, Figure, LineChart, Series};
 pub use record::{BandShares, HumanRecord, IntervalRecord, ResultRecord};
+pub use report::Report;
+pub use results::Results;
 pub use table::{Align, Cell, Table};

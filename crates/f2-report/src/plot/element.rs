@@ -1,5 +1,7 @@
 use std::fmt::{self, Write as _};
 
+use crate::markup::escape;
+
 /// One element of an SVG document, with everything in it.
 #[derive(Clone, Debug)]
 pub(super) struct Element {
@@ -112,23 +114,6 @@ pub(super) fn length(value: f64) -> String {
     let rounded = (value * 100.0).round() / 100.0;
     // Negative zero reads like a mistake.
     format!("{}", if rounded == 0.0 { 0.0 } else { rounded })
-}
-
-/// Text that cannot be taken for markup. Control characters are not allowed in XML at all.
-fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\n' | '\t' => out.push(character),
-            control if control.is_control() => out.push('\u{fffd}'),
-            other => out.push(other),
-        }
-    }
-    out
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ impl Table {
         out += &line(self.headings.iter().map(|text| escape(text)));
         out += "\\midrule\n";
         for row in &self.rows {
-            out += &line(row.iter().map(|cell| {
+            out += &line(row.cells.iter().map(|cell| {
                 if cell.strong {
                     format!("\\textbf{{{}}}", escape(&cell.text))
                 } else {

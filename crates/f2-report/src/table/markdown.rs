@@ -10,7 +10,7 @@ impl Table {
         let mut out = line(self.headings.iter().map(|text| escape(text)));
         out += &line(rules);
         for row in &self.rows {
-            out += &line(row.iter().map(|cell| {
+            out += &line(row.cells.iter().map(|cell| {
                 if cell.strong { format!("**{}**", escape(&cell.text)) } else { escape(&cell.text) }
             }));
         }

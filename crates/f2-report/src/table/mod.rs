@@ -1,4 +1,6 @@
 mod csv;
+mod html;
+mod json;
 mod latex;
 mod markdown;
 mod terminal;
@@ -48,7 +50,14 @@ impl<T: Into<String>> From<T> for Cell {
 pub struct Table {
     headings: Vec<String>,
     aligns: Vec<Align>,
-    rows: Vec<Vec<Cell>>,
+    rows: Vec<Row>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Row {
+    cells: Vec<Cell>,
+    /// Set in a lighter tone where the format has one.
+    quiet: bool,
 }
 
 impl Table {
@@ -64,15 +73,33 @@ impl Table {
     /// # Panics
     /// When the row has not one cell per column.
     pub fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
+        self.push(cells, false);
+    }
+
+    /// Adds a row that only stands beside the others, such as the paper's numbers.
+    ///
+    /// # Panics
+    /// When the row has not one cell per column.
+    pub fn quiet_row(&mut self, cells: impl IntoIterator<Item = Cell>) {
+        self.push(cells, true);
+    }
+
+    fn push(&mut self, cells: impl IntoIterator<Item = Cell>, quiet: bool) {
         let cells: Vec<Cell> = cells.into_iter().collect();
         assert_eq!(cells.len(), self.headings.len(), "a row has one cell per column");
-        self.rows.push(cells);
+        self.rows.push(Row { cells, quiet });
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
     }
 
     /// The headings and every row's texts, from top to bottom.
     fn lines(&self) -> impl Iterator<Item = Vec<&str>> {
         let headings = self.headings.iter().map(String::as_str).collect();
-        let rows = self.rows.iter().map(|row| row.iter().map(|cell| cell.text.as_str()).collect());
+        let rows =
+            self.rows.iter().map(|row| row.cells.iter().map(|cell| cell.text.as_str()).collect());
         std::iter::once(headings).chain(rows)
     }
 }

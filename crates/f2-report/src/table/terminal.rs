@@ -13,7 +13,7 @@ impl Table {
         out.push_str(&widths.iter().map(|&width| "─".repeat(width)).collect::<Vec<_>>().join(GAP));
         out.push('\n');
         for row in &self.rows {
-            out += &self.line(&widths, row.iter().map(|cell| shown(cell, colour)));
+            out += &self.line(&widths, row.cells.iter().map(|cell| shown(cell, colour)));
         }
         out
     }
@@ -21,7 +21,7 @@ impl Table {
     fn widths(&self, colour: bool) -> Vec<usize> {
         let mut widths: Vec<usize> = self.headings.iter().map(|text| width(text)).collect();
         for row in &self.rows {
-            for (widest, cell) in widths.iter_mut().zip(row) {
+            for (widest, cell) in widths.iter_mut().zip(&row.cells) {
                 *widest = (*widest).max(width(&shown(cell, colour).0));
             }
         }

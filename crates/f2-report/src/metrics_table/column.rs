@@ -1,42 +1,19 @@
-use f2_metrics::{Convention, Metric};
-
 use crate::record::{BandShares, HumanRecord, IntervalRecord, ResultRecord};
-use crate::table::{Align, Cell, Table};
-
-/// One line of definition for each metric.
-pub fn definitions(convention: Convention) -> impl Iterator<Item = (&'static str, &'static str)> {
-    Metric::ALL.into_iter().map(move |metric| (metric.name(), metric.definition(convention)))
-}
-
-/// The metrics of several models side by side, with a row for human text where it is known; and
-/// a second table of frequency bands, where those are.
-///
-/// Of several models, the value closest to human stands out: the lowest perplexity and KL
-/// divergence, the highest MS-Jaccard, otherwise the smallest distance. Values are shown as the
-/// paper shows them, times 100 but for PPL, KLD and Uniq.
-pub fn metric_tables(records: &[ResultRecord]) -> Vec<Table> {
-    let human = records.iter().find_map(|record| record.human.as_ref());
-    let mut tables = vec![table_of(records, human, &metric_columns(records), "Human")];
-    if records.iter().any(|record| record.bands.is_some()) {
-        tables.push(table_of(records, human, &band_columns(), "Human"));
-    }
-    tables
-}
 
 /// What a column takes from a record, if it is there.
 type Of<Record, Value> = Box<dyn Fn(&Record) -> Option<Value>>;
 
 /// A column: what it shows of a model and of human text, and what makes a value good.
-struct Column {
-    heading: String,
+pub(super) struct Column {
+    pub(super) heading: String,
     /// How a value is written; the second number is half the width of its interval.
     show: fn(f64, Option<f64>) -> String,
     better: Better,
-    of_model: Of<ResultRecord, f64>,
-    of_human: Of<HumanRecord, f64>,
+    pub(super) of_model: Of<ResultRecord, f64>,
+    pub(super) of_human: Of<HumanRecord, f64>,
     interval: Of<IntervalRecord, [f64; 2]>,
     /// Written after a model's value.
-    note: Of<ResultRecord, String>,
+    pub(super) note: Of<ResultRecord, String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -64,7 +41,11 @@ impl Column {
     }
 
     /// A number that is smaller the better a model's value is.
-    fn badness(&self, record: &ResultRecord, human: Option<&HumanRecord>) -> Option<f64> {
+    pub(super) fn badness(
+        &self,
+        record: &ResultRecord,
+        human: Option<&HumanRecord>,
+    ) -> Option<f64> {
         let value = (self.of_model)(record)?;
         Some(match self.better {
             Better::Lower => value,
@@ -73,47 +54,15 @@ impl Column {
         })
     }
 
-    fn cell(&self, value: Option<f64>, intervals: Option<&IntervalRecord>) -> String {
+    pub(super) fn cell(&self, value: Option<f64>, intervals: Option<&IntervalRecord>) -> String {
         let interval = intervals.and_then(|intervals| (self.interval)(intervals));
         let half = interval.map(|[low, high]| (high - low) / 2.0);
         value.map_or_else(|| "–".to_owned(), |value| (self.show)(value, half))
     }
 }
 
-fn table_of(
-    records: &[ResultRecord],
-    human: Option<&HumanRecord>,
-    columns: &[Column],
-    human_name: &str,
-) -> Table {
-    let headings = columns.iter().map(|column| (column.heading.clone(), Align::Right));
-    let mut table = Table::new(std::iter::once(("model".to_owned(), Align::Left)).chain(headings));
-    let best: Vec<Option<f64>> =
-        columns.iter().map(|column| best(column, records, human)).collect();
-    for record in records {
-        let cells = columns.iter().zip(&best).map(|(column, best)| {
-            let mut text = column.cell((column.of_model)(record), record.intervals.as_ref());
-            text.extend((column.note)(record));
-            Cell { strong: best.is_some() && column.badness(record, human) == *best, text }
-        });
-        table.row(std::iter::once(record.name.clone().into()).chain(cells));
-    }
-    if let Some(human) = human {
-        let cells = columns
-            .iter()
-            .map(|column| column.cell((column.of_human)(human), human.intervals.as_ref()).into());
-        table.row(std::iter::once(human_name.into()).chain(cells));
-    }
-    table
-}
-
-/// What the best of several models reaches; of one model nothing stands out.
-fn best(column: &Column, records: &[ResultRecord], human: Option<&HumanRecord>) -> Option<f64> {
-    let values = records.iter().filter_map(|record| column.badness(record, human));
-    values.min_by(f64::total_cmp).filter(|_| records.len() > 1)
-}
-
-fn metric_columns(records: &[ResultRecord]) -> Vec<Column> {
+/// PPL and KLD where they are known, MS-Jaccard, Self-BLEU and Distinct by order, Rep and Uniq.
+pub(super) fn metric_columns(records: &[ResultRecord]) -> Vec<Column> {
     let mut columns = Vec::new();
     if records.iter().any(|record| record.ppl.is_some()) {
         columns.push(Column {
@@ -173,7 +122,7 @@ fn ordered_columns(records: &[ResultRecord]) -> Vec<Column> {
 }
 
 /// Shares of the four bands, each with its difference to human.
-fn band_columns() -> Vec<Column> {
+pub(super) fn band_columns() -> Vec<Column> {
     let share = |bands: Option<BandShares>, band: usize| bands.map(|bands| bands.shares()[band]);
     let relative = |record: &ResultRecord, band: usize| record.bands?.relative_to_human?[band];
     let column = |band: usize, heading: &str, name: &'static str| Column {
@@ -208,47 +157,4 @@ fn two_digits(value: f64, half: Option<f64>) -> String {
 
 fn whole(value: f64, half: Option<f64>) -> String {
     format!("{value:.0}") + &half.map_or_else(String::new, |half| format!(" ±{half:.0}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn model(name: &str, kld: f64, bleu: f64, uniq: u64) -> ResultRecord {
-        ResultRecord {
-            name: name.to_owned(),
-            kld: Some(kld),
-            self_bleu: vec![Some(bleu)],
-            uniq: Some(uniq),
-            human: Some(HumanRecord {
-                self_bleu: vec![Some(0.952)],
-                uniq: Some(15_200),
-                ..HumanRecord::default()
-            }),
-            ..ResultRecord::default()
-        }
-    }
-
-    #[test]
-    fn the_value_closest_to_human_stands_out() {
-        let tables = metric_tables(&[
-            model("MLE", 1.51, 0.934, 8_480),
-            model("F²-Softmax", 0.62, 0.933, 15_700),
-        ]);
-        let lines = "\
-| model | KLD | SB1 | Rep | Uniq |
-| --- | --: | --: | --: | --: |
-| MLE | 1.51 | **93.4** | – | 8480 |
-| F²-Softmax | **0.62** | 93.3 | – | **15700** |
-| Human | – | 95.2 | – | 15200 |
-";
-        assert_eq!(tables[0].to_markdown(), lines);
-        assert_eq!(tables.len(), 1);
-    }
-
-    #[test]
-    fn a_single_model_is_not_praised() {
-        let table = &metric_tables(&[model("MLE", 1.51, 0.934, 8_480)])[0];
-        assert!(!table.to_markdown().contains("**"));
-    }
 }

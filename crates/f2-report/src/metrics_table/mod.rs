@@ -1,0 +1,188 @@
+mod column;
+
+use f2_metrics::{Convention, Metric};
+
+use crate::record::{HumanRecord, ResultRecord};
+use crate::table::{Align, Cell, Table};
+use column::{Column, band_columns, metric_columns};
+
+/// One line of definition for each metric.
+pub fn definitions(convention: Convention) -> impl Iterator<Item = (&'static str, &'static str)> {
+    Metric::ALL.into_iter().map(move |metric| (metric.name(), metric.definition(convention)))
+}
+
+/// The metrics of several models side by side, with a row for human text where it is known; and
+/// a second table of frequency bands, where those are.
+pub fn metric_tables(records: &[ResultRecord]) -> Vec<Table> {
+    let mut tables = vec![MetricTable::new(records).build()];
+    tables.extend(band_table(records));
+    tables
+}
+
+/// The shares of frequency bands, where they are known.
+pub fn band_table(records: &[ResultRecord]) -> Option<Table> {
+    let known = records.iter().any(|record| record.bands.is_some());
+    known.then(|| MetricTable::new(records).build_with(&band_columns()))
+}
+
+/// The metrics of several models side by side, with a row for human text where it is known.
+///
+/// Of several models, the value closest to human stands out: the lowest perplexity and KL
+/// divergence, the highest MS-Jaccard, otherwise the smallest distance. Values are shown as the
+/// paper shows them, times 100 but for PPL, KLD and Uniq.
+#[derive(Clone, Copy, Debug)]
+pub struct MetricTable<'a> {
+    records: &'a [ResultRecord],
+    paper: &'a [ResultRecord],
+    headings: Option<&'a [&'a str]>,
+}
+
+impl<'a> MetricTable<'a> {
+    /// All metrics of these models.
+    pub fn new(records: &'a [ResultRecord]) -> Self {
+        Self { records, paper: &[], headings: None }
+    }
+
+    /// Puts under each model the quiet row of the result that has its name here.
+    #[must_use]
+    pub fn beside(self, paper: &'a [ResultRecord]) -> Self {
+        Self { paper, ..self }
+    }
+
+    /// Keeps the columns with these headings, such as `KLD` and `MSJ2`.
+    #[must_use]
+    pub fn only(self, headings: &'a [&'a str]) -> Self {
+        Self { headings: Some(headings), ..self }
+    }
+
+    /// The table.
+    pub fn build(self) -> Table {
+        let mut columns = metric_columns(self.records);
+        if let Some(headings) = self.headings {
+            columns.retain(|column| headings.contains(&column.heading.as_str()));
+        }
+        self.build_with(&columns)
+    }
+
+    fn build_with(self, columns: &[Column]) -> Table {
+        let headings = columns.iter().map(|column| (column.heading.clone(), Align::Right));
+        let name = ("model".to_owned(), Align::Left);
+        let mut table = Table::new(std::iter::once(name).chain(headings));
+        let (ours, theirs) = (Group::new(self.records, columns), Group::new(self.paper, columns));
+        for record in self.records {
+            table.row(ours.row(record, &record.name));
+            if let Some(paper) = self.paper.iter().find(|paper| paper.name == record.name) {
+                table.quiet_row(theirs.row(paper, &in_the_paper(&record.name)));
+            }
+        }
+        if let Some(human) = ours.human {
+            table.row(human_row(human, columns, "Human"));
+        }
+        if let Some(human) = theirs.human {
+            table.quiet_row(human_row(human, columns, &in_the_paper("Human")));
+        }
+        table
+    }
+}
+
+fn in_the_paper(name: &str) -> String {
+    format!("{name}, paper")
+}
+
+/// Models that are compared with each other, and the best value of each column.
+struct Group<'a> {
+    columns: &'a [Column],
+    human: Option<&'a HumanRecord>,
+    best: Vec<Option<f64>>,
+}
+
+impl<'a> Group<'a> {
+    fn new(records: &'a [ResultRecord], columns: &'a [Column]) -> Self {
+        let human = records.iter().find_map(|record| record.human.as_ref());
+        let best = columns.iter().map(|column| best(column, records, human)).collect();
+        Self { columns, human, best }
+    }
+
+    fn row(&self, record: &ResultRecord, name: &str) -> impl Iterator<Item = Cell> {
+        let cells = self.columns.iter().zip(&self.best).map(|(column, best)| {
+            let mut text = column.cell((column.of_model)(record), record.intervals.as_ref());
+            text.extend((column.note)(record));
+            Cell { strong: best.is_some() && column.badness(record, self.human) == *best, text }
+        });
+        std::iter::once(name.into()).chain(cells)
+    }
+}
+
+fn human_row(human: &HumanRecord, columns: &[Column], name: &str) -> impl Iterator<Item = Cell> {
+    let cells = columns
+        .iter()
+        .map(|column| column.cell((column.of_human)(human), human.intervals.as_ref()).into());
+    std::iter::once(name.into()).chain(cells)
+}
+
+/// What the best of several models reaches; of one model nothing stands out.
+fn best(column: &Column, records: &[ResultRecord], human: Option<&HumanRecord>) -> Option<f64> {
+    let values = records.iter().filter_map(|record| column.badness(record, human));
+    values.min_by(f64::total_cmp).filter(|_| records.len() > 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn model(name: &str, kld: f64, bleu: f64, uniq: u64) -> ResultRecord {
+        ResultRecord {
+            name: name.to_owned(),
+            kld: Some(kld),
+            self_bleu: vec![Some(bleu)],
+            uniq: Some(uniq),
+            human: Some(HumanRecord {
+                self_bleu: vec![Some(0.952)],
+                uniq: Some(15_200),
+                ..HumanRecord::default()
+            }),
+            ..ResultRecord::default()
+        }
+    }
+
+    #[test]
+    fn the_value_closest_to_human_stands_out() {
+        let tables = metric_tables(&[
+            model("MLE", 1.51, 0.934, 8_480),
+            model("F²-Softmax", 0.62, 0.933, 15_700),
+        ]);
+        let lines = "\
+| model | KLD | SB1 | Rep | Uniq |
+| --- | --: | --: | --: | --: |
+| MLE | 1.51 | **93.4** | – | 8480 |
+| F²-Softmax | **0.62** | 93.3 | – | **15700** |
+| Human | – | 95.2 | – | 15200 |
+";
+        assert_eq!(tables[0].to_markdown(), lines);
+        assert_eq!(tables.len(), 1);
+    }
+
+    #[test]
+    fn a_single_model_is_not_praised() {
+        let table = &metric_tables(&[model("MLE", 1.51, 0.934, 8_480)])[0];
+        assert!(!table.to_markdown().contains("**"));
+    }
+
+    #[test]
+    fn the_paper_stands_beside_each_model_and_has_its_own_best() {
+        let ours = [model("MLE", 2.0, 0.9, 10), model("F²-Softmax", 1.0, 0.9, 20)];
+        let paper = crate::PaperSet::Wikitext103.top_k(3);
+        let table = MetricTable::new(&ours).beside(&paper).only(&["KLD", "Uniq"]).build();
+        let lines = "\
+| model | KLD | Uniq |
+| --- | --: | --: |
+| MLE | 2.00 | 10 |
+| MLE, paper | 1.51 | 8480 |
+| F²-Softmax | **1.00** | **20** |
+| F²-Softmax, paper | **0.62** | **15700** |
+| Human | – | 15200 |
+| Human, paper | – | 15200 |
+";
+        assert_eq!(table.to_markdown(), lines);
+    }
+}

@@ -1,0 +1,217 @@
+//! The numbers the paper prints, to stand beside ours.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::record::{HumanRecord, ResultRecord};
+
+/// A set of texts the paper evaluates on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PaperSet {
+    /// Wikitext-103: English articles, top-k sampling with k = 3.
+    Wikitext103,
+    /// Melo-Lyrics: Korean songs, top-k sampling with k = 20.
+    Lyrics,
+}
+
+impl PaperSet {
+    /// The name the paper has for it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Wikitext103 => "Wikitext-103",
+            Self::Lyrics => "Melo-Lyrics",
+        }
+    }
+
+    fn tables(self, tables: &Tables) -> &SetTables {
+        match self {
+            Self::Wikitext103 => &tables.sets.wikitext103,
+            Self::Lyrics => &tables.sets.lyrics,
+        }
+    }
+
+    fn place(self) -> usize {
+        match self {
+            Self::Wikitext103 => 0,
+            Self::Lyrics => 1,
+        }
+    }
+
+    /// The k of the paper's main table.
+    pub fn main_k(self) -> usize {
+        self.tables(&tables()).k
+    }
+
+    /// The table of top-k sampling, in the paper's order of models.
+    pub fn top_k(self, k: usize) -> Vec<ResultRecord> {
+        let all = tables();
+        let set = self.tables(&all);
+        set.top_k.get(&k.to_string()).map_or_else(Vec::new, |rows| records(rows, &set.human))
+    }
+
+    /// The table of greedy decoding.
+    pub fn greedy(self) -> Vec<ResultRecord> {
+        let all = tables();
+        let set = self.tables(&all);
+        records(&set.greedy, &set.human)
+    }
+
+    /// Matches of the greedy table: winner, loser and their points.
+    pub fn pairwise(self) -> Vec<(String, String, usize, usize)> {
+        self.tables(&tables()).pairwise_greedy.clone()
+    }
+
+    /// Documents and tokens of the training, validation and test split.
+    pub fn sizes(self) -> ([u64; 3], [u64; 3]) {
+        let datasets = tables().datasets;
+        let sizes = match self {
+            Self::Wikitext103 => datasets.wikitext103,
+            Self::Lyrics => datasets.lyrics,
+        };
+        (sizes.documents, sizes.tokens)
+    }
+
+    /// A hyperparameter by its name in the paper's tables.
+    pub fn hyperparameter(self, name: &str) -> Option<f64> {
+        tables().hyperparameters.get(name).map(|values| values[self.place()])
+    }
+}
+
+/// The paper's table of decoupled decoding (lyrics, k = 20, bigrams): whether it is on, and the
+/// result.
+pub fn decoupling() -> Vec<(bool, ResultRecord)> {
+    let row = |(name, decoupled, kld, msj, sb, uniq): (String, bool, f64, f64, f64, f64)| {
+        let human = tables().sets.lyrics.human;
+        let record = ResultRecord {
+            name,
+            convention: "paper".to_owned(),
+            kld: Some(kld),
+            ms_jaccard: vec![None, Some(msj / 100.0)],
+            self_bleu: vec![None, Some(sb / 100.0)],
+            uniq: Some(thousands(uniq)),
+            human: Some(human_record(&human)),
+            ..ResultRecord::default()
+        };
+        (decoupled, record)
+    };
+    tables().decoupling.into_iter().map(row).collect()
+}
+
+/// The paper's ranking over both sets, greedy: place, model, matches won and lost.
+pub fn ranking() -> Vec<(usize, String, usize, usize)> {
+    tables().ranking_greedy
+}
+
+/// One row in the order of the paper's columns; Human has no perplexity, KLD and MS-Jaccard.
+type Numbers = [Option<f64>; 13];
+
+#[derive(Deserialize)]
+struct Tables {
+    sets: Sets,
+    ranking_greedy: Vec<(usize, String, usize, usize)>,
+    decoupling: Vec<(String, bool, f64, f64, f64, f64)>,
+    datasets: Datasets,
+    hyperparameters: BTreeMap<String, [f64; 2]>,
+}
+
+#[derive(Deserialize)]
+struct Sets {
+    wikitext103: SetTables,
+    lyrics: SetTables,
+}
+
+#[derive(Deserialize)]
+struct SetTables {
+    k: usize,
+    human: Numbers,
+    greedy: BTreeMap<String, Numbers>,
+    top_k: BTreeMap<String, BTreeMap<String, Numbers>>,
+    pairwise_greedy: Vec<(String, String, usize, usize)>,
+}
+
+#[derive(Deserialize)]
+struct Datasets {
+    wikitext103: Sizes,
+    lyrics: Sizes,
+}
+
+#[derive(Deserialize)]
+struct Sizes {
+    documents: [u64; 3],
+    tokens: [u64; 3],
+}
+
+fn tables() -> Tables {
+    serde_json::from_str(include_str!("tables.json")).expect("the file comes with the program")
+}
+
+/// The order of the paper's tables.
+pub(crate) const MODELS: [&str; 5] = ["MLE", "FACE", "UL-token", "UL-token+seq", "F²-Softmax"];
+
+fn records(rows: &BTreeMap<String, Numbers>, human: &Numbers) -> Vec<ResultRecord> {
+    MODELS.iter().filter_map(|model| Some(record(model, rows.get(*model)?, human))).collect()
+}
+
+fn record(name: &str, row: &Numbers, human: &Numbers) -> ResultRecord {
+    ResultRecord {
+        name: name.to_owned(),
+        convention: "paper".to_owned(),
+        ppl: row[0],
+        kld: row[1],
+        ms_jaccard: fractions(&row[2..5]),
+        self_bleu: fractions(&row[5..8]),
+        distinct: fractions(&row[8..11]),
+        rep: row[11].map(|percent| percent / 100.0),
+        uniq: row[12].map(thousands),
+        human: Some(human_record(human)),
+        ..ResultRecord::default()
+    }
+}
+
+fn human_record(row: &Numbers) -> HumanRecord {
+    HumanRecord {
+        self_bleu: fractions(&row[5..8]),
+        distinct: fractions(&row[8..11]),
+        rep: row[11].map(|percent| percent / 100.0),
+        uniq: row[12].map(thousands),
+        ..HumanRecord::default()
+    }
+}
+
+fn fractions(percents: &[Option<f64>]) -> Vec<Option<f64>> {
+    percents.iter().map(|percent| percent.map(|percent| percent / 100.0)).collect()
+}
+
+fn thousands(value: f64) -> u64 {
+    (value * 1000.0).round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_main_tables_are_those_of_their_k() {
+        let english = PaperSet::Wikitext103;
+        let rows = english.top_k(english.main_k());
+        let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+        assert_eq!(names, MODELS);
+        assert_eq!(
+            (rows[4].ppl, rows[4].kld, rows[4].uniq),
+            (Some(25.6), Some(0.62), Some(15_700))
+        );
+        assert_eq!(PaperSet::Lyrics.top_k(20)[4].kld, Some(0.13));
+        assert_eq!(PaperSet::Lyrics.top_k(4), []);
+    }
+
+    #[test]
+    fn the_paper_plays_its_matches_as_it_says() {
+        for set in [PaperSet::Wikitext103, PaperSet::Lyrics] {
+            assert_eq!((set.greedy().len(), set.pairwise().len()), (5, 10));
+        }
+        assert_eq!(ranking()[0], (1, "F²-Softmax".to_owned(), 7, 1));
+        assert_eq!(decoupling()[1].1.kld, Some(0.31));
+    }
+}

@@ -1,0 +1,143 @@
+use super::{Block, NamedFigure, Section};
+use crate::metrics_table::MetricTable;
+use crate::paper;
+use crate::plot::{Axis, Figure, LineChart, Series};
+use crate::record::ResultRecord;
+use crate::results::{ClassRule, ClassTrial, Decoding, Results};
+
+/// What the classes, decoupled decoding and the class nucleus each contribute.
+pub(super) fn section(results: &Results) -> Option<Section> {
+    let mut blocks = Vec::new();
+    let figures = class_figures(results);
+    if !figures.is_empty() {
+        blocks.push(Block::Figures(figures));
+    }
+    blocks.extend(method_table(results));
+    blocks.extend(decoupling_table(results));
+    blocks.extend(nucleus_table(results));
+    let text = "What each part contributes. Fixed rules cut classes of equally many tokens or of \
+                equal mass for a given K; MefMax finds its K itself. Decoupled decoding draws a \
+                class first; switched off, the same model samples from its full posterior."
+        .to_owned();
+    (!blocks.is_empty()).then(|| Section {
+        id: "ablations",
+        title: "Ablations".to_owned(),
+        text: vec![text],
+        blocks,
+    })
+}
+
+/// What the ablation figure plots: the name, the unit, and the value of a result.
+type Panel = (&'static str, &'static str, fn(&ResultRecord) -> Option<f64>);
+
+const PANELS: [Panel; 4] = [
+    ("PPL", "", |record| record.ppl),
+    ("KLD", "nats", |record| record.kld),
+    ("MS-Jaccard-2", "%", |record| Some(100.0 * record.ms_jaccard.get(1).copied().flatten()?)),
+    ("Self-BLEU-2", "%", |record| Some(100.0 * record.self_bleu.get(1).copied().flatten()?)),
+];
+
+fn class_figures(results: &Results) -> Vec<NamedFigure> {
+    let fixed = results.class_trials.iter().any(|trial| !trial.rule.is_mefmax());
+    if !fixed {
+        return Vec::new();
+    }
+    let figure = |panel: &Panel| {
+        let name = format!("classes-{}", panel.0.to_lowercase());
+        let title = format!("{} over the number of classes", panel.0);
+        NamedFigure::new(name, Figure::new(title).line_chart(&class_chart(results, panel)))
+    };
+    PANELS.iter().map(figure).collect()
+}
+
+fn class_chart(results: &Results, (name, unit, value): &Panel) -> LineChart {
+    let trials = &results.class_trials;
+    let axis = if unit.is_empty() { Axis::new(*name) } else { Axis::new(*name).unit(*unit) };
+    let mut chart = LineChart::new(
+        format!("{name} over the number of classes"),
+        Axis::new("classes K").whole(),
+        axis,
+    );
+    let point = |trial: &ClassTrial| Some((trial.k as f64, value(&trial.record)?));
+    let points = |rule: ClassRule| {
+        let mut points: Vec<(f64, f64)> =
+            trials.iter().filter(|trial| trial.rule == rule).filter_map(point).collect();
+        points.sort_by(|one, other| one.0.total_cmp(&other.0));
+        points
+    };
+    let mut equal_mass = Series::new("equal frequency", points(ClassRule::EqualFrequency));
+    for (k, value) in points(ClassRule::Greedy) {
+        equal_mass = equal_mass.star(k, value, "MefMax");
+    }
+    chart = chart.series(equal_mass);
+    chart = chart.series(Series::new("equal tokens", points(ClassRule::EqualTokens)).dashed());
+    let main = results.scores.first();
+    let mle = main.and_then(|set| set.records.iter().find(|record| record.name == "MLE"));
+    mle.and_then(value).into_iter().fold(chart, |chart, level| chart.reference("MLE", level))
+}
+
+/// The MefMax methods side by side: beyond the paper.
+fn method_table(results: &Results) -> Option<Block> {
+    let trials = results.class_trials.iter().filter(|trial| trial.rule.is_mefmax());
+    let renamed = |trial: &ClassTrial| ResultRecord {
+        name: format!("{}, K = {}", trial.rule.name(), trial.k),
+        ..trial.record.clone()
+    };
+    let records: Vec<ResultRecord> = trials.map(renamed).collect();
+    let caption = "F² trained with the classes of each MefMax method";
+    (records.len() > 1)
+        .then(|| Block::table("class-methods", caption, MetricTable::new(&records).build()))
+}
+
+const BIGRAM_COLUMNS: [&str; 4] = ["KLD", "MSJ2", "SB2", "Uniq"];
+
+fn decoupling_table(results: &Results) -> Option<Block> {
+    let joint = results.scores.iter().find(|set| matches!(set.decoding, Decoding::Joint { .. }))?;
+    let Decoding::Joint { k } = joint.decoding else { return None };
+    let decoupled = results.scores_of(Decoding::TopK { k })?;
+    let find =
+        |set: &[ResultRecord], name: &str| set.iter().find(|each| each.name == name).cloned();
+    let named = |record: Option<ResultRecord>, name: &str| {
+        record.map(|record| ResultRecord { name: name.to_owned(), ..record })
+    };
+    let records: Vec<ResultRecord> = [
+        named(find(&decoupled.records, "F²-Softmax"), "F²-Softmax, decoupled"),
+        named(find(&joint.records, "F²-Softmax"), "F²-Softmax, joint"),
+        find(&decoupled.records, "MLE"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let printed = paper::decoupling().into_iter().map(|(decoupled, record)| {
+        let name = match (record.name.as_str(), decoupled) {
+            ("MLE", _) => "MLE".to_owned(),
+            (name, true) => format!("{name}, decoupled"),
+            (name, false) => format!("{name}, joint"),
+        };
+        ResultRecord { name, ..record }
+    });
+    let printed: Vec<ResultRecord> = printed.filter(|_| results.paper.is_some()).collect();
+    let table = MetricTable::new(&records).beside(&printed).only(&BIGRAM_COLUMNS).build();
+    let caption =
+        format!("Decoupled decoding on and off, k = {k} (the paper: Melo-Lyrics, k = 20)");
+    Some(Block::table("decoupling", caption, table))
+}
+
+fn nucleus_table(results: &Results) -> Option<Block> {
+    let of_f2 = |records: &[ResultRecord], p: f64| {
+        let record = records.iter().find(|record| record.name == "F²-Softmax")?;
+        Some(ResultRecord { name: format!("class nucleus {p}"), ..record.clone() })
+    };
+    let nuclei = results.scores.iter().filter_map(|set| match set.decoding {
+        Decoding::ClassNucleus { k, p } => Some((k, p, &set.records)),
+        _ => None,
+    });
+    let nuclei: Vec<_> = nuclei.collect();
+    let (k, ..) = *nuclei.first()?;
+    let whole = results.scores_of(Decoding::TopK { k }).and_then(|set| of_f2(&set.records, 1.0));
+    let cut = nuclei.iter().filter_map(|(_, p, records)| of_f2(records, *p));
+    let records: Vec<ResultRecord> = whole.into_iter().chain(cut).collect();
+    let caption =
+        format!("F² with classes drawn from all (the paper's text) or a nucleus, k = {k}");
+    Some(Block::table("class-nucleus", caption, MetricTable::new(&records).build()))
+}

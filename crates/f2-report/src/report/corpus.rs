@@ -1,0 +1,32 @@
+use super::{Block, Section};
+use crate::results::Results;
+use crate::table::{Align, Table};
+
+/// What the text holds, beside the paper's.
+pub(super) fn section(results: &Results) -> Option<Section> {
+    let corpus = results.corpus.as_ref()?;
+    let mut table = Table::new([
+        ("split", Align::Left),
+        ("documents", Align::Right),
+        ("words", Align::Right),
+        ("tokens", Align::Right),
+    ]);
+    let sizes = results.paper.map(|set| (set.title(), set.sizes()));
+    for (place, split) in corpus.splits.iter().enumerate() {
+        let own =
+            [split.documents, split.words, split.tokens].map(|count| count.to_string().into());
+        table.row(std::iter::once(split.split.clone().into()).chain(own));
+        if let Some((title, (documents, tokens))) = sizes {
+            let (documents, tokens) = (documents[place % 3], tokens[place % 3]);
+            let name = format!("{}, {title}", split.split);
+            let counts = [documents.to_string(), "–".to_owned(), tokens.to_string()];
+            table.quiet_row(std::iter::once(name).chain(counts).map(Into::into));
+        }
+    }
+    Some(Section {
+        id: "corpus",
+        title: "Text".to_owned(),
+        text: vec![format!("{}, cut into {} different tokens.", corpus.name, corpus.vocabulary)],
+        blocks: vec![Block::table("corpus", "What each split holds", table)],
+    })
+}

@@ -1,0 +1,149 @@
+//! A report: what the results say, section by section, independent of how it is written.
+
+mod ablations;
+mod bands;
+mod classes;
+mod configurations;
+mod corpus;
+mod curves;
+mod matches;
+mod samples;
+mod scores;
+mod summary;
+mod write;
+
+use crate::plot::Figure;
+use crate::results::{Results, SampleResult};
+use crate::table::Table;
+
+pub use summary::{Bar, Tile};
+
+/// Sections of tables, figures and samples, made from [`Results`].
+///
+/// ```
+/// use f2_report::{Report, Results};
+///
+/// let report = Report::new(&Results::new("An empty experiment"));
+/// assert!(report.to_html().starts_with("<!doctype html>"));
+/// ```
+pub struct Report {
+    /// What it is called.
+    pub title: String,
+    /// What came out, in a sentence or two.
+    pub lead: Vec<String>,
+    /// The metrics at a glance.
+    pub tiles: Vec<Tile>,
+    /// The rest.
+    pub sections: Vec<Section>,
+    /// The program and its version.
+    pub made_by: String,
+}
+
+/// A part with a heading of its own.
+pub struct Section {
+    /// Its name in links and files.
+    pub id: &'static str,
+    /// Its heading.
+    pub title: String,
+    /// What the reader is about to see.
+    pub text: Vec<String>,
+    /// What there is to see.
+    pub blocks: Vec<Block>,
+}
+
+/// Something to see.
+pub enum Block {
+    /// Rows and columns.
+    Table(NamedTable),
+    /// Pictures that stand side by side where there is room.
+    Figures(Vec<NamedFigure>),
+    /// Texts of all models after the same prefixes.
+    Samples(Vec<SampleResult>),
+    /// Small print that can be folded away.
+    Notes {
+        /// What is always shown.
+        summary: String,
+        /// What is folded away.
+        lines: Vec<String>,
+    },
+}
+
+/// A table that is also written as a file.
+pub struct NamedTable {
+    /// The file's name without its ending.
+    pub name: String,
+    /// What it shows.
+    pub caption: String,
+    /// Its rows.
+    pub table: Table,
+}
+
+/// A figure that is also written as a file.
+pub struct NamedFigure {
+    /// The file's name without its ending.
+    pub name: String,
+    /// The picture.
+    pub figure: Figure,
+}
+
+impl Report {
+    /// Makes a report of all that the results hold.
+    pub fn new(results: &Results) -> Self {
+        let sections = [
+            scores::main(results),
+            bands::section(results),
+            samples::section(results),
+            scores::others(results),
+            matches::section(results),
+            ablations::section(results),
+            curves::section(results),
+            classes::section(results),
+            corpus::section(results),
+            configurations::section(results),
+        ];
+        Self {
+            title: results.title.clone(),
+            lead: summary::lead(results),
+            tiles: summary::tiles(results),
+            sections: sections.into_iter().flatten().collect(),
+            made_by: results.made_by.clone(),
+        }
+    }
+
+    /// Every table, in the order they are shown.
+    pub fn tables(&self) -> impl Iterator<Item = &NamedTable> {
+        self.blocks().filter_map(|block| match block {
+            Block::Table(table) => Some(table),
+            _ => None,
+        })
+    }
+
+    /// Every figure, in the order they are shown.
+    pub fn figures(&self) -> impl Iterator<Item = &NamedFigure> {
+        self.blocks().flat_map(|block| match block {
+            Block::Figures(figures) => figures.as_slice(),
+            _ => &[],
+        })
+    }
+
+    fn blocks(&self) -> impl Iterator<Item = &Block> {
+        self.sections.iter().flat_map(|section| &section.blocks)
+    }
+
+    /// The page: one file that needs no other.
+    pub fn to_html(&self) -> String {
+        crate::page::html(self)
+    }
+}
+
+impl Block {
+    fn table(name: impl Into<String>, caption: impl Into<String>, table: Table) -> Self {
+        Self::Table(NamedTable { name: name.into(), caption: caption.into(), table })
+    }
+}
+
+impl NamedFigure {
+    fn new(name: impl Into<String>, figure: Figure) -> Self {
+        Self { name: name.into(), figure }
+    }
+}

@@ -1,0 +1,73 @@
+//! What an experiment found: `results.json`, all a report is made from.
+
+mod corpus;
+mod load;
+mod run;
+mod sample;
+mod scores;
+
+use serde::{Deserialize, Serialize};
+
+pub use corpus::{ClassesResult, CorpusResult, SplitResult};
+pub use load::LoadError;
+pub use run::RunResult;
+pub use sample::{Continuation, SampleResult, SampleToken};
+pub use scores::{ClassRule, ClassTrial, Decoding, ScoreSet};
+
+use crate::paper::PaperSet;
+
+/// The version of `results.json` that this program writes and reads.
+pub const RESULTS_VERSION: u32 = 1;
+
+/// Everything an experiment found. Parts that were not run are empty.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Results {
+    /// [`RESULTS_VERSION`].
+    pub version: u32,
+    /// The program and its version.
+    pub made_by: String,
+    /// What the report is called.
+    pub title: String,
+    /// The paper's set whose numbers stand beside ours.
+    #[serde(default)]
+    pub paper: Option<PaperSet>,
+    /// The text.
+    #[serde(default)]
+    pub corpus: Option<CorpusResult>,
+    /// The frequency classes, those the main F² model was trained with first.
+    #[serde(default)]
+    pub classes: Vec<ClassesResult>,
+    /// Every training run.
+    #[serde(default)]
+    pub runs: Vec<RunResult>,
+    /// Scores of every model by every way of decoding.
+    #[serde(default)]
+    pub scores: Vec<ScoreSet>,
+    /// F² models whose classes were cut by other rules.
+    #[serde(default)]
+    pub class_trials: Vec<ClassTrial>,
+    /// Continuations of the same prefixes by all models.
+    #[serde(default)]
+    pub samples: Vec<SampleResult>,
+    /// What the reader should know about how it was made.
+    #[serde(default)]
+    pub remarks: Vec<String>,
+}
+
+impl Results {
+    /// Results without any content.
+    pub fn new(title: impl Into<String>) -> Self {
+        Self {
+            version: RESULTS_VERSION,
+            made_by: concat!("f2 ", env!("CARGO_PKG_VERSION")).to_owned(),
+            title: title.into(),
+            ..Self::default()
+        }
+    }
+
+    /// The scores of one way of decoding.
+    pub fn scores_of(&self, decoding: Decoding) -> Option<&ScoreSet> {
+        self.scores.iter().find(|set| set.decoding == decoding)
+    }
+}

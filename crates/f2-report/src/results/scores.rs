@@ -1,0 +1,95 @@
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::record::ResultRecord;
+
+/// The scores of several models that were decoded in one way.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ScoreSet {
+    /// How.
+    pub decoding: Decoding,
+    /// The models.
+    pub records: Vec<ResultRecord>,
+}
+
+/// A way to continue a prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "strategy")]
+pub enum Decoding {
+    /// The most probable token; of F² the most probable class, and token in it.
+    Greedy,
+    /// A draw among the k most probable tokens; of F² within a class that was drawn first.
+    TopK {
+        /// How many.
+        k: usize,
+    },
+    /// Top-k over the full posterior: decoupled decoding off.
+    Joint {
+        /// How many.
+        k: usize,
+    },
+    /// Top-k with classes drawn from a nucleus.
+    ClassNucleus {
+        /// How many.
+        k: usize,
+        /// The mass of the nucleus.
+        p: f64,
+    },
+}
+
+impl fmt::Display for Decoding {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Greedy => out.write_str("greedy"),
+            Self::TopK { k } => write!(out, "top-k, k = {k}"),
+            Self::Joint { k } => write!(out, "top-k of the full posterior, k = {k}"),
+            Self::ClassNucleus { k, p } => write!(out, "top-k, k = {k}, class nucleus {p}"),
+        }
+    }
+}
+
+/// How classes were cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClassRule {
+    /// Algorithm 1 of the paper.
+    Greedy,
+    /// The rule of the authors' program.
+    Author,
+    /// The best mean efficiency.
+    Exact,
+    /// The same number of tokens in each class.
+    EqualTokens,
+    /// The same mass in each class.
+    EqualFrequency,
+}
+
+impl ClassRule {
+    /// The name `f2 classes` knows it by.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Greedy => "greedy",
+            Self::Author => "author",
+            Self::Exact => "exact",
+            Self::EqualTokens => "equal-tokens",
+            Self::EqualFrequency => "equal-frequency",
+        }
+    }
+
+    /// Whether it finds its own number of classes.
+    pub fn is_mefmax(self) -> bool {
+        matches!(self, Self::Greedy | Self::Author | Self::Exact)
+    }
+}
+
+/// An F² model trained with classes of some rule, and its scores.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClassTrial {
+    /// The rule.
+    pub rule: ClassRule,
+    /// How many classes.
+    pub k: usize,
+    /// Its scores.
+    pub record: ResultRecord,
+}

@@ -1,0 +1,54 @@
+use std::fmt::Write as _;
+
+use super::{Align, Cell, Table};
+use crate::markup::escape;
+
+impl Table {
+    /// A `<table>`: row names are headers, strong cells are `<strong>`, and quiet rows have the
+    /// class `quiet`. How it looks is the page's business.
+    pub fn to_html(&self) -> String {
+        let mut out = String::from("<table>\n<thead><tr>");
+        for (heading, align) in self.headings.iter().zip(&self.aligns) {
+            let _ = write!(out, "<th scope=\"col\"{}>{}</th>", class(*align), escape(heading));
+        }
+        out += "</tr></thead>\n<tbody>\n";
+        for row in &self.rows {
+            out += if row.quiet { "<tr class=\"quiet\">" } else { "<tr>" };
+            for (place, (cell, align)) in row.cells.iter().zip(&self.aligns).enumerate() {
+                out += &match (place, align) {
+                    (0, Align::Left) => format!("<th scope=\"row\">{}</th>", content(cell)),
+                    _ => format!("<td{}>{}</td>", class(*align), content(cell)),
+                };
+            }
+            out += "</tr>\n";
+        }
+        out + "</tbody>\n</table>\n"
+    }
+}
+
+fn class(align: Align) -> &'static str {
+    match align {
+        Align::Left => "",
+        Align::Right => " class=\"number\"",
+    }
+}
+
+fn content(cell: &Cell) -> String {
+    let text = escape(&cell.text);
+    if cell.strong { format!("<strong>{text}</strong>") } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::example;
+
+    #[test]
+    fn names_are_headers_and_text_is_escaped() {
+        let mut table = example();
+        table.quiet_row(["<b>".into(), "1".into(), "–".into()]);
+        let html = table.to_html();
+        assert!(html.contains("<tr><th scope=\"row\">F²-Softmax</th>"), "{html}");
+        assert!(html.contains("<td class=\"number\"><strong>0.62</strong></td>"), "{html}");
+        assert!(html.contains("<tr class=\"quiet\"><th scope=\"row\">&lt;b&gt;</th>"), "{html}");
+    }
+}

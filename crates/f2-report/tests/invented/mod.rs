@@ -1,0 +1,123 @@
+//! Results of an experiment that never was: the paper's scores stand for ours, the rest is made
+//! up, and every part of a report is there.
+
+// Every test file uses it in its own way.
+#![allow(unreachable_pub, missing_docs)]
+
+use f2_report::results::{
+    ClassRule, ClassTrial, ClassesResult, Continuation, CorpusResult, Decoding, RunResult,
+    SampleResult, SampleToken, ScoreSet, SplitResult,
+};
+use f2_report::{BandShares, HumanRecord, PaperSet, ResultRecord, Results};
+
+pub fn results() -> Results {
+    let set = PaperSet::Wikitext103;
+    let with_bands = |records: Vec<ResultRecord>| records.into_iter().map(banded).collect();
+    let scores = |decoding, records| ScoreSet { decoding, records: with_bands(records) };
+    let f2_alone = |k| set.top_k(k).into_iter().skip(4).collect::<Vec<_>>();
+    let mut results = Results::new("F² on an invented text");
+    results.paper = Some(set);
+    results.remarks = vec!["Nothing here was measured: the numbers are the paper's.".to_owned()];
+    results.scores = vec![
+        scores(Decoding::TopK { k: 3 }, set.top_k(3)),
+        scores(Decoding::Greedy, set.greedy()),
+        scores(Decoding::TopK { k: 20 }, set.top_k(20)),
+        scores(Decoding::Joint { k: 3 }, f2_alone(20)),
+        scores(Decoding::ClassNucleus { k: 3, p: 0.9 }, f2_alone(5)),
+    ];
+    results.corpus = Some(corpus());
+    results.classes = vec![classes("greedy", 9), classes("exact", 13)];
+    results.runs = [("MLE", 3.2), ("F²-Softmax", 3.1)].map(|(name, end)| run(name, end)).to_vec();
+    results.class_trials = trials(&f2_alone(3)[0]);
+    results.samples = vec![sample("In the beginning"), sample("And it came to pass")];
+    results
+}
+
+fn banded(mut record: ResultRecord) -> ResultRecord {
+    let skew = if record.name == "MLE" { 0.12 } else { 0.02 };
+    let bands = |skew: f64| BandShares {
+        frequent: 0.40 + skew,
+        medium: 0.30,
+        rare: 0.20 - skew / 2.0,
+        very_rare: 0.10 - skew / 2.0,
+        relative_to_human: Some([Some(skew / 0.4), Some(0.0), Some(-skew / 0.4), Some(-skew)]),
+    };
+    record.bands = Some(bands(skew));
+    let human = record.human.take().unwrap_or_default();
+    let own = BandShares { relative_to_human: None, ..bands(0.0) };
+    record.human = Some(HumanRecord { bands: Some(own), ..human });
+    record.texts = 1792;
+    record
+}
+
+fn corpus() -> CorpusResult {
+    let split = |name: &str, words| SplitResult {
+        split: name.to_owned(),
+        documents: words / 500,
+        words,
+        tokens: words * 5 / 4,
+    };
+    CorpusResult {
+        name: "An invented text".to_owned(),
+        vocabulary: 4096,
+        splits: vec![split("train", 600_000), split("valid", 30_000), split("test", 30_000)],
+    }
+}
+
+fn classes(method: &str, k: usize) -> ClassesResult {
+    ClassesResult {
+        method: method.to_owned(),
+        objective: 1.98,
+        tokens: (0..k).map(|class| 1 << class).collect(),
+        masses: (0..k).map(|class| (1.0 + 0.1 * (class as f64).sin()) / k as f64).collect(),
+        efficiencies: vec![0.97; k],
+        curve: (1..20).map(|k| (k, 2.0 - 0.4 / k as f64)).collect(),
+    }
+}
+
+fn run(name: &str, end: f64) -> RunResult {
+    let loss = |step: u64| end + 5.0 * (-(step as f64) / 150.0).exp();
+    let objective = if name == "MLE" { "mle" } else { "f2" };
+    let settings = [("model.layers", "4"), ("batch.size", "16"), ("objective.name", objective)];
+    RunResult {
+        name: name.to_owned(),
+        folder: format!("runs/{objective}"),
+        parameters: 1_870_000,
+        device: "an invented device".to_owned(),
+        steps: 600,
+        seconds: 90.0,
+        perplexity: Some(end.exp()),
+        settings: settings.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
+        training: (1..=600).map(|step| (step, loss(step))).collect(),
+        validation: (1..=6).map(|point| (100 * point, loss(100 * point) + 0.1)).collect(),
+    }
+}
+
+fn trials(record: &ResultRecord) -> Vec<ClassTrial> {
+    let trial = |rule, k: usize| {
+        let mut record = record.clone();
+        record.kld = Some(0.6 + (k as f64 - 9.0).abs() / 20.0);
+        ClassTrial { rule, k, record }
+    };
+    let fixed = [2, 4, 8, 16]
+        .into_iter()
+        .flat_map(|k| [trial(ClassRule::EqualTokens, k), trial(ClassRule::EqualFrequency, k)]);
+    fixed.chain([trial(ClassRule::Greedy, 9), trial(ClassRule::Exact, 13)]).collect()
+}
+
+fn sample(prefix: &str) -> SampleResult {
+    let words = "the waters were gathered together unto one place , and <the> dry & barren land \
+                 yielded Philippi frankincense beside them";
+    let token = |(place, word): (usize, &str)| SampleToken {
+        text: format!(" {word}"),
+        band: [0, 1, 0, 2, 1, 0, 3][place % 7],
+        class: Some(place as u32 % 9 + 1),
+        probability: Some(0.5 / (place + 1) as f64),
+    };
+    let tokens: Vec<SampleToken> = words.split_whitespace().enumerate().map(token).collect();
+    let text = |name: &str| Continuation { name: name.to_owned(), tokens: tokens.clone() };
+    SampleResult {
+        prefix: prefix.to_owned(),
+        continuations: vec![text("Human"), text("MLE"), text("F²-Softmax")],
+    }
+}

@@ -1,0 +1,92 @@
+//! What a report promises to those who read it.
+
+mod invented;
+
+use f2_report::{Report, Results};
+
+#[test]
+fn an_empty_experiment_has_an_empty_report() {
+    let report = Report::new(&Results::new("Nothing <yet>"));
+    assert!(report.sections.is_empty() && report.tiles.is_empty());
+    assert!(report.to_html().contains("<title>Nothing &lt;yet&gt;</title>"));
+}
+
+#[test]
+fn every_part_of_the_results_is_shown() {
+    let report = Report::new(&invented::results());
+    let sections: Vec<&str> = report.sections.iter().map(|section| section.id).collect();
+    let all = [
+        "scores",
+        "bands",
+        "samples",
+        "decoding",
+        "matches",
+        "ablations",
+        "training",
+        "classes",
+        "corpus",
+        "settings",
+    ];
+    assert_eq!(sections, all);
+    let tables: Vec<&str> = report.tables().map(|table| table.name.as_str()).collect();
+    for name in ["scores-greedy", "scores-top-20", "decoupling", "class-nucleus", "very-rare"] {
+        assert!(tables.contains(&name), "{name} of {tables:?}");
+    }
+}
+
+#[test]
+fn names_of_tables_and_figures_are_different_files() {
+    let report = Report::new(&invented::results());
+    for mut names in [
+        report.tables().map(|table| &table.name).collect::<Vec<_>>(),
+        report.figures().map(|figure| &figure.name).collect::<Vec<_>>(),
+    ] {
+        let all = names.len();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), all, "{names:?}");
+    }
+}
+
+#[test]
+fn the_lead_says_how_often_f2_is_closer_to_human() {
+    let report = Report::new(&invented::results());
+    assert_eq!(
+        report.lead[0],
+        "F²-Softmax is closer to human text than maximum likelihood on 6 of 7 metrics \
+         (top-k, k = 3)."
+    );
+    let kld = &report.tiles[0];
+    let best: Vec<&str> =
+        kld.bars.iter().filter(|bar| bar.best).map(|bar| bar.name.as_str()).collect();
+    assert_eq!((kld.metric, best), ("KLD", vec!["F²-Softmax"]));
+}
+
+#[test]
+fn the_page_needs_no_other_file_and_no_script() {
+    let html = Report::new(&invented::results()).to_html();
+    for outside in ["<script", "<link", " src=", "@import", "url("] {
+        assert!(!html.contains(outside), "{outside}");
+    }
+    let links = html.split("href=\"").skip(1);
+    assert!(links.into_iter().all(|link| link.starts_with('#') || link.starts_with("data:")));
+}
+
+#[test]
+fn everything_is_also_written_as_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = Report::new(&invented::results());
+    report.write(folder.path()).unwrap();
+    for ending in ["md", "tex", "csv", "json"] {
+        assert!(folder.path().join(format!("tables/scores.{ending}")).exists());
+    }
+    assert!(folder.path().join("figures/bands.svg").exists());
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("tables"), "in the way").unwrap();
+    let (path, _) = Report::new(&invented::results()).write(folder.path()).unwrap_err();
+    assert!(path.starts_with(folder.path().join("tables")), "{}", path.display());
+}
