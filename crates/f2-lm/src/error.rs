@@ -207,6 +207,23 @@ pub enum Error {
         /// How many in a row.
         in_a_row: u32,
     },
+    /// A way of decoding that cannot be followed.
+    #[error("{option}: {reason}")]
+    Strategy {
+        /// Which part of it.
+        option: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Nothing to go on from.
+    #[error("prompt {} is empty: the model needs a token to go on from", prompt + 1)]
+    EmptyPrompt {
+        /// Which prompt, from 0.
+        prompt: usize,
+    },
+    /// A model that says nothing about what comes next.
+    #[error("the model's probabilities are not numbers: its parameters are damaged")]
+    NoProbabilities,
     /// The corpus cannot be read.
     #[error(transparent)]
     Corpus(#[from] f2_corpus::Error),

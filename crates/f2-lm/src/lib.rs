@@ -3,12 +3,13 @@
 //!
 //! In the order a run goes through them: [`config`] says what to do, [`model`] lays the decoder
 //! out on a device of `f2-engine`, [`batch`] and [`schedule`] decide what a step sees and how far
-//! it goes, [`objective`] turns hidden states into a loss, [`train`] puts them together, and
-//! [`run`] is what is left on the disk.
+//! it goes, [`objective`] turns hidden states into a loss, [`train`] puts them together, [`run`]
+//! is what is left on the disk, and [`decode`] lets the model write.
 
 pub mod batch;
 pub mod bench;
 pub mod config;
+pub mod decode;
 mod error;
 pub mod model;
 pub mod objective;

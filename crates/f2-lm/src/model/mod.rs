@@ -5,11 +5,13 @@ mod activations;
 mod backward;
 mod decoder;
 mod forward;
+mod incremental;
 mod initialise;
 mod pass;
 mod work;
 
 pub use activations::Activations;
 pub use decoder::{Block, Decoder, Head, ModelShape};
+pub use incremental::{Feed, Incremental};
 pub use pass::Pass;
 pub use work::Work;

@@ -1,0 +1,123 @@
+use f2_engine::{Device, F2Head};
+
+use super::super::candidates::{Candidates, Run};
+use super::super::sampler::{open_classes, rows_of, tables};
+use super::super::scores::Scores;
+use super::super::{BeamSearch, Strategy, Token, repetition};
+use crate::Error;
+use crate::model::Head;
+
+/// A token a hypothesis may go on with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extension {
+    pub(super) token: Token,
+    /// Its log-probability as the strategy sees it.
+    pub(super) score: f64,
+}
+
+/// The extensions of every hypothesis that can matter, best first: so many that the tokens other
+/// groups use, and one that ends the text, can be passed over.
+pub(super) fn extensions<D: Device>(
+    scores: &mut Scores<'_, D>,
+    strategy: &Strategy,
+    search: &BeamSearch,
+    hidden: &D::Activations,
+    histories: &[&[u32]],
+) -> Result<Vec<Vec<Extension>>, Error> {
+    let group = search.width / search.groups;
+    let count = group + search.width;
+    let decoder = scores.decoder;
+    let found = match (strategy.class_draw(&decoder.head), &decoder.head) {
+        (Some(_), Head::F2(head)) => {
+            decoupled(scores, head, strategy, [search.width, count], hidden, histories)?
+        }
+        _ => joint(scores, strategy, count, hidden, histories)?,
+    };
+    if found.iter().any(Vec::is_empty) { Err(Error::NoProbabilities) } else { Ok(found) }
+}
+
+fn joint<D: Device>(
+    scores: &mut Scores<'_, D>,
+    strategy: &Strategy,
+    count: usize,
+    hidden: &D::Activations,
+    histories: &[&[u32]],
+) -> Result<Vec<Vec<Extension>>, Error> {
+    let decoder = scores.decoder;
+    let class_logs = match &decoder.head {
+        Head::F2(_) => scores.classes(histories.len(), hidden)?,
+        Head::Plain(_) => Vec::new(),
+    };
+    let mut posterior = scores.posterior(histories.len(), hidden)?;
+    let rows = posterior.chunks_mut(decoder.shape.vocabulary).zip(histories);
+    Ok(rows
+        .enumerate()
+        .map(|(row, (logs, history))| {
+            let run = Run { first: 0, class: 0.0, logs };
+            best(vec![run], strategy, history, count, |id| match &decoder.head {
+                Head::F2(head) => Some(class_of(head, id, row, &class_logs)),
+                Head::Plain(_) => None,
+            })
+        })
+        .collect())
+}
+
+/// A hypothesis goes on with its best classes first, as many as the beam is wide, then with the
+/// best tokens of each.
+fn decoupled<D: Device>(
+    scores: &mut Scores<'_, D>,
+    head: &F2Head,
+    strategy: &Strategy,
+    [classes, count]: [usize; 2],
+    hidden: &D::Activations,
+    histories: &[&[u32]],
+) -> Result<Vec<Vec<Extension>>, Error> {
+    let class_logs = scores.classes(histories.len(), hidden)?;
+    let plans: Vec<Vec<u32>> = histories
+        .iter()
+        .zip(class_logs.chunks(head.ends.len()))
+        .map(|(history, logs)| {
+            let blocked = repetition::blocked(history, strategy.block_ngrams);
+            likeliest(&open_classes(head, logs, &blocked), classes)
+        })
+        .collect();
+    let mut tables = tables(scores, head, hidden, &plans)?;
+    let rows = rows_of(head, &mut tables, &class_logs, histories.len());
+    let rows = rows.into_iter().zip(histories).enumerate();
+    let extend = |(row, (runs, history)): (usize, (Vec<Run<'_>>, &&[u32]))| {
+        let class = |id| Some(class_of(head, id, row, &class_logs));
+        best(runs, strategy, history, count, class)
+    };
+    Ok(rows.map(extend).collect())
+}
+
+fn likeliest(logs: &[f32], count: usize) -> Vec<u32> {
+    let possible = |class: &u32| logs[*class as usize] > f32::NEG_INFINITY;
+    let mut classes: Vec<u32> = (0..logs.len() as u32).filter(possible).collect();
+    classes.sort_by(|left, right| logs[*right as usize].total_cmp(&logs[*left as usize]));
+    classes.truncate(count);
+    classes
+}
+
+fn class_of(head: &F2Head, id: u32, row: usize, class_logs: &[f32]) -> (u32, f32) {
+    let class = head.class_of(id);
+    (class as u32, class_logs[row * head.ends.len() + class])
+}
+
+fn best(
+    runs: Vec<Run<'_>>,
+    strategy: &Strategy,
+    history: &[u32],
+    count: usize,
+    class: impl Fn(u32) -> Option<(u32, f32)>,
+) -> Vec<Extension> {
+    let blocked = repetition::blocked(history, strategy.block_ngrams);
+    let candidates = Candidates::new(runs, strategy, history, &blocked);
+    let best = candidates.best(count).into_iter();
+    best.map(|(id, score)| {
+        let log_probability = candidates.log_probability(id);
+        let token = Token { id, log_probability, class: class(id) };
+        Extension { token, score: f64::from(score) }
+    })
+    .collect()
+}

@@ -1,0 +1,199 @@
+use f2_engine::Device;
+
+use super::sampler::{Wanted, choose};
+use super::scores::Scores;
+use super::slots::{Place, Text};
+use super::{Continuation, Event, Strategy, Token, beam};
+use crate::Error;
+use crate::model::{Decoder, Feed, Incremental};
+
+/// A model on a device, ready to write.
+pub struct Generator<'a, D: Device> {
+    /// Does the work.
+    pub device: &'a D,
+    /// What the numbers mean.
+    pub decoder: &'a Decoder,
+    /// The parameters.
+    pub weights: &'a D::Weights,
+}
+
+/// What is to be written.
+#[derive(Clone, Debug)]
+pub struct Request<'a> {
+    /// Token ids to go on from, at least one each.
+    pub prompts: &'a [Vec<u32>],
+    /// Texts for each prompt.
+    pub samples: usize,
+    /// Tokens in each text, at most.
+    pub new_tokens: usize,
+    /// How tokens are chosen.
+    pub strategy: &'a Strategy,
+    /// Decides every draw.
+    pub seed: u64,
+    /// A token that ends a text; none where all go to their full length.
+    pub end: Option<u32>,
+    /// Sequences worked on at a time.
+    pub batch: usize,
+}
+
+/// What was written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Generated {
+    /// In the order of the prompts, the samples of one after the other.
+    pub texts: Vec<Continuation>,
+    /// False when it was stopped: then only finished texts are there.
+    pub complete: bool,
+}
+
+impl<D: Device> Generator<'_, D> {
+    /// Writes what is asked for. `observer` sees every token; `stop` is asked after every pass.
+    pub fn generate(
+        &self,
+        request: &Request<'_>,
+        observer: &mut dyn FnMut(Event<'_>),
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Generated, Error> {
+        self.check(request)?;
+        let mut texts = match &request.strategy.beam {
+            Some(search) => beam::search(self, request, search, observer, stop)?,
+            None => self.sample(request, observer, stop)?,
+        };
+        texts.sort_by_key(|text| (text.prompt, text.sample));
+        let complete = texts.len() == request.prompts.len() * request.samples;
+        Ok(Generated { texts, complete })
+    }
+
+    fn check(&self, request: &Request<'_>) -> Result<(), Error> {
+        let shape = &self.decoder.shape;
+        request.strategy.check(shape)?;
+        let vocabulary = shape.vocabulary;
+        for (prompt, ids) in request.prompts.iter().enumerate() {
+            if ids.is_empty() {
+                return Err(Error::EmptyPrompt { prompt });
+            }
+            if let Some(&token) = ids.iter().find(|id| **id as usize >= vocabulary) {
+                return Err(Error::TokenOutside { token, vocabulary });
+            }
+        }
+        Ok(())
+    }
+
+    /// The room one sequence needs in the cache.
+    pub(super) fn capacity(&self, request: &Request<'_>) -> usize {
+        let longest = request.prompts.iter().map(Vec::len).max().unwrap_or(0);
+        (longest + request.new_tokens).min(self.decoder.shape.positions).max(1)
+    }
+
+    fn sample(
+        &self,
+        request: &Request<'_>,
+        observer: &mut dyn FnMut(Event<'_>),
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Vec<Continuation>, Error> {
+        let places = Place::of_all(request.prompts, request.samples);
+        let batch = request.batch.clamp(1, places.len().max(1));
+        let mut writers = Writers::new(self, request, batch, places)?;
+        let mut finished = Vec::new();
+        writers.retire(request, &mut finished, observer);
+        while !writers.open.is_empty() && !stop() {
+            writers.step(request, observer)?;
+            writers.retire(request, &mut finished, observer);
+        }
+        Ok(finished)
+    }
+}
+
+/// One text being written in one sequence of the cache.
+struct Writer {
+    sequence: usize,
+    number: usize,
+    place: Place,
+    text: Text,
+    tokens: Vec<Token>,
+    ended: bool,
+}
+
+/// As many texts at a time as there are sequences; when one ends the next begins in its place.
+struct Writers<'a, D: Device> {
+    scores: Scores<'a, D>,
+    memory: Incremental<D>,
+    places: std::iter::Enumerate<std::vec::IntoIter<Place>>,
+    open: Vec<Writer>,
+}
+
+impl<'a, D: Device> Writers<'a, D> {
+    fn new(
+        generator: &Generator<'a, D>,
+        request: &Request<'_>,
+        batch: usize,
+        places: Vec<Place>,
+    ) -> Result<Self, Error> {
+        let Generator { device, decoder, weights } = *generator;
+        let scores = Scores::new(device, decoder, weights, batch)?;
+        let memory = Incremental::new(device, decoder, batch, generator.capacity(request))?;
+        let places = places.into_iter().enumerate();
+        let mut writers = Self { scores, memory, places, open: Vec::new() };
+        for sequence in 0..batch {
+            writers.begin(request, sequence);
+        }
+        Ok(writers)
+    }
+
+    fn begin(&mut self, request: &Request<'_>, sequence: usize) {
+        let Some((number, place)) = self.places.next() else { return };
+        let prompt = &request.prompts[number / request.samples];
+        let text = Text::new(prompt, self.scores.decoder.shape.positions);
+        let ended = request.new_tokens == 0;
+        self.open.push(Writer { sequence, number, place, text, tokens: Vec::new(), ended });
+    }
+
+    /// One token more of every open text.
+    fn step(
+        &mut self,
+        request: &Request<'_>,
+        observer: &mut dyn FnMut(Event<'_>),
+    ) -> Result<(), Error> {
+        let Self { scores, memory, open, .. } = self;
+        let positions = scores.decoder.shape.positions;
+        let feeds: Vec<Feed<'_>> =
+            open.iter_mut().map(|writer| writer.text.feed(writer.sequence, positions)).collect();
+        memory.advance(scores.device, scores.decoder, scores.weights, &feeds)?;
+        let mut wanted: Vec<Wanted<'_>> = open
+            .iter()
+            .map(|writer| Wanted {
+                history: &writer.text.history,
+                random: writer.place.random(request.seed, writer.tokens.len()),
+            })
+            .collect();
+        let chosen = choose(scores, request.strategy, memory.hidden(), &mut wanted)?;
+        for (writer, token) in open.iter_mut().zip(&chosen) {
+            if request.end == Some(token.id) {
+                writer.ended = true;
+                continue;
+            }
+            writer.text.history.push(token.id);
+            writer.tokens.push(*token);
+            writer.ended = writer.tokens.len() == request.new_tokens;
+            observer(Event::Token { text: writer.number, token });
+        }
+        observer(Event::Step { tokens: chosen.len() });
+        Ok(())
+    }
+
+    /// Hands over what has ended, and begins what comes next.
+    fn retire(
+        &mut self,
+        request: &Request<'_>,
+        finished: &mut Vec<Continuation>,
+        observer: &mut dyn FnMut(Event<'_>),
+    ) {
+        while let Some(place) = self.open.iter().position(|writer| writer.ended) {
+            let Writer { sequence, number, tokens, .. } = self.open.remove(place);
+            let (prompt, sample) = (number / request.samples, number % request.samples);
+            let text = Continuation { prompt, sample, tokens };
+            observer(Event::Finished(&text));
+            finished.push(text);
+            self.begin(request, sequence);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+/// What may come next: ids with their probabilities, which sum to one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Law(Vec<(u32, f64)>);
+
+impl Law {
+    /// Ids with weights of any sum. Those without weight are left out.
+    ///
+    /// Where nothing has weight there is nothing to draw, so at least one must.
+    pub fn from_weights(weights: impl IntoIterator<Item = (u32, f64)>) -> Self {
+        let entries = weights.into_iter().filter(|(_, weight)| *weight > 0.0).collect();
+        Self(entries).normalised()
+    }
+
+    /// Ids with logarithms of weights, sharpened or flattened by a temperature above zero.
+    pub fn from_logs(logs: impl Iterator<Item = (u32, f32)> + Clone, temperature: f64) -> Self {
+        let largest = logs.clone().map(|(_, log)| log).fold(f32::NEG_INFINITY, f32::max);
+        let weight = |log: f32| (f64::from(log - largest) / temperature).exp();
+        Self::from_weights(logs.map(|(id, log)| (id, weight(log))))
+    }
+
+    /// The ids and their probabilities.
+    pub fn entries(&self) -> &[(u32, f64)] {
+        &self.0
+    }
+
+    /// How likely an id is.
+    pub fn probability(&self, id: u32) -> f64 {
+        self.0.iter().find(|(entry, _)| *entry == id).map_or(0.0, |(_, probability)| *probability)
+    }
+
+    /// The id a number from `[0, 1)` falls on.
+    pub fn draw(&self, uniform: f64) -> u32 {
+        let mut rest = uniform;
+        for (id, probability) in &self.0 {
+            if rest < *probability {
+                return *id;
+            }
+            rest -= probability;
+        }
+        // Rounding may leave a crumb behind the last entry.
+        self.0.last().expect("a law has an entry").0
+    }
+
+    /// Keeps the entries that `keep` holds of, and shares the mass of the others out among them.
+    #[must_use]
+    pub(super) fn retain(mut self, mut keep: impl FnMut(u32, f64) -> bool) -> Self {
+        self.0.retain(|(id, probability)| keep(*id, *probability));
+        self.normalised()
+    }
+
+    fn normalised(mut self) -> Self {
+        let sum: f64 = self.0.iter().map(|(_, weight)| weight).sum();
+        self.0.iter_mut().for_each(|(_, weight)| *weight /= sum);
+        self
+    }
+
+    /// The ids from the most to the least likely, ties by id.
+    pub(super) fn descending(&self) -> Vec<(u32, f64)> {
+        let mut sorted = self.0.clone();
+        sorted
+            .sort_unstable_by(|left, right| right.1.total_cmp(&left.1).then(left.0.cmp(&right.0)));
+        sorted
+    }
+}

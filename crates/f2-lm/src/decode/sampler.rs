@@ -1,0 +1,174 @@
+use f2_engine::{Device, F2Head, Philox};
+
+use super::candidates::{Candidates, Run};
+use super::scores::Scores;
+use super::{ClassDraw, SmallClass, Strategy, Token, class_law, fill_order, repetition};
+use crate::Error;
+use crate::model::Head;
+
+/// One text's claim on the next token.
+pub(super) struct Wanted<'a> {
+    /// Prompt and continuation so far.
+    pub(super) history: &'a [u32],
+    /// All randomness of this position.
+    pub(super) random: Philox,
+}
+
+/// Chooses the next token of every text. `hidden: [wanted, width]`.
+pub(super) fn choose<D: Device>(
+    scores: &mut Scores<'_, D>,
+    strategy: &Strategy,
+    hidden: &D::Activations,
+    wanted: &mut [Wanted<'_>],
+) -> Result<Vec<Token>, Error> {
+    let decoder = scores.decoder;
+    match (strategy.class_draw(&decoder.head), &decoder.head) {
+        (Some(draw), Head::F2(head)) => decoupled(scores, head, strategy, draw, hidden, wanted),
+        _ => joint(scores, strategy, hidden, wanted),
+    }
+}
+
+fn joint<D: Device>(
+    scores: &mut Scores<'_, D>,
+    strategy: &Strategy,
+    hidden: &D::Activations,
+    wanted: &mut [Wanted<'_>],
+) -> Result<Vec<Token>, Error> {
+    let mut posterior = scores.posterior(wanted.len(), hidden)?;
+    let decoder = scores.decoder;
+    // The class of a token is worth telling even where it decided nothing.
+    let classes = match &decoder.head {
+        Head::F2(head) => Some((head, scores.classes(wanted.len(), hidden)?)),
+        Head::Plain(_) => None,
+    };
+    let mut tokens = Vec::with_capacity(wanted.len());
+    let rows = posterior.chunks_mut(decoder.shape.vocabulary).zip(wanted);
+    for (row, (logs, Wanted { history, random })) in rows.enumerate() {
+        let blocked = repetition::blocked(history, strategy.block_ngrams);
+        let run = Run { first: 0, class: 0.0, logs };
+        let candidates = Candidates::new(vec![run], strategy, history, &blocked);
+        let id = candidates.choose(strategy, random).ok_or(Error::NoProbabilities)?;
+        let class = classes.as_ref().map(|(head, logs)| {
+            let class = head.class_of(id);
+            (class as u32, logs[row * head.ends.len() + class])
+        });
+        tokens.push(Token { id, log_probability: candidates.log_probability(id), class });
+    }
+    Ok(tokens)
+}
+
+fn decoupled<D: Device>(
+    scores: &mut Scores<'_, D>,
+    head: &F2Head,
+    strategy: &Strategy,
+    draw: &ClassDraw,
+    hidden: &D::Activations,
+    wanted: &mut [Wanted<'_>],
+) -> Result<Vec<Token>, Error> {
+    let class_logs = scores.classes(wanted.len(), hidden)?;
+    let blocked: Vec<Vec<u32>> = wanted
+        .iter()
+        .map(|wanted| repetition::blocked(wanted.history, strategy.block_ngrams))
+        .collect();
+    let plans = wanted
+        .iter_mut()
+        .zip(class_logs.chunks(head.ends.len()).zip(&blocked))
+        .map(|(wanted, (logs, blocked))| {
+            let logs = open_classes(head, logs, blocked);
+            planned(head, strategy, draw, &logs, &mut wanted.random)
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    let mut tables = tables(scores, head, hidden, &plans)?;
+    let rows = rows_of(head, &mut tables, &class_logs, wanted.len());
+    let mut tokens = Vec::with_capacity(wanted.len());
+    for (row, (runs, wanted)) in rows.into_iter().zip(wanted).enumerate() {
+        let candidates = Candidates::new(runs, strategy, wanted.history, &blocked[row]);
+        let id = candidates.choose(strategy, &mut wanted.random).ok_or(Error::NoProbabilities)?;
+        let class = head.class_of(id);
+        let class = Some((class as u32, class_logs[row * head.ends.len() + class]));
+        tokens.push(Token { id, log_probability: candidates.log_probability(id), class });
+    }
+    Ok(tokens)
+}
+
+/// The classes' log-probabilities without those all of whose tokens are blocked, unless none would
+/// be left.
+pub(super) fn open_classes(head: &F2Head, logs: &[f32], blocked: &[u32]) -> Vec<f32> {
+    let is_open = |class: usize| {
+        let members = head.members(class);
+        let inside = blocked.iter().filter(|id| members.contains(&(**id as usize))).count();
+        inside < members.len()
+    };
+    let open = |class: usize| if is_open(class) { logs[class] } else { f32::NEG_INFINITY };
+    let opened: Vec<f32> = (0..logs.len()).map(open).collect();
+    if opened.iter().all(|log| *log == f32::NEG_INFINITY) { logs.to_vec() } else { opened }
+}
+
+/// The classes a token is chosen from: the one drawn, and others where it is to be filled up.
+fn planned(
+    head: &F2Head,
+    strategy: &Strategy,
+    draw: &ClassDraw,
+    logs: &[f32],
+    random: &mut Philox,
+) -> Result<Vec<u32>, Error> {
+    let law = class_law(logs, draw);
+    if law.entries().is_empty() {
+        return Err(Error::NoProbabilities);
+    }
+    let class = law.draw(random.uniform());
+    Ok(match (draw.small, strategy.top_k) {
+        (SmallClass::Fill, Some(k)) => {
+            let sizes: Vec<usize> =
+                (0..head.ends.len()).map(|class| head.members(class).len()).collect();
+            fill_order(&law, class, &sizes, k, random)
+        }
+        _ => vec![class],
+    })
+}
+
+/// One class's tokens for the rows that chose it.
+pub(super) struct Table {
+    class: usize,
+    rows: Vec<u32>,
+    logs: Vec<f32>,
+}
+
+/// Computes every class that some row chose, for those rows only.
+pub(super) fn tables<D: Device>(
+    scores: &mut Scores<'_, D>,
+    head: &F2Head,
+    hidden: &D::Activations,
+    plans: &[Vec<u32>],
+) -> Result<Vec<Table>, Error> {
+    let chose = |class: usize| {
+        let rows = (0_u32..).zip(plans).filter(move |(_, plan)| plan.contains(&(class as u32)));
+        rows.map(|(row, _)| row).collect::<Vec<u32>>()
+    };
+    (0..head.ends.len())
+        .map(|class| (class, chose(class)))
+        .filter(|(_, rows)| !rows.is_empty())
+        .map(|(class, rows)| {
+            let logs = scores.members(class, &rows, hidden)?;
+            Ok(Table { class, rows, logs })
+        })
+        .collect()
+}
+
+/// The same by row. `class_logs: [rows, classes]`.
+pub(super) fn rows_of<'a>(
+    head: &F2Head,
+    tables: &'a mut [Table],
+    class_logs: &[f32],
+    rows: usize,
+) -> Vec<Vec<Run<'a>>> {
+    let mut runs: Vec<Vec<Run<'a>>> = (0..rows).map(|_| Vec::new()).collect();
+    for Table { class, rows, logs } in tables {
+        let members = head.members(*class);
+        for (row, logs) in rows.iter().zip(logs.chunks_mut(members.len())) {
+            let class = class_logs[*row as usize * head.ends.len() + *class];
+            runs[*row as usize].push(Run { first: members.start as u32, class, logs });
+        }
+    }
+    runs
+}

@@ -1,0 +1,112 @@
+use std::collections::HashMap;
+
+use f2_engine::Philox;
+use sha2::{Digest as _, Sha256};
+
+use crate::model::Feed;
+
+/// A text that is being written, and the part of it that the cache holds.
+#[derive(Clone, Debug)]
+pub(super) struct Text {
+    /// Prompt and continuation so far.
+    pub(super) history: Vec<u32>,
+    /// Where the part the model sees begins.
+    window: usize,
+    /// How many tokens of it are in the cache.
+    cached: usize,
+}
+
+impl Text {
+    /// A prompt the model has not seen yet, or as much of its end as the model can.
+    pub(super) fn new(prompt: &[u32], positions: usize) -> Self {
+        let window = prompt.len().saturating_sub(positions);
+        Self { history: prompt.to_vec(), window, cached: 0 }
+    }
+
+    /// What the model must see before the next token. A text that has outgrown the model's
+    /// positions goes on from its last half of them.
+    pub(super) fn feed(&mut self, sequence: usize, positions: usize) -> Feed<'_> {
+        if self.history.len() - self.window > positions {
+            (self.window, self.cached) = (self.history.len() - positions / 2, 0);
+        }
+        let seen = self.window + self.cached;
+        let feed = Feed { sequence, cached: self.cached, tokens: &self.history[seen..] };
+        self.cached = self.history.len() - self.window;
+        feed
+    }
+
+    /// How many tokens the cache holds after the last feed.
+    pub(super) fn cached(&self) -> usize {
+        self.cached
+    }
+}
+
+/// The randomness of one text: a function of the seed, its prompt and which of the prompt's
+/// samples it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place([u32; 2]);
+
+impl Place {
+    /// Sample number `sample` of a prompt.
+    fn new(prompt: &[u32], sample: u64) -> Self {
+        let mut hash = Sha256::new();
+        prompt.iter().for_each(|id| hash.update(id.to_le_bytes()));
+        hash.update(sample.to_le_bytes());
+        let digest = hash.finalize();
+        let word = |at: usize| u32::from_le_bytes(digest[at..at + 4].try_into().expect("4 bytes"));
+        Self([word(0), word(4)])
+    }
+
+    /// The places of `samples` texts of each prompt. A prompt that comes again goes on with
+    /// further samples, so that no two texts share their randomness, in whatever order prompts
+    /// come.
+    pub(super) fn of_all(prompts: &[Vec<u32>], samples: usize) -> Vec<Self> {
+        let mut met: HashMap<&[u32], u64> = HashMap::new();
+        let mut places = Vec::with_capacity(prompts.len() * samples);
+        for prompt in prompts {
+            let next = met.entry(prompt).or_default();
+            for _ in 0..samples {
+                places.push(Self::new(prompt, *next));
+                *next += 1;
+            }
+        }
+        places
+    }
+
+    /// All randomness of the token at `position` of the continuation.
+    pub(super) fn random(self, seed: u64, position: usize) -> Philox {
+        Philox::new(seed, [self.0[0], self.0[1], position as u32])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_follow_their_prompts() {
+        let (a, b) = (vec![1, 2], vec![3]);
+        let forth = Place::of_all(&[a.clone(), b.clone(), a.clone()], 2);
+        let back = Place::of_all(&[b, a.clone(), a], 2);
+        assert_eq!(forth[..2], back[2..4]);
+        assert_eq!(forth[2..4], back[..2]);
+        assert_eq!(forth[4..], back[4..]);
+        let mut all: Vec<[u32; 2]> = forth.iter().map(|place| place.0).collect();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 6);
+    }
+
+    #[test]
+    fn a_text_longer_than_the_model_sees_goes_on_from_its_last_half() {
+        let mut text = Text::new(&[0, 1, 2, 3, 4, 5], 4);
+        let feed = text.feed(0, 4);
+        assert_eq!((feed.cached, feed.tokens), (0, &[2, 3, 4, 5][..]));
+        text.history.push(6);
+        let feed = text.feed(0, 4);
+        assert_eq!((feed.cached, feed.tokens), (0, &[5, 6][..]));
+        text.history.push(7);
+        let feed = text.feed(0, 4);
+        assert_eq!((feed.cached, feed.tokens), (2, &[7][..]));
+    }
+}

@@ -1,0 +1,160 @@
+//! Cutting the unlikely off a law. What is left shares the whole mass.
+
+use super::Law;
+
+/// The `k` most likely, and all that tie with the last of them.
+#[must_use]
+pub fn top_k(law: Law, k: usize) -> Law {
+    let threshold = kth_largest(law.entries().iter().map(|(_, probability)| *probability), k);
+    law.retain(|_, probability| probability >= threshold)
+}
+
+/// The fewest that together reach the mass `p`, the most likely first (Holtzman et al., 2020).
+#[must_use]
+pub fn nucleus(law: Law, p: f64) -> Law {
+    if p >= 1.0 {
+        return law;
+    }
+    // All entries below this share of the rest together cannot be needed, so most are not sorted.
+    let floor = (1.0 - p) / law.entries().len() as f64;
+    keep_until(law.retain_above(floor), p, |_, probability| -probability)
+}
+
+/// Those at least `p` times as likely as the most likely.
+#[must_use]
+pub fn min_p(law: Law, p: f64) -> Law {
+    let probabilities = law.entries().iter().map(|(_, probability)| *probability);
+    let threshold = p * probabilities.fold(0.0, f64::max);
+    law.retain(|_, probability| probability >= threshold)
+}
+
+/// The fewest that together reach the mass `p`, those first whose information is closest to the
+/// law's entropy (Meister et al., 2023).
+#[must_use]
+pub fn typical(law: Law, p: f64) -> Law {
+    if p >= 1.0 {
+        return law;
+    }
+    let entropy: f64 = law.entries().iter().map(|(_, q)| -q * q.ln()).sum();
+    keep_until((law, 0.0), p, |_, probability| (-probability.ln() - entropy).abs())
+}
+
+impl Law {
+    /// Entries above `floor` as they are, and the mass that all others had.
+    fn retain_above(self, floor: f64) -> (Self, f64) {
+        let kept: f64 = self.entries().iter().map(|(_, q)| *q).filter(|q| *q >= floor).sum();
+        (self.retain(|_, probability| probability >= floor), 1.0 - kept)
+    }
+}
+
+/// Keeps entries in ascending order of `rank` until they reach `p` of the mass there was before
+/// `dropped` of it went. Ties in rank go by id.
+fn keep_until((law, dropped): (Law, f64), p: f64, rank: impl Fn(u32, f64) -> f64) -> Law {
+    let mut sorted: Vec<(f64, u32, f64)> =
+        law.entries().iter().map(|(id, q)| (rank(*id, *q), *id, *q)).collect();
+    sorted.sort_unstable_by(|left, right| left.0.total_cmp(&right.0).then(left.1.cmp(&right.1)));
+    let mut mass = 0.0;
+    let needed = sorted.iter().take_while(|(_, _, probability)| {
+        let before = mass;
+        mass += probability * (1.0 - dropped);
+        before < p
+    });
+    let mut kept: Vec<u32> = needed.map(|(_, id, _)| *id).collect();
+    kept.sort_unstable();
+    law.retain(|id, _| kept.binary_search(&id).is_ok())
+}
+
+/// The `k`-th largest value; the smallest possible where there are not as many.
+pub(super) fn kth_largest(values: impl Iterator<Item = f64>, k: usize) -> f64 {
+    let mut kept: Vec<f64> = Vec::new();
+    let mut threshold = f64::NEG_INFINITY;
+    let room = 2 * k.max(1);
+    let shrink = |kept: &mut Vec<f64>| {
+        kept.select_nth_unstable_by(k - 1, |left, right| right.total_cmp(left));
+        kept.truncate(k);
+        kept[k - 1]
+    };
+    // A value that does not exceed k others cannot move the k-th.
+    for value in values {
+        if value > threshold {
+            kept.push(value);
+            if kept.len() == room {
+                threshold = shrink(&mut kept);
+            }
+        }
+    }
+    if kept.len() >= k { shrink(&mut kept) } else { f64::NEG_INFINITY }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn law() -> impl Strategy<Value = Law> {
+        prop::collection::vec(1_u32..50, 1..40)
+            .prop_map(|weights| Law::from_weights((0..).zip(weights.into_iter().map(f64::from))))
+    }
+
+    fn ids(law: &Law) -> Vec<u32> {
+        law.entries().iter().map(|(id, _)| *id).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn top_k_keeps_ties_and_nothing_less_likely(law in law(), k in 1_usize..50) {
+            let mut sorted: Vec<f64> = law.entries().iter().map(|(_, q)| *q).collect();
+            sorted.sort_unstable_by(|left, right| right.total_cmp(left));
+            let threshold = sorted[(k - 1).min(sorted.len() - 1)];
+            let expected: Vec<u32> =
+                law.entries().iter().filter(|(_, q)| *q >= threshold).map(|(id, _)| *id).collect();
+            prop_assert_eq!(ids(&top_k(law, k)), expected);
+        }
+
+        /// The mass is reached, and without the least likely of those kept it is not.
+        #[test]
+        fn the_nucleus_is_the_smallest_that_reaches_its_mass(law in law(), p in 0.01..1.0_f64) {
+            let kept = ids(&nucleus(law.clone(), p));
+            let mut masses: Vec<f64> = kept.iter().map(|id| law.probability(*id)).collect();
+            let all: f64 = masses.iter().sum();
+            prop_assert!(all > p - 1e-9);
+            masses.sort_unstable_by(f64::total_cmp);
+            prop_assert!(all - masses[0] < p + 1e-9);
+            let left_out = law.entries().iter().filter(|(id, _)| !kept.contains(id));
+            prop_assert!(left_out.map(|(_, q)| *q).fold(0.0, f64::max) <= masses[0]);
+        }
+
+        #[test]
+        fn every_truncation_keeps_a_law(law in law(), p in 0.01..=1.0_f64) {
+            for cut in [nucleus(law.clone(), p), min_p(law.clone(), p), typical(law.clone(), p)] {
+                let sum: f64 = cut.entries().iter().map(|(_, q)| *q).sum();
+                prop_assert!((sum - 1.0).abs() < 1e-9);
+                // What is kept keeps its proportions.
+                let (id, q) = cut.entries()[0];
+                for (other, r) in cut.entries() {
+                    let before = law.probability(id) / law.probability(*other);
+                    prop_assert!((q / r - before).abs() < 1e-9 * before);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn typical_sampling_may_leave_out_the_most_likely() {
+        let law = Law::from_weights([(0, 0.46), (1, 0.18), (2, 0.18), (3, 0.18)]);
+        // Entropy 1.28; information 0.78, 1.71, 1.71, 1.71: distances 0.51 and 0.43.
+        assert_eq!(ids(&typical(law, 0.5)), [1, 2, 3]);
+        let law = Law::from_weights([(0, 0.5), (1, 0.25), (2, 0.125), (3, 0.125)]);
+        // Entropy 1.21: distances 0.52, 0.17, 0.87, 0.87.
+        assert_eq!(ids(&typical(law, 0.6)), [0, 1]);
+    }
+
+    #[test]
+    fn min_p_is_a_share_of_the_most_likely() {
+        let law = Law::from_weights([(0, 0.5), (1, 0.3), (2, 0.1), (3, 0.1)]);
+        assert_eq!(ids(&min_p(law.clone(), 0.6)), [0, 1]);
+        assert_eq!(ids(&min_p(law.clone(), 0.61)), [0]);
+        assert_eq!(ids(&min_p(law, 0.2)), [0, 1, 2, 3]);
+    }
+}

@@ -1,0 +1,191 @@
+//! The decoder token by token: what earlier tokens left in the cache is not computed again.
+
+use f2_engine::{Device, Dropout, Error, Span};
+
+use super::Decoder;
+
+/// Rows one pass takes at most; longer prompts go through in parts.
+const MOST_ROWS: usize = 256;
+
+/// New tokens of one sequence.
+#[derive(Clone, Copy, Debug)]
+pub struct Feed<'a> {
+    /// Which sequence of the cache they continue.
+    pub sequence: usize,
+    /// How many of its tokens the cache holds already.
+    pub cached: usize,
+    /// What comes after them; at least one.
+    pub tokens: &'a [u32],
+}
+
+/// A decoder's memory of several sequences, and the room one pass over new tokens needs.
+pub struct Incremental<D: Device> {
+    cache: D::Cache,
+    rows: usize,
+    tokens: D::Indices,
+    spans: D::Spans,
+    picked: D::Indices,
+    clock: D::Clock,
+    /// The residual stream before and after a branch, `[rows, width]`.
+    stream: [D::Activations; 2],
+    normed: D::Activations,
+    branch: D::Activations,
+    attended: D::Activations,
+    qkv: D::Activations,
+    before_gelu: D::Activations,
+    expanded: D::Activations,
+    statistics: D::Floats,
+    /// The hidden states of every feed's last token, `[feeds, width]`.
+    hidden: D::Activations,
+}
+
+/// Some rows of one pass: a whole feed or a part of it.
+struct Part {
+    feed: usize,
+    span: Span,
+    /// Whether the feed's last token is in it.
+    last: bool,
+}
+
+impl<D: Device> Incremental<D> {
+    /// Room for `sequences` sequences of up to `capacity` tokens.
+    pub fn new(
+        device: &D,
+        decoder: &Decoder,
+        sequences: usize,
+        capacity: usize,
+    ) -> Result<Self, Error> {
+        let model = &decoder.shape.model;
+        let rows = MOST_ROWS.max(sequences);
+        let width = |columns: usize| device.activations(rows * columns);
+        Ok(Self {
+            cache: device.cache(model.layers, sequences, capacity, decoder.heads)?,
+            rows,
+            tokens: device.indices(rows)?,
+            spans: device.spans(rows)?,
+            picked: device.indices(rows)?,
+            clock: device.clock()?,
+            stream: [width(model.width)?, width(model.width)?],
+            normed: width(model.width)?,
+            branch: width(model.width)?,
+            attended: width(model.width)?,
+            qkv: width(3 * model.width)?,
+            before_gelu: width(model.feed_forward)?,
+            expanded: width(model.feed_forward)?,
+            statistics: device.floats(rows * 2)?,
+            hidden: width(model.width)?,
+        })
+    }
+
+    /// The bytes of the cache [`new`](Self::new) asks the device for, by far the largest part.
+    pub fn cache_bytes(decoder: &Decoder, sequences: usize, capacity: usize) -> usize {
+        let model = &decoder.shape.model;
+        2 * model.layers * sequences * capacity * model.width * D::ACTIVATION_BYTES
+    }
+
+    /// The hidden states the last [`advance`](Self::advance) ended in, `[feeds, width]`.
+    pub fn hidden(&self) -> &D::Activations {
+        &self.hidden
+    }
+
+    /// Makes sequence `i` a copy of sequence `parents[i]`'s first `length` tokens.
+    pub fn reorder(&mut self, device: &D, parents: &[u32], length: usize) {
+        device.reorder_cache(parents, length, &mut self.cache);
+    }
+
+    /// Takes new tokens in, and leaves the hidden state of the last of each feed. A state does not
+    /// depend on what else is fed.
+    pub fn advance(
+        &mut self,
+        device: &D,
+        decoder: &Decoder,
+        weights: &D::Weights,
+        feeds: &[Feed<'_>],
+    ) -> Result<(), Error> {
+        let passes = cut(feeds, self.rows);
+        let width = decoder.shape.model.width;
+        let mut states = vec![0.0; if passes.len() > 1 { feeds.len() * width } else { 0 }];
+        for parts in &passes {
+            let ids: Vec<u32> = parts.iter().flat_map(|part| part.tokens(feeds)).copied().collect();
+            let spans: Vec<Span> = parts.iter().map(|part| part.span).collect();
+            device.write_indices(&ids, &mut self.tokens);
+            device.load_spans(&spans, &mut self.spans);
+            self.pass(device, decoder, weights, ids.len());
+            let ended: Vec<&Part> = parts.iter().filter(|part| part.last).collect();
+            let rows: Vec<u32> =
+                ended.iter().map(|part| part.span.first_row + part.span.rows - 1).collect();
+            device.write_indices(&rows, &mut self.picked);
+            device.gather(width, &self.picked, &self.normed, &mut self.hidden);
+            if passes.len() > 1 {
+                let mut read = vec![0.0; ended.len() * width];
+                device.read_activations(&self.hidden, &mut read)?;
+                for (part, state) in ended.iter().zip(read.chunks(width)) {
+                    states[part.feed * width..][..width].copy_from_slice(state);
+                }
+            }
+        }
+        if passes.len() > 1 {
+            device.write_activations(&states, &mut self.hidden);
+        }
+        Ok(())
+    }
+
+    /// All blocks over the rows in `tokens` and `spans`; leaves the hidden states in `normed`.
+    fn pass(&mut self, device: &D, decoder: &Decoder, weights: &D::Weights, rows: usize) {
+        let Self { cache, tokens, spans, clock, stream: [before, after], .. } = self;
+        let Self { normed, branch, attended, qkv, before_gelu, expanded, statistics, .. } = self;
+        let none = Dropout { probability: 0.0, site: 0, clock };
+        device.embed_spans(decoder.embedding, weights, tokens, spans, before);
+        let first = decoder.blocks[0].attention_norm;
+        device.norm(rows, first, weights, before, normed, statistics);
+        for (layer, block) in decoder.blocks.iter().enumerate() {
+            device.linear(rows, block.qkv, weights, normed, qkv);
+            device.attention_cached(layer, spans, qkv, cache, attended);
+            device.linear(rows, block.attention_out, weights, attended, branch);
+            let norm = block.feed_forward_norm;
+            device.residual_norm(
+                rows, norm, weights, none, before, branch, after, normed, statistics,
+            );
+            device.linear_gelu(rows, block.expand, weights, normed, before_gelu, expanded);
+            device.linear(rows, block.contract, weights, expanded, branch);
+            let norm = decoder.norm_after(layer);
+            device.residual_norm(
+                rows, norm, weights, none, after, branch, before, normed, statistics,
+            );
+        }
+    }
+}
+
+impl Part {
+    fn tokens<'a>(&self, feeds: &[Feed<'a>]) -> &'a [u32] {
+        let feed = feeds[self.feed];
+        &feed.tokens[self.span.cached as usize - feed.cached..][..self.span.rows as usize]
+    }
+}
+
+/// Lays the feeds' tokens out in passes of at most `rows` rows.
+fn cut(feeds: &[Feed<'_>], rows: usize) -> Vec<Vec<Part>> {
+    let mut passes = vec![Vec::new()];
+    let mut used = 0;
+    for (index, feed) in feeds.iter().enumerate() {
+        let mut taken = 0;
+        while taken < feed.tokens.len() {
+            if used == rows {
+                passes.push(Vec::new());
+                used = 0;
+            }
+            let part = (feed.tokens.len() - taken).min(rows - used);
+            let span = Span {
+                sequence: feed.sequence as u32,
+                cached: (feed.cached + taken) as u32,
+                first_row: used as u32,
+                rows: part as u32,
+            };
+            taken += part;
+            used += part;
+            let last = taken == feed.tokens.len();
+            passes.last_mut().expect("there is a first").push(Part { feed: index, span, last });
+        }
+    }
+    passes
+}

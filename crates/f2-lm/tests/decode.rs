@@ -1,0 +1,455 @@
+//! Whole texts: what a continuation depends on and what it does not, and what ways of decoding
+//! have in common.
+
+mod workshop;
+
+use std::cell::Cell;
+
+use f2_engine::{Cpu, Device, Sequences};
+use f2_lm::Error;
+use f2_lm::decode::{
+    BeamSearch, ClassDraw, Continuation, Event, Factorisation, Generated, Generator, Request,
+    SmallClass, Strategy,
+};
+use f2_lm::model::{Activations, Decoder, Feed, Head, Incremental, Pass};
+use proptest::prelude::*;
+
+const VOCABULARY: usize = 61;
+
+/// A model with strong opinions: ten times the usual starting weights.
+struct Model {
+    device: Cpu,
+    decoder: Decoder,
+    weights: <Cpu as Device>::Weights,
+}
+
+impl Model {
+    fn new(vocabulary: usize, class_ends: &[u32], threads: usize) -> Self {
+        let device = Cpu::new(threads).unwrap();
+        let decoder = workshop::decoder(vocabulary, class_ends.to_vec());
+        let mut weights = device.weights(decoder.layout.len()).unwrap();
+        decoder.initialise(&device, 9, &mut weights);
+        for named in decoder.layout.parameters().iter().filter(|named| named.shape.len() == 2) {
+            let mut values = vec![0.0; named.parameter.len()];
+            device.read_weights(&weights, named.parameter, &mut values).unwrap();
+            values.iter_mut().for_each(|value| *value *= 10.0);
+            device.write_weights(&values, named.parameter, &mut weights);
+        }
+        Self { device, decoder, weights }
+    }
+
+    fn plain() -> Self {
+        Self::new(VOCABULARY, &[], 2)
+    }
+
+    fn f2() -> Self {
+        Self::new(VOCABULARY, &[1, 4, 20, VOCABULARY as u32], 2)
+    }
+
+    fn generate(&self, request: &Request<'_>) -> Result<Generated, Error> {
+        let Self { device, decoder, weights } = self;
+        Generator { device, decoder, weights }.generate(request, &mut |_| {}, &|| false)
+    }
+
+    fn texts(&self, request: &Request<'_>) -> Vec<Continuation> {
+        self.generate(request).unwrap().texts
+    }
+}
+
+fn prompts() -> Vec<Vec<u32>> {
+    (0..7_u32).map(|prompt| (0..=prompt * 2).map(|i| (i * 13 + prompt) % 61).collect()).collect()
+}
+
+fn request<'a>(prompts: &'a [Vec<u32>], strategy: &'a Strategy) -> Request<'a> {
+    Request { prompts, samples: 1, new_tokens: 12, strategy, seed: 5, end: None, batch: 4 }
+}
+
+/// One of every kind.
+fn strategies() -> Vec<Strategy> {
+    let fill = ClassDraw { top_p: 0.9, small: SmallClass::Fill, ..ClassDraw::default() };
+    let beam = |groups| Strategy {
+        beam: Some(BeamSearch { width: 4, groups, ..BeamSearch::default() }),
+        ..Strategy::default()
+    };
+    vec![
+        Strategy::greedy(),
+        Strategy::greedy().joint(),
+        Strategy::default(),
+        Strategy::top_k(3),
+        Strategy { factorisation: Factorisation::Decoupled(fill), ..Strategy::top_k(5) },
+        Strategy { top_p: Some(0.8), temperature: 0.9, ..Strategy::default() }.joint(),
+        Strategy { typical: Some(0.8), min_p: Some(0.05), ..Strategy::default() },
+        Strategy { repetition_penalty: 1.4, block_ngrams: 2, ..Strategy::top_k(8) },
+        beam(1),
+        beam(2),
+        beam(4).joint(),
+    ]
+}
+
+/// A token with the bits of its log-probabilities.
+type Bits = (u32, u32, Option<(u32, u32)>);
+
+fn bits(text: &Continuation) -> Vec<Bits> {
+    let token = |token: &f2_lm::decode::Token| {
+        let class = token.class.map(|(class, log)| (class, log.to_bits()));
+        (token.id, token.log_probability.to_bits(), class)
+    };
+    text.tokens.iter().map(token).collect()
+}
+
+/// The same bits, so also the same text and log-probabilities within any tolerance.
+#[test]
+fn a_text_does_not_depend_on_its_company() {
+    let prompts = prompts();
+    for ends in [&[][..], &[1, 4, 20, VOCABULARY as u32]] {
+        let (model, alone) = (Model::new(VOCABULARY, ends, 2), Model::new(VOCABULARY, ends, 1));
+        for strategy in strategies() {
+            let request = Request { samples: 2, ..request(&prompts, &strategy) };
+            let texts = model.texts(&request);
+            assert_eq!(texts.len(), prompts.len() * 2);
+            for batch in [1, 3, 100] {
+                let again = model.texts(&Request { batch, ..request.clone() });
+                assert!(texts.iter().map(bits).eq(again.iter().map(bits)), "{strategy:?}");
+            }
+            let backwards: Vec<Vec<u32>> = prompts.iter().rev().cloned().collect();
+            let again = alone.texts(&Request { prompts: &backwards, ..request.clone() });
+            for text in &texts {
+                let other = prompts.len() - 1 - text.prompt;
+                let same = &again[other * 2 + text.sample];
+                assert_eq!(bits(text), bits(same), "{strategy:?}");
+            }
+        }
+    }
+}
+
+/// With the cache and without give the same logits, to the last digits of `f32`.
+#[test]
+fn the_cache_changes_nothing() {
+    for model in [Model::plain(), Model::f2()] {
+        let Model { device, decoder, weights } = &model;
+        let ids: Vec<u32> = (0..30).map(|i| (i * 17 + 3) % VOCABULARY as u32).collect();
+        let mut activations = Activations::new(device, decoder, 30).unwrap();
+        let mut tokens = device.tokens(30).unwrap();
+        device.load_tokens(&ids, &mut tokens);
+        let clock = device.clock().unwrap();
+        let sequences = Sequences { count: 1, length: 30 };
+        let pass =
+            Pass { device, sequences, weights, tokens: &tokens, clock: &clock, training: false };
+        decoder.forward(&pass, &mut activations);
+        let mut whole = device.floats(30 * VOCABULARY).unwrap();
+        device.logits(30, decoder.head.tokens(), weights, activations.hidden(), &mut whole);
+        let mut memory = Incremental::new(device, decoder, 2, 30).unwrap();
+        let mut logits = device.floats(VOCABULARY).unwrap();
+        let mut cached = 0;
+        for length in [7, 1, 1, 5, 1, 15] {
+            let tokens = &ids[cached..cached + length];
+            let feed = Feed { sequence: 1, cached, tokens };
+            memory.advance(device, decoder, weights, &[feed]).unwrap();
+            cached += length;
+            device.logits(1, decoder.head.tokens(), weights, memory.hidden(), &mut logits);
+            for (found, expected) in
+                logits.iter().zip(&whole[(cached - 1) * VOCABULARY..][..VOCABULARY])
+            {
+                assert!((found - expected).abs() < 1e-5 * expected.abs().max(1.0));
+            }
+        }
+    }
+}
+
+/// A prompt that goes through in parts ends in the same state.
+#[test]
+fn long_prompts_are_cut_without_a_trace() {
+    let model = Model::plain();
+    let Model { device, decoder, weights } = &model;
+    let width = decoder.shape.model.width;
+    let ids: Vec<u32> = (0..45).map(|i| (i * 29 + 1) % VOCABULARY as u32).collect();
+    let state = |feeds: &[Feed<'_>], row: usize| {
+        let mut memory = Incremental::new(device, decoder, 16, 45).unwrap();
+        memory.advance(device, decoder, weights, feeds).unwrap();
+        let mut states = vec![0.0; feeds.len() * width];
+        device.read_activations(memory.hidden(), &mut states).unwrap();
+        states[row * width..][..width].to_vec()
+    };
+    let feed = |sequence| Feed { sequence, cached: 0, tokens: &ids };
+    // 720 rows: the sixth prompt straddles two passes.
+    let many: Vec<Feed<'_>> = (0..16).map(feed).collect();
+    let alone = state(&[feed(0)], 0);
+    for row in [0, 5, 15] {
+        assert_eq!(state(&many, row), alone);
+    }
+}
+
+#[test]
+fn a_beam_of_one_is_greedy() {
+    let prompts = prompts();
+    for model in [Model::plain(), Model::f2()] {
+        for joint in [false, true] {
+            for end in [None, Some(8), Some(40)] {
+                let beam = BeamSearch { width: 1, ..BeamSearch::default() };
+                let beam = Strategy { beam: Some(beam), ..Strategy::default() };
+                let [greedy, beam] = [Strategy::greedy(), beam]
+                    .map(|strategy| if joint { strategy.joint() } else { strategy });
+                let greedy = model.texts(&Request { end, ..request(&prompts, &greedy) });
+                let beam = model.texts(&Request { end, ..request(&prompts, &beam) });
+                assert!(greedy.iter().map(bits).eq(beam.iter().map(bits)));
+            }
+        }
+    }
+}
+
+#[test]
+fn one_diverse_group_is_beam_search_and_more_differ() {
+    let prompts = prompts();
+    let model = Model::f2();
+    let beams = |groups, diversity| {
+        let beam = BeamSearch { width: 4, groups, diversity, ..BeamSearch::default() };
+        let strategy = Strategy { beam: Some(beam), ..Strategy::default() };
+        model.texts(&Request { samples: 4, ..request(&prompts, &strategy) })
+    };
+    assert_eq!(beams(1, 0.0), beams(1, 3.0));
+    let firsts = |texts: Vec<Continuation>| {
+        let firsts = texts.chunks(4).map(|texts| {
+            let mut ids: Vec<u32> = texts.iter().map(|text| text.tokens[0].id).collect();
+            ids.sort_unstable();
+            ids.dedup();
+            ids.len()
+        });
+        firsts.collect::<Vec<usize>>()
+    };
+    // A penalty no probability outweighs: four groups begin with four tokens.
+    assert_eq!(firsts(beams(4, 1e6)), [4; 7]);
+    assert!(firsts(beams(1, 0.0)).iter().sum::<usize>() < 28);
+}
+
+/// A beam as wide as there are texts finds the best of all, which trying each one finds too.
+#[test]
+fn a_beam_that_is_wide_enough_is_exhaustive() {
+    let (vocabulary, length) = (5, 3);
+    for ends in [&[][..], &[5][..], &[2, 5]] {
+        let model = Model::new(vocabulary, ends, 1);
+        let strategy = Strategy {
+            beam: Some(BeamSearch { width: 5, ..BeamSearch::default() }),
+            ..Strategy::default()
+        };
+        let prompt = vec![3, 1];
+        let score = |ids: &[u32]| -> f64 {
+            (0..length)
+                .map(|taken| {
+                    let prompt = [&prompt[..], &ids[..taken]].concat();
+                    log_probability(&model, &prompt, ids[taken])
+                })
+                .sum()
+        };
+        // Only a beam of all texts cannot lose the best; two tokens fit into one of 5 · 5.
+        let mut best = (f64::NEG_INFINITY, Vec::new());
+        for number in 0..125_u32 {
+            let ids = vec![number / 25, number / 5 % 5, number % 5];
+            let score = score(&ids);
+            if score > best.0 {
+                best = (score, ids);
+            }
+        }
+        let prompts = vec![prompt.clone()];
+        let request = Request { new_tokens: length, ..request(&prompts, &strategy) };
+        let found = &model.texts(&request)[0];
+        assert!((found.log_probability() - score(&found.ids())).abs() < 1e-4);
+        assert!(found.log_probability() <= best.0 + 1e-4);
+        assert_eq!(found.ids(), best.1, "{ends:?}");
+    }
+}
+
+fn log_probability(model: &Model, prompt: &[u32], id: u32) -> f64 {
+    let Model { device, decoder, weights } = model;
+    let mut memory = Incremental::new(device, decoder, 1, prompt.len()).unwrap();
+    let feed = Feed { sequence: 0, cached: 0, tokens: prompt };
+    memory.advance(device, decoder, weights, &[feed]).unwrap();
+    let vocabulary = decoder.shape.vocabulary;
+    let mut logits = device.floats(vocabulary).unwrap();
+    match &decoder.head {
+        Head::Plain(head) => {
+            device.logits(1, head.tokens, weights, memory.hidden(), &mut logits);
+            device.log_softmax(1, vocabulary, &mut logits);
+        }
+        Head::F2(head) => {
+            device.f2_log_posterior(1, head, weights, memory.hidden(), &mut logits);
+        }
+    }
+    f64::from(logits[id as usize])
+}
+
+/// Everything but the class vector is the plain model's.
+#[test]
+fn one_class_is_the_plain_model() {
+    let prompts = prompts();
+    let (plain, one) = (Model::plain(), Model::new(VOCABULARY, &[VOCABULARY as u32], 2));
+    for strategy in strategies().into_iter().map(Strategy::joint) {
+        let ids = |model: &Model| -> Vec<Vec<u32>> {
+            model.texts(&request(&prompts, &strategy)).iter().map(Continuation::ids).collect()
+        };
+        assert_eq!(ids(&plain), ids(&one), "{strategy:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn blocked_ngrams_do_not_come_twice(n in 1_usize..4, seed: u64, beam: bool, joint: bool) {
+        let model = Model::f2();
+        let prompts = prompts();
+        let mut strategy = Strategy { block_ngrams: n, ..Strategy::default() };
+        strategy.beam = beam.then(BeamSearch::default);
+        let strategy = if joint { strategy.joint() } else { strategy };
+        for text in model.texts(&Request { seed, ..request(&prompts, &strategy) }) {
+            let whole = [&prompts[text.prompt][..], &text.ids()].concat();
+            let mut ngrams: Vec<&[u32]> = whole.windows(n).collect();
+            let prompt = &prompts[text.prompt];
+            // The prompt may repeat itself; what is new may not.
+            let repeats_in_prompt = prompt.windows(n).count() - distinct(prompt.windows(n).collect());
+            let count = ngrams.len();
+            ngrams.sort_unstable();
+            prop_assert_eq!(count - distinct(ngrams), repeats_in_prompt);
+        }
+    }
+}
+
+fn distinct(mut ngrams: Vec<&[u32]>) -> usize {
+    ngrams.sort_unstable();
+    ngrams.dedup();
+    ngrams.len()
+}
+
+#[test]
+fn a_vocabulary_that_is_used_up_repeats() {
+    let model = Model::new(5, &[1, 5], 1);
+    let prompts = vec![vec![0]];
+    let strategy = Strategy { block_ngrams: 1, ..Strategy::default() };
+    let text = &model.texts(&request(&prompts, &strategy))[0];
+    let first: Vec<u32> = text.ids()[..4].to_vec();
+    assert_eq!(distinct(first.chunks(1).collect()), 4);
+    assert_eq!(text.tokens.len(), 12);
+}
+
+#[test]
+fn a_text_longer_than_the_model_sees_goes_on() {
+    let model = Model::f2();
+    let positions = model.decoder.shape.positions as u32;
+    let prompts = vec![(0..positions + 9).map(|i| i % 61).collect(), vec![2]];
+    let strategy = Strategy::top_k(5);
+    let texts = model.texts(&Request { new_tokens: 120, ..request(&prompts, &strategy) });
+    assert!(texts.iter().all(|text| text.tokens.len() == 120));
+    let alone = model.texts(&Request { new_tokens: 120, batch: 1, ..request(&prompts, &strategy) });
+    assert!(texts.iter().map(bits).eq(alone.iter().map(bits)));
+}
+
+#[test]
+fn an_end_token_ends_a_text_and_the_next_begins() {
+    let model = Model::plain();
+    let prompts = prompts();
+    let strategy = Strategy::default();
+    let full = model.texts(&request(&prompts, &strategy));
+    let end = full[0].tokens[4].id;
+    let ended = model.texts(&Request { end: Some(end), ..request(&prompts, &strategy) });
+    for (full, ended) in full.iter().zip(&ended) {
+        let expected: Vec<u32> = full.ids().into_iter().take_while(|id| *id != end).collect();
+        assert_eq!(ended.ids(), expected);
+    }
+    assert!(ended[0].tokens.len() <= 4);
+}
+
+#[test]
+fn stopping_leaves_what_is_finished() {
+    let model = Model::plain();
+    let prompts = prompts();
+    let strategy = Strategy::default();
+    let request = Request { batch: 2, ..request(&prompts, &strategy) };
+    let whole = model.texts(&request);
+    let (finished, tokens) = (Cell::new(0), Cell::new(0));
+    let mut observer = |event: Event<'_>| match event {
+        Event::Finished(_) => finished.set(finished.get() + 1),
+        Event::Token { .. } => tokens.set(tokens.get() + 1),
+        Event::Step { .. } => {}
+    };
+    let Model { device, decoder, weights } = &model;
+    let generator = Generator { device, decoder, weights };
+    let stop = || finished.get() == 4;
+    let stopped = generator.generate(&request, &mut observer, &stop).unwrap();
+    assert!(!stopped.complete);
+    assert_eq!(stopped.texts, whole[..4]);
+    assert_eq!(tokens.get(), 4 * 12);
+}
+
+#[test]
+fn seeds_and_samples_differ() {
+    let model = Model::f2();
+    let prompts = prompts();
+    let strategy = Strategy::default();
+    let request = Request { samples: 3, ..request(&prompts, &strategy) };
+    let texts = model.texts(&request);
+    assert_ne!(texts[0].ids(), texts[1].ids());
+    let other = model.texts(&Request { seed: 6, ..request.clone() });
+    assert_ne!(texts[0].ids(), other[0].ids());
+    // A prompt that comes twice gets further samples.
+    let twice = vec![prompts[3].clone(), prompts[3].clone()];
+    let two = model.texts(&Request { prompts: &twice, samples: 1, ..request.clone() });
+    assert_eq!(two[0].ids(), texts[9].ids());
+    assert_eq!(two[1].ids(), texts[10].ids());
+}
+
+#[test]
+fn what_cannot_be_done_is_refused() {
+    let model = Model::f2();
+    let prompts = prompts();
+    let class =
+        |draw| Strategy { factorisation: Factorisation::Decoupled(draw), ..Strategy::default() };
+    let beam = |beam| Strategy { beam: Some(beam), ..Strategy::default() };
+    let base = Strategy::default;
+    let refused = [
+        Strategy::top_k(0),
+        Strategy::top_k(62),
+        Strategy { top_p: Some(0.0), ..base() },
+        Strategy { top_p: Some(1.5), ..base() },
+        Strategy { min_p: Some(-1.0), ..base() },
+        Strategy { typical: Some(f64::NAN), ..base() },
+        Strategy { temperature: -0.5, ..base() },
+        Strategy { repetition_penalty: 0.5, ..base() },
+        class(ClassDraw { top_k: Some(5), ..ClassDraw::default() }),
+        class(ClassDraw { top_p: 0.0, ..ClassDraw::default() }),
+        class(ClassDraw { temperature: -1.0, ..ClassDraw::default() }),
+        class(ClassDraw { small: SmallClass::Fill, ..ClassDraw::default() }),
+        beam(BeamSearch { width: 0, ..BeamSearch::default() }),
+        beam(BeamSearch { groups: 3, ..BeamSearch::default() }),
+        beam(BeamSearch { diversity: -1.0, ..BeamSearch::default() }),
+        beam(BeamSearch { length_penalty: f64::INFINITY, ..BeamSearch::default() }),
+        Strategy { top_k: Some(3), ..beam(BeamSearch::default()) },
+    ];
+    let refused = refused
+        .map(|strategy| model.generate(&request(&prompts, &strategy)).unwrap_err().to_string());
+    insta::assert_snapshot!(refused.join("\n"));
+    let strategy = beam(BeamSearch::default());
+    let many = Request { samples: 5, ..request(&prompts, &strategy) };
+    let base = base();
+    let more = [
+        model.generate(&many).unwrap_err().to_string(),
+        model.generate(&request(&[vec![1], vec![]], &base)).unwrap_err().to_string(),
+        model.generate(&request(&[vec![61]], &base)).unwrap_err().to_string(),
+    ];
+    insta::assert_snapshot!(more.join("\n"), @r"
+    beam: a beam of 4 cannot give 5 texts for each prompt
+    prompt 2 is empty: the model needs a token to go on from
+    the text holds token 61; the model's vocabulary has 61
+    ");
+}
+
+/// A damaged model must be told apart from a bad draw.
+#[test]
+fn parameters_that_are_not_numbers_are_told() {
+    let mut model = Model::f2();
+    let norm = model.decoder.final_norm.gain;
+    model.device.write_weights(&vec![f32::NAN; norm.len()], norm, &mut model.weights);
+    let prompts = prompts();
+    for strategy in strategies() {
+        let refused = model.generate(&request(&prompts, &strategy));
+        assert!(matches!(refused, Err(Error::NoProbabilities)), "{strategy:?}: {refused:?}");
+    }
+}
