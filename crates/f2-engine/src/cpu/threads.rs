@@ -7,6 +7,9 @@ use rayon::prelude::*;
 use super::shared::Shared;
 use crate::Error;
 
+/// Pieces of work a thread gets to choose from.
+const SHARES: usize = 4;
+
 /// A fixed set of threads.
 #[derive(Debug)]
 pub(super) struct Threads {
@@ -43,6 +46,15 @@ impl Threads {
         (0..len).step_by(piece).map(|start| start..len.min(start + piece)).collect()
     }
 
+    /// Cuts `0..len` into up to [`SHARES`] pieces per thread, at multiples of `grain`; where there
+    /// is enough for all threads, none is shorter than `least`.
+    pub(super) fn shares(&self, len: usize, grain: usize, least: usize) -> Vec<Range<usize>> {
+        let even = len.div_ceil(self.count);
+        let shares = if self.count == 1 { 1 } else { SHARES };
+        let piece = even.div_ceil(shares).max(least.min(even)).next_multiple_of(grain).max(grain);
+        (0..len).step_by(piece).map(|start| start..len.min(start + piece)).collect()
+    }
+
     /// Runs `task` on every chunk of every slice: chunk `i` of all of them goes to one call.
     pub(super) fn zip_chunks<const N: usize>(
         &self,
@@ -73,6 +85,17 @@ mod tests {
         assert_eq!(threads.pieces(100, 16), [0..48, 48..96, 96..100]);
         assert_eq!(threads.pieces(5, 16), std::slice::from_ref(&(0..5)));
         assert!(threads.pieces(0, 16).is_empty());
+    }
+
+    #[test]
+    fn shares_are_as_many_as_their_length_allows() {
+        let threads = Threads::new(2).unwrap();
+        assert_eq!(threads.shares(1024, 16, 64).len(), 8);
+        assert_eq!(threads.shares(256, 16, 64), [0..64, 64..128, 128..192, 192..256]);
+        assert_eq!(threads.shares(40, 16, 64), [0..32, 32..40]);
+        assert!(threads.shares(0, 16, 64).is_empty());
+        let alone = Threads::new(1).unwrap().shares(1024, 16, 64);
+        assert_eq!(alone, std::slice::from_ref(&(0..1024)));
     }
 
     #[test]

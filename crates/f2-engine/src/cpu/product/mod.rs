@@ -21,6 +21,9 @@ const ROWS: usize = 96;
 const COLUMNS: usize = 256;
 const DEPTH: usize = 256;
 
+/// Columns a thread takes at once, at least: the left operand is read for each piece.
+const FEWEST_COLUMNS: usize = 64;
+
 /// A matrix to read: element `(i, j)` lies at `i · row_stride + j · column_stride`.
 #[derive(Clone, Copy)]
 pub(super) struct Matrix<'a> {
@@ -67,9 +70,13 @@ pub(super) fn parallel_product(
     // one is mostly read in place; cutting rows is the way when the left one is copied too.
     let few = few_rows::suits(m, lhs, rhs);
     let by_rows = !few && if lhs.column_stride == 1 { n < 2 * m.min(64) } else { m >= n };
-    // Whole tiles, and no larger steps than that: with 48 columns to a step, one of two threads
-    // got 144 of 256 columns and the other waited for it.
-    let pieces = if by_rows { threads.pieces(m, 12) } else { threads.pieces(n, kernel::COLUMNS) };
+    // Whole tiles. Every piece of rows would copy the right operand anew; columns cost nothing to
+    // cut, so there are more pieces than threads, and a thread that is held up takes fewer.
+    let pieces = if by_rows {
+        threads.pieces(m, 12)
+    } else {
+        threads.shares(n, kernel::COLUMNS, FEWEST_COLUMNS)
+    };
     let out = Shared::new(out);
     threads.each(pieces.len(), |piece| {
         let range = pieces[piece].clone();
