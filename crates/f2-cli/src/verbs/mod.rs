@@ -8,8 +8,10 @@ mod completions;
 mod demo;
 mod doctor;
 mod eval;
+mod experiment_advice;
 mod flags;
 mod prepare;
+mod report;
 mod train;
 
 use clap::{Parser, Subcommand};
@@ -34,6 +36,7 @@ enum Verb {
     Train(train::Train),
     Eval(Box<eval::Eval>),
     Compare(compare::Compare),
+    Report(report::Report),
     Doctor(doctor::Doctor),
     Bench(bench::Bench),
     Completions(completions::Completions),
@@ -48,6 +51,7 @@ impl Program {
             Verb::Train(verb) => verb.run(),
             Verb::Eval(verb) => verb.run(),
             Verb::Compare(verb) => verb.run(),
+            Verb::Report(verb) => verb.run(),
             Verb::Doctor(verb) => verb.run(),
             Verb::Bench(verb) => verb.run(),
             Verb::Completions(verb) => verb.run(),

@@ -7,8 +7,6 @@ use serde::{Deserialize, Serialize};
 pub struct RunResult {
     /// The model.
     pub name: String,
-    /// The folder, as seen from the results.
-    pub folder: String,
     /// How many parameters it has.
     pub parameters: usize,
     /// The device it was trained on.

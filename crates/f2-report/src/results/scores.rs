@@ -17,6 +17,8 @@ pub struct ScoreSet {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "strategy")]
 pub enum Decoding {
+    /// In a way the results do not tell.
+    Given,
     /// The most probable token; of F² the most probable class, and token in it.
     Greedy,
     /// A draw among the k most probable tokens; of F² within a class that was drawn first.
@@ -41,6 +43,7 @@ pub enum Decoding {
 impl fmt::Display for Decoding {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Given => out.write_str("texts as they were given"),
             Self::Greedy => out.write_str("greedy"),
             Self::TopK { k } => write!(out, "top-k, k = {k}"),
             Self::Joint { k } => write!(out, "top-k of the full posterior, k = {k}"),

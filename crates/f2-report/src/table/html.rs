@@ -15,9 +15,9 @@ impl Table {
         for row in &self.rows {
             out += if row.quiet { "<tr class=\"quiet\">" } else { "<tr>" };
             for (place, (cell, align)) in row.cells.iter().zip(&self.aligns).enumerate() {
-                out += &match (place, align) {
-                    (0, Align::Left) => format!("<th scope=\"row\">{}</th>", content(cell)),
-                    _ => format!("<td{}>{}</td>", class(*align), content(cell)),
+                let _ = match (place, align) {
+                    (0, Align::Left) => write!(out, "<th scope=\"row\">{}</th>", content(cell)),
+                    _ => write!(out, "<td{}>{}</td>", class(*align), content(cell)),
                 };
             }
             out += "</tr>\n";

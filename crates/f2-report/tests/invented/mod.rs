@@ -81,7 +81,6 @@ fn run(name: &str, end: f64) -> RunResult {
     let settings = [("model.layers", "4"), ("batch.size", "16"), ("objective.name", objective)];
     RunResult {
         name: name.to_owned(),
-        folder: format!("runs/{objective}"),
         parameters: 1_870_000,
         device: "an invented device".to_owned(),
         steps: 600,

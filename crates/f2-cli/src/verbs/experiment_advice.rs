@@ -1,0 +1,23 @@
+//! What the user can do about an error of an experiment.
+
+use f2_experiment::Error;
+
+use crate::failure::Failure;
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Corpus(error) => error.into(),
+            Error::Run(error) => error.into(),
+            Error::Plan { .. } => Self::usage(error)
+                .advise("`f2 reproduce --preset tiny --show-plan` prints a plan to begin with"),
+            Error::Write { path, source } => Self::writing(&path, &source),
+            Error::NoText { .. } => {
+                Self::data(error).advise("name the corpus or text the experiment is made on")
+            }
+            Error::Damaged { .. } => Self::data(error)
+                .advise("remove the folder of that stage; the same command makes it again"),
+            Error::Read { .. } | Error::Classes(_) => Self::data(error),
+        }
+    }
+}

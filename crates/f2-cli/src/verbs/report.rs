@@ -1,0 +1,107 @@
+//! `f2 report`: the page again, from any results.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use f2_experiment::read_run;
+use f2_report::results::{Decoding, LoadError, ScoreSet};
+use f2_report::{Report as Page, ResultRecord, Results};
+use serde_json::{Value, json};
+
+use crate::failure::{Failure, Outcome};
+use crate::output;
+
+/// Make the report of an experiment, or of results you gathered, as one HTML page.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  f2 report study
+  f2 report my-results --title \"Three decoders\" --out page
+
+DIR is what `f2 reproduce` or `f2 demo` wrote. A folder without results.json may hold results of
+`f2 eval --json` as .json files, and run folders of `f2 train`: they are shown together.")]
+pub(crate) struct Report {
+    /// The folder with the results.
+    #[arg(value_name = "DIR")]
+    results: PathBuf,
+    /// Where to write report.html, tables/ and figures/ [default: DIR].
+    #[arg(long, short, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// What the report is called.
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+    /// Print the result as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Report {
+    pub(crate) fn run(self) -> Outcome {
+        let file = self.results.join("results.json");
+        let mut results = if file.exists() {
+            Results::load(&file).map_err(|error| refusal(&error))?
+        } else {
+            gather(&self.results)?
+        };
+        if let Some(title) = &self.title {
+            results.title.clone_from(title);
+        }
+        let report = Page::new(&results);
+        let page = report
+            .write(self.out.as_deref().unwrap_or(&self.results))
+            .map_err(|(path, error)| Failure::writing(&path, &error))?;
+        let tables: Vec<&str> = report.tables().map(|table| table.name.as_str()).collect();
+        let figures: Vec<&str> = report.figures().map(|figure| figure.name.as_str()).collect();
+        output::print(&if self.json {
+            format!("{}\n", json!({ "report": page, "tables": tables, "figures": figures }))
+        } else {
+            let (tables, figures) = (tables.len(), figures.len());
+            format!("report: {}\ntables: {tables}, figures: {figures}\n", page.display())
+        })
+    }
+}
+
+fn refusal(error: &LoadError) -> Failure {
+    let failure = Failure::data(error);
+    match error {
+        LoadError::Version { .. } => failure.advise(
+            "start `f2 reproduce` again with the same --out: what is done is not done again",
+        ),
+        _ => failure.advise("name the folder that `f2 reproduce` or `f2 demo` wrote"),
+    }
+}
+
+/// Results that lie in a folder one by one: scores and runs.
+fn gather(folder: &Path) -> Result<Results, Failure> {
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
+        .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect())
+        .map_err(|error| Failure::data(format!("cannot read {}: {error}", folder.display())))?;
+    paths.sort();
+    let mut results = Results::new(folder.file_name().unwrap_or_default().to_string_lossy());
+    let mut records = Vec::new();
+    for path in paths {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        if path.join("config.toml").is_file() {
+            results.runs.push(read_run(&name, &path)?);
+        } else if path.extension().is_some_and(|ending| ending == "json") {
+            records.extend(read_records(&path).unwrap_or_default());
+        }
+    }
+    if !records.is_empty() {
+        results.scores.push(ScoreSet { decoding: Decoding::Given, records });
+    }
+    if results.runs.is_empty() && results.scores.is_empty() {
+        return Err(Failure::data(format!("{} holds no results", folder.display())).advise(
+            "name a folder that `f2 reproduce` wrote, or one with results of `f2 eval --json` or \
+             runs of `f2 train`",
+        ));
+    }
+    Ok(results)
+}
+
+/// The results in a file, if that is what it holds.
+fn read_records(path: &Path) -> Option<Vec<ResultRecord>> {
+    let value: Value = serde_json::from_str(&std::fs::read_to_string(path).ok()?).ok()?;
+    let list = if let Value::Array(list) = value { list } else { vec![value] };
+    list.into_iter().map(|record| serde_json::from_value(record).ok()).collect()
+}

@@ -1,0 +1,78 @@
+//! What the stages made, gathered into the results a report is made from.
+
+mod corpus;
+mod runs;
+mod samples;
+mod scores;
+
+pub use runs::read_run;
+
+use std::path::PathBuf;
+
+use f2_corpus::Corpus;
+use f2_report::Results;
+
+use crate::stages::Purpose;
+use crate::stages::commands::files;
+use crate::{Error, Key, Plan, Stage, Stages, Store, TextSource};
+
+/// Gathers what is done; what is not is left out.
+pub fn collect(
+    plan: &Plan,
+    source: &TextSource,
+    stages: &Stages,
+    keys: &[Key],
+    store: &Store,
+) -> Result<Results, Error> {
+    let made = Made { stages, keys, store, source };
+    let title = plan.title.clone().unwrap_or_else(|| format!("F² on {}", source.name()));
+    let mut results = Results::new(title);
+    results.paper = plan.paper;
+    let Some(corpus) = made.corpus()? else { return Ok(results) };
+    results.corpus = Some(corpus::sizes(&corpus, &source.name()));
+    results.classes = made.classes()?;
+    results.runs = made.runs()?;
+    results.scores = made.scores()?;
+    results.class_trials = made.class_trials(&results)?;
+    results.samples = made.samples(plan, &corpus)?;
+    Ok(results)
+}
+
+/// The stages that are done.
+#[derive(Clone, Copy)]
+struct Made<'a> {
+    stages: &'a Stages,
+    keys: &'a [Key],
+    store: &'a Store,
+    source: &'a TextSource,
+}
+
+impl<'a> Made<'a> {
+    /// Every stage that is done, with its folder and key.
+    fn done(self) -> impl Iterator<Item = (&'a Stage, &'a Key, PathBuf)> {
+        let all = self.stages.0.iter().zip(self.keys);
+        all.filter(move |(stage, key)| self.store.done(stage, key).is_some())
+            .map(move |(stage, key)| (stage, key, self.store.folder(stage, key)))
+    }
+
+    /// The folder of the stage with this purpose, if it is done.
+    fn folder(self, purpose: &Purpose) -> Option<PathBuf> {
+        self.done().find(|(stage, ..)| stage.purpose == *purpose).map(|(.., folder)| folder)
+    }
+
+    /// What the stage with this purpose printed, if it is done.
+    fn output(self, purpose: &Purpose) -> Result<Option<String>, Error> {
+        let found = self.done().find(|(stage, ..)| stage.purpose == *purpose);
+        found.map(|(stage, key, _)| self.store.output(stage, key)).transpose()
+    }
+
+    fn corpus(self) -> Result<Option<Corpus>, Error> {
+        let folder = match self.source {
+            TextSource::Corpus(folder) => Some(folder.clone()),
+            TextSource::Text(_) => {
+                self.folder(&Purpose::Prepare).map(|folder| folder.join(files::CORPUS))
+            }
+        };
+        Ok(folder.map(|folder| Corpus::open(&folder)).transpose()?)
+    }
+}

@@ -1,0 +1,112 @@
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use f2_lm::run::{Event, RunFolder, read_events};
+use f2_report::results::RunResult;
+use serde_json::Value;
+
+use super::Made;
+use crate::Error;
+use crate::stages::commands::files;
+use crate::stages::{Purpose, Subject};
+
+/// Points of a training curve: as many as a figure can show.
+const CURVE_POINTS: usize = 400;
+
+impl Made<'_> {
+    /// The models of the tables, in their order.
+    pub(super) fn runs(self) -> Result<Vec<RunResult>, Error> {
+        let mut runs = Vec::new();
+        for (stage, _, folder) in self.done() {
+            if let Purpose::Train(subject @ Subject::Model(_)) = &stage.purpose {
+                let mut run = read_run(&subject.title(), &folder.join(files::RUN))?;
+                run.perplexity = self.perplexity(*subject)?.or(run.perplexity);
+                runs.push(run);
+            }
+        }
+        Ok(runs)
+    }
+
+    /// The perplexity of a model on the test split, where it was taken.
+    pub(super) fn perplexity(self, subject: Subject) -> Result<Option<f64>, Error> {
+        let Some(output) = self.output(&Purpose::Perplexity(subject))? else { return Ok(None) };
+        let value: Value = serde_json::from_str(&output).unwrap_or_default();
+        Ok(value["token_perplexity"].as_f64())
+    }
+}
+
+/// What a run folder holds, under a name for tables; perplexity is that of the validation split.
+pub fn read_run(name: &str, folder: &Path) -> Result<RunResult, Error> {
+    let run = RunFolder::open(folder)?;
+    let log = run.events();
+    let events = read_events(&log).map_err(Error::read(&log))?;
+    // After an interruption a step can stand in the log twice; the later one counts.
+    let (mut training, mut validation) = (BTreeMap::new(), BTreeMap::new());
+    let (mut steps, mut seconds) = (0, 0.0);
+    for event in events {
+        match event {
+            Event::Step { step, loss, seconds: so_far, .. } => {
+                training.insert(step, loss);
+                (steps, seconds) = (step, so_far);
+            }
+            Event::Evaluated { step, loss, .. } => drop(validation.insert(step, loss)),
+            _ => {}
+        }
+    }
+    Ok(RunResult {
+        name: name.to_owned(),
+        parameters: run.manifest.parameters,
+        device: run.manifest.device.clone(),
+        steps,
+        seconds,
+        perplexity: validation.values().copied().reduce(f64::min).map(f64::exp),
+        settings: settings(&run.config_path())?,
+        training: thinned(&training.into_iter().collect::<Vec<_>>()),
+        validation: validation.into_iter().collect(),
+    })
+}
+
+/// Means over as many stretches as a figure can show.
+fn thinned(points: &[(u64, f64)]) -> Vec<(u64, f64)> {
+    let stretch = points.len().div_ceil(CURVE_POINTS).max(1);
+    let mean = |points: &[(u64, f64)]| {
+        let sum: f64 = points.iter().map(|(_, loss)| loss).sum();
+        (points[points.len() - 1].0, sum / points.len() as f64)
+    };
+    points.chunks(stretch).map(mean).collect()
+}
+
+/// Every setting of a `config.toml` by its name.
+fn settings(path: &Path) -> Result<BTreeMap<String, String>, Error> {
+    let text = std::fs::read_to_string(path).map_err(Error::read(path))?;
+    let table: toml::Table =
+        text.parse().map_err(|error: toml::de::Error| Error::damaged(path, &error.message()))?;
+    let mut settings = BTreeMap::new();
+    for (name, value) in table {
+        match value {
+            toml::Value::Table(section) => settings.extend(
+                section.into_iter().map(|(key, value)| (format!("{name}.{key}"), plain(&value))),
+            ),
+            value => drop(settings.insert(name, plain(&value))),
+        }
+    }
+    Ok(settings)
+}
+
+fn plain(value: &toml::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_curve_is_thinned_to_its_means() {
+        let points: Vec<(u64, f64)> = (1..=800).map(|step| (step, step as f64)).collect();
+        let thin = thinned(&points);
+        assert_eq!(thin.len(), 400);
+        assert_eq!((thin[0], thin[399]), ((2, 1.5), (800, 799.5)));
+        assert_eq!(thinned(&points[..3]), points[..3]);
+    }
+}

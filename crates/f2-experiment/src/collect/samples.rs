@@ -1,0 +1,117 @@
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+
+use f2_corpus::{Corpus, Tokenizer};
+use f2_metrics::Bands;
+use f2_report::results::{Continuation, Decoding, SampleResult, SampleToken};
+use serde::Deserialize;
+
+use super::Made;
+use crate::stages::commands::files;
+use crate::stages::{Purpose, Subject};
+use crate::{Error, Plan};
+
+/// What a sample takes from a line that `f2 generate` wrote.
+#[derive(Deserialize)]
+struct Line {
+    #[serde(default)]
+    prompt: String,
+    ids: Vec<u32>,
+    #[serde(default)]
+    classes: Option<Vec<u32>>,
+    #[serde(default)]
+    log_probabilities: Option<Vec<f64>>,
+}
+
+impl Made<'_> {
+    /// Prefixes from all over the test split, and what human and models made of them in the
+    /// main table.
+    pub(super) fn samples(self, plan: &Plan, corpus: &Corpus) -> Result<Vec<SampleResult>, Error> {
+        let decoding = Decoding::TopK { k: plan.generation.k };
+        let mut writers = Vec::new();
+        let mut human = None;
+        for model in &plan.models {
+            let subject = Subject::Model(*model);
+            let Some(folder) = self.folder(&Purpose::Generate(subject, decoding)) else { continue };
+            writers.push((subject.title(), lines(&folder.join(files::TEXTS))?));
+            human.get_or_insert(lines(&folder.join(files::REFERENCES))?);
+        }
+        let Some(human) = human else { return Ok(Vec::new()) };
+        let reader = Reader::new(corpus)?;
+        let shown = plan.evaluation.samples.min(human.len());
+        let mut samples = Vec::new();
+        for number in 0..shown {
+            let place = (2 * number + 1) * human.len() / (2 * shown);
+            let mut continuations = vec![reader.read("Human", &human[place])?];
+            let mut prefix = String::new();
+            for (name, texts) in &writers {
+                let Some(line) = texts.get(place) else { continue };
+                prefix.clone_from(&line.prompt);
+                continuations.push(reader.read(name, line)?);
+            }
+            samples.push(SampleResult { prefix, continuations });
+        }
+        Ok(samples)
+    }
+}
+
+fn lines(path: &Path) -> Result<Vec<Line>, Error> {
+    let file = BufReader::new(File::open(path).map_err(Error::read(path))?);
+    let parse = |(number, line): (usize, std::io::Result<String>)| {
+        let line = line.map_err(Error::read(path))?;
+        serde_json::from_str(&line)
+            .map_err(|error| Error::damaged(path, &format!("line {}: {error}", number + 1)))
+    };
+    file.lines().enumerate().map(parse).collect()
+}
+
+/// Turns ids into tokens a reader can look at.
+struct Reader {
+    tokenizer: Tokenizer,
+    bands: Bands,
+    /// The tokenizer's ids by rank, where they differ.
+    id_of_rank: Option<Vec<u32>>,
+}
+
+impl Reader {
+    fn new(corpus: &Corpus) -> Result<Self, Error> {
+        let counts = corpus.counts()?.counts;
+        let bands = Bands::from_counts(&counts)
+            .map_err(|error| Error::damaged(&corpus.folder().join("counts.json"), &error))?;
+        let id_of_rank = corpus.ranks()?.map(|ranks| ranks.id_of_rank);
+        Ok(Self { tokenizer: corpus.tokenizer()?, bands, id_of_rank })
+    }
+
+    fn read(&self, name: &str, line: &Line) -> Result<Continuation, Error> {
+        let pieces = self.pieces(&line.ids)?;
+        let of = |list: &Option<Vec<f64>>, place: usize| list.as_ref()?.get(place).copied();
+        let tokens = line.ids.iter().zip(pieces).enumerate().map(|(place, (rank, text))| {
+            let bounds = self.bands.bounds();
+            SampleToken {
+                text,
+                band: bounds.iter().filter(|bound| rank >= bound).count() as u8,
+                class: line.classes.as_ref().and_then(|list| Some(list.get(place)? + 1)),
+                probability: of(&line.log_probabilities, place).map(f64::exp),
+            }
+        });
+        Ok(Continuation { name: name.to_owned(), tokens: tokens.collect() })
+    }
+
+    /// What each token adds to the text. One that holds only a part of a character adds
+    /// nothing, and the last of the character's tokens adds all of it.
+    fn pieces(&self, ranks: &[u32]) -> Result<Vec<String>, Error> {
+        let id = |rank: &u32| self.id_of_rank.as_ref().map_or(*rank, |ids| ids[*rank as usize]);
+        let ids: Vec<u32> = ranks.iter().map(id).collect();
+        let mut shown = String::new();
+        let mut pieces = Vec::new();
+        for end in 1..=ids.len() {
+            let text = self.tokenizer.decode(&ids[..end])?;
+            let whole = !text.ends_with('\u{fffd}') || end == ids.len();
+            let piece = if whole { text.get(shown.len()..).unwrap_or_default() } else { "" };
+            pieces.push(piece.to_owned());
+            shown.push_str(&pieces[end - 1]);
+        }
+        Ok(pieces)
+    }
+}

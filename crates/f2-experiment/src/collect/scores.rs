@@ -1,0 +1,78 @@
+use f2_report::results::{ClassRule, ClassTrial, Decoding, ScoreSet};
+use f2_report::{ResultRecord, Results};
+use serde_json::Value;
+
+use super::Made;
+use crate::stages::commands::files;
+use crate::stages::{Purpose, Subject};
+use crate::{Error, Stage};
+
+impl Made<'_> {
+    /// The scores of every way of decoding, the main ones first, with perplexities beside.
+    pub(super) fn scores(self) -> Result<Vec<ScoreSet>, Error> {
+        let mut sets = Vec::new();
+        for (stage, key, _) in self.done() {
+            if let Purpose::Score(decoding, subjects) = &stage.purpose {
+                let records = records(stage, &self.store.output(stage, key)?)?;
+                sets.push(ScoreSet {
+                    decoding: *decoding,
+                    records: self.with_perplexities(records, subjects)?,
+                });
+            }
+        }
+        Ok(sets)
+    }
+
+    /// The F² models with other classes, and the main one among them.
+    pub(super) fn class_trials(self, results: &Results) -> Result<Vec<ClassTrial>, Error> {
+        let mut trials = Vec::new();
+        for (stage, key, _) in self.done() {
+            let Purpose::ScoreTrials(subjects) = &stage.purpose else { continue };
+            let records = records(stage, &self.store.output(stage, key)?)?;
+            let records = self.with_perplexities(records, subjects)?;
+            for (subject, record) in subjects.iter().zip(records) {
+                if let Subject::Classes(rule, k) = *subject {
+                    trials.push(ClassTrial { rule, k: self.number_of_classes(rule, k)?, record });
+                }
+            }
+        }
+        let main =
+            results.scores.first().filter(|set| matches!(set.decoding, Decoding::TopK { .. }));
+        let main = main.and_then(|set| set.records.iter().find(|each| each.name == "F²-Softmax"));
+        if let Some(record) = main.filter(|_| !trials.is_empty()) {
+            let k = self.number_of_classes(ClassRule::Greedy, None)?;
+            trials.insert(0, ClassTrial { rule: ClassRule::Greedy, k, record: record.clone() });
+        }
+        Ok(trials)
+    }
+
+    fn with_perplexities(
+        self,
+        mut records: Vec<ResultRecord>,
+        subjects: &[Subject],
+    ) -> Result<Vec<ResultRecord>, Error> {
+        for (record, subject) in records.iter_mut().zip(subjects) {
+            record.ppl = self.perplexity(*subject)?;
+        }
+        Ok(records)
+    }
+
+    fn number_of_classes(self, rule: ClassRule, k: Option<usize>) -> Result<usize, Error> {
+        if let Some(k) = k {
+            return Ok(k);
+        }
+        let folder = self.folder(&Purpose::Classes(rule, None)).unwrap_or_default();
+        let path = folder.join(files::CLASSES);
+        Ok(f2_classes::ClassSelection::load(&path)?.classes().len())
+    }
+}
+
+/// What `f2 eval --json` printed: one result, or a list of them.
+fn records(stage: &Stage, output: &str) -> Result<Vec<ResultRecord>, Error> {
+    let parsed = match serde_json::from_str(output) {
+        Ok(Value::Array(list)) => list.into_iter().map(serde_json::from_value).collect(),
+        Ok(value) => serde_json::from_value(value).map(|record| vec![record]),
+        Err(error) => Err(error),
+    };
+    parsed.map_err(|error| Error::damaged(stage.name.as_ref(), &error))
+}

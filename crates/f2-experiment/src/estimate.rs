@@ -1,0 +1,132 @@
+use f2_lm::config::{ConfigLayers, Preset, TrainConfig};
+use f2_lm::model::{Decoder, ModelShape};
+
+use crate::stages::{Purpose, Subject};
+use crate::{Error, Model, Plan, Stages, TextSource};
+
+/// What a stage will take.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Estimate {
+    /// Seconds on this device.
+    pub seconds: f64,
+    /// Bytes on the disk.
+    pub bytes: u64,
+}
+
+/// Bytes of text `f2 prepare` reads in a second, learning included.
+const PREPARED_PER_SECOND: f64 = 6e6;
+/// Bytes of a token, on average.
+const BYTES_PER_TOKEN: f64 = 4.0;
+/// Share of the test split.
+const TEST_SHARE: f64 = 0.05;
+/// What decoding reaches of the speed of training: it reads every weight for few tokens.
+const DECODING_SPEED: f64 = 0.15;
+/// Bytes a generated token takes in JSON Lines.
+const JSON_PER_TOKEN: f64 = 40.0;
+
+/// What each stage will take at a training speed of `speed` operations per second.
+pub fn estimates(
+    plan: &Plan,
+    stages: &Stages,
+    source: &TextSource,
+    speed: f64,
+) -> Result<Vec<Estimate>, Error> {
+    let config = configuration(plan)?;
+    let tokens = source.bytes() as f64 / BYTES_PER_TOKEN;
+    let sizes = Sizes::new(plan, &config, tokens);
+    let estimate = |purpose: &Purpose| match purpose {
+        Purpose::Prepare => Estimate {
+            seconds: 1.0 + source.bytes() as f64 / PREPARED_PER_SECOND,
+            bytes: (2.0 * tokens) as u64 + 500_000,
+        },
+        Purpose::Classes(..) => Estimate { seconds: 0.1, bytes: 20_000 },
+        Purpose::Train(subject) => sizes.training(plan, *subject, speed),
+        Purpose::Perplexity(_) => {
+            Estimate { seconds: sizes.parameters * 2.0 * TEST_SHARE * tokens / speed, bytes: 1_000 }
+        }
+        Purpose::Generate(..) => Estimate {
+            seconds: sizes.parameters * 2.0 * sizes.generated / (DECODING_SPEED * speed),
+            bytes: (sizes.generated * JSON_PER_TOKEN) as u64,
+        },
+        Purpose::Score(_, subjects) | Purpose::ScoreTrials(subjects) => Estimate {
+            seconds: subjects.len() as f64
+                * sizes.generated
+                * 2e-7
+                * (1.0 + plan.evaluation.bootstrap as f64),
+            bytes: 10_000,
+        },
+    };
+    Ok(stages.0.iter().map(|stage| estimate(&stage.purpose)).collect())
+}
+
+/// The settings a plan trains with.
+fn configuration(plan: &Plan) -> Result<TrainConfig, Error> {
+    let named = &plan.training.preset;
+    let preset = Preset::ALL.into_iter().find(|preset| preset.name() == named);
+    let preset = preset.ok_or_else(|| Error::Plan {
+        place: "training.preset".to_owned(),
+        reason: format!(
+            "there is no preset {named}; there are {}",
+            Preset::ALL.map(Preset::name).join(", ")
+        ),
+    })?;
+    let settings = plan.training.settings.iter().map(|(key, value)| (key, value.to_string()));
+    let settings: Vec<(&String, String)> = settings.collect();
+    let settings = settings.iter().map(|(key, value)| (&***key, &**value, "training.settings"));
+    Ok(ConfigLayers::new().preset(preset).set(settings)?.resolve()?.config)
+}
+
+/// The numbers estimates are made of.
+struct Sizes {
+    parameters: f64,
+    /// Targets of a step, and the steps of the preset's own limit.
+    tokens_per_step: f64,
+    steps: f64,
+    /// Tokens a model reads and writes for one set of texts.
+    generated: f64,
+}
+
+impl Sizes {
+    fn new(plan: &Plan, config: &TrainConfig, tokens: f64) -> Self {
+        let shape = ModelShape {
+            model: config.model.clone(),
+            positions: config.batch.sequence,
+            vocabulary: plan.vocabulary,
+            class_ends: Vec::new(),
+        };
+        let parameters = Decoder::new(shape).layout.count() as f64;
+        let tokens_per_step = config.batch.tokens_per_step() as f64;
+        let budget = &config.budget;
+        let epochs = budget.epochs.map(|epochs| epochs * tokens / tokens_per_step);
+        let steps = plan.training.steps.or(budget.steps).map(|steps| steps as f64);
+        let window = plan.generation.prefix + plan.generation.continuation;
+        let windows = (TEST_SHARE * tokens / window as f64).floor();
+        let streams = plan.generation.streams as f64;
+        let texts = if windows < streams { windows } else { windows - windows % streams };
+        Self {
+            parameters,
+            tokens_per_step,
+            steps: steps.or(epochs).unwrap_or(1_000.0),
+            generated: texts * window as f64,
+        }
+    }
+
+    fn training(&self, plan: &Plan, subject: Subject, speed: f64) -> Estimate {
+        let fine_tuned = matches!(subject, Subject::Model(model) if model.starts_from().is_some());
+        let steps = if fine_tuned { plan.training.fine_tuning_steps as f64 } else { self.steps };
+        // Beside a plain step: candidates or predictions cost a second look, classes save most
+        // of the head, and a sequence step writes a text before it learns from it.
+        let factor = match subject {
+            Subject::Model(Model::Mle) => 1.0,
+            Subject::Model(Model::Face) => 1.15,
+            Subject::Model(Model::Unlikelihood) => 1.6,
+            Subject::Model(Model::UnlikelihoodSequence) => 2.0,
+            Subject::Model(Model::F2) | Subject::Classes(..) => 0.75,
+        };
+        Estimate {
+            seconds: factor * 6.0 * self.parameters * self.tokens_per_step * steps / speed,
+            // Weights and two moments, of the last checkpoint and the best one.
+            bytes: (2.0 * 3.0 * 4.0 * self.parameters) as u64,
+        }
+    }
+}

@@ -1,0 +1,44 @@
+use super::Plan;
+
+/// The plans that come with the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlanPreset {
+    /// Two models on the built-in text: what `f2 demo` does.
+    Demo,
+    /// Everything, in minutes on a CPU: to see it work.
+    Tiny,
+    /// Everything, at a size that shows the paper's effects in hours on a CPU.
+    Small,
+    /// The paper's full settings, for a GPU.
+    Paper,
+}
+
+impl PlanPreset {
+    /// Every preset, in the order they are listed to the user.
+    pub const ALL: [Self; 4] = [Self::Demo, Self::Tiny, Self::Small, Self::Paper];
+
+    /// The name it is asked for by.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Demo => "demo",
+            Self::Tiny => "tiny",
+            Self::Small => "small",
+            Self::Paper => "paper",
+        }
+    }
+
+    /// The plan as TOML, the text of `configs/plans/NAME.toml`.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Demo => include_str!("../../../../configs/plans/demo.toml"),
+            Self::Tiny => include_str!("../../../../configs/plans/tiny.toml"),
+            Self::Small => include_str!("../../../../configs/plans/small.toml"),
+            Self::Paper => include_str!("../../../../configs/plans/paper.toml"),
+        }
+    }
+
+    /// The plan.
+    pub fn plan(self) -> Plan {
+        Plan::parse(self.text(), self.name()).expect("the plans that come with it are sound")
+    }
+}
