@@ -4,7 +4,7 @@ use super::documents::{Batches, Part};
 use super::inputs::Planned;
 use super::observer::Observer;
 use super::options::Options;
-use super::{END_OF_TEXT, place};
+use super::place;
 use crate::corpus::names;
 use crate::error::{Error, Result};
 use crate::input::Digest;
@@ -12,7 +12,7 @@ use crate::manifest::SplitSize;
 use crate::parallel;
 use crate::shard::ShardWriter;
 use crate::split::Split;
-use crate::tokenizer::{Encoder, Tokenizer};
+use crate::tokenizer::{END_OF_TEXT, Encoder, Tokenizer};
 
 /// The text as tokens with the tokenizer's own ids, on disk but for the headers.
 pub(crate) struct Encoded {

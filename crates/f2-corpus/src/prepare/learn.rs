@@ -1,12 +1,12 @@
 use super::documents::Batches;
+use super::encode;
 use super::inputs::Planned;
 use super::observer::Observer;
 use super::options::Options;
-use super::{END_OF_TEXT, encode};
 use crate::error::{Error, Result};
 use crate::parallel;
 use crate::split::Split;
-use crate::tokenizer::{Tokenizer, WordCounts, train};
+use crate::tokenizer::{END_OF_TEXT, Tokenizer, WordCounts, train};
 
 /// Learns a byte-level BPE from the documents of the training split.
 pub(crate) fn learn(

@@ -17,16 +17,13 @@ use crate::error::{Error, Result};
 use crate::input::{Digest, hexadecimal};
 use crate::manifest::{self, Input, Manifest, Recorded, SplitSize};
 use crate::split::Split;
-use crate::tokenizer::Tokenizer;
+use crate::tokenizer::{END_OF_TEXT, Tokenizer};
 
 use encode::Encoded;
 use inputs::Planned;
 
 pub use observer::{Observer, Silent};
 pub use options::{Inputs, Options, TokenizerChoice};
-
-/// The special token that [`Options::end_of_text`] puts after every document: GPT-2's.
-const END_OF_TEXT: &str = "<|endoftext|>";
 
 /// What came out.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 mod byte_alphabet;
 mod encode;
+mod matching;
 pub(crate) mod pretokens;
 mod rename;
 mod train;
@@ -13,6 +14,9 @@ use crate::error::{Error, Result};
 
 pub use encode::Encoder;
 pub(crate) use train::{WordCounts, train};
+
+/// GPT-2's special token, which stands between texts.
+pub(crate) const END_OF_TEXT: &str = "<|endoftext|>";
 
 /// Text to ids and back: a Hugging Face tokenizer, and nothing that only we can read.
 ///
@@ -35,10 +39,15 @@ impl Tokenizer {
             std::fs::File::open(path).map_err(Error::read(path))?;
         }
         let origin = format!("{} and {}", vocabulary.display(), merges.display());
-        BPE::from_file(&vocabulary.to_string_lossy(), &merges.to_string_lossy())
+        let tokenizer = BPE::from_file(&vocabulary.to_string_lossy(), &merges.to_string_lossy())
             .build()
             .map(Self::byte_level)
-            .map_err(|reason| failure(origin, reason))
+            .map_err(|reason| failure(origin, reason))?;
+        // The pair of files cannot say that this token is special; GPT-2's own code does.
+        match tokenizer.token_id(END_OF_TEXT) {
+            Some(_) => tokenizer.with_special_token(END_OF_TEXT),
+            None => Ok(tokenizer),
+        }
     }
 
     /// A byte-level tokenizer in GPT-2's manner around a BPE model.
@@ -90,7 +99,8 @@ impl Tokenizer {
         self.inner.token_to_id(token)
     }
 
-    /// The same tokenizer with one more special token, which takes the next free id.
+    /// The same tokenizer with one more special token, which takes the next free id unless it
+    /// has one already.
     pub(crate) fn with_special_token(mut self, token: &str) -> Result<Self> {
         let token = tokenizers::AddedToken::from(token, true);
         self.inner

@@ -10,7 +10,7 @@ impl Tokenizer {
     ///
     /// The renaming happens in the JSON form, which is what other programs read: vocabulary,
     /// added tokens, and the special tokens that a post-processor knows by number.
-    pub(crate) fn renamed(&self, rank_of_id: &[u32]) -> Result<Self> {
+    pub fn renamed(&self, rank_of_id: &[u32]) -> Result<Self> {
         let mut json: Value =
             serde_json::from_str(&self.to_json()).expect("a tokenizer writes valid JSON");
         let added_tokens = std::mem::take(&mut json["added_tokens"]);
