@@ -59,6 +59,8 @@ impl Tokenizer {
     }
 
     fn from_json(bytes: &[u8]) -> tokenizers::Result<Self> {
+        // The library panics on broken JSON in some places, so it must not see any.
+        let _: serde_json::Value = serde_json::from_slice(bytes)?;
         let mut inner = tokenizers::Tokenizer::from_bytes(bytes)?;
         // Shards hold whole texts: what a file says of cutting and filling up is for inference.
         inner.with_truncation(None)?;
@@ -156,8 +158,11 @@ pub(crate) mod tests {
     fn a_file_that_is_no_tokenizer_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tokenizer.json");
-        std::fs::write(&path, "{}").unwrap();
-        let message = Tokenizer::load(&path).unwrap_err().to_string();
-        assert!(message.contains("tokenizer.json"), "{message}");
+        let broken = example().to_json().replacen("\"decoder\": {", "\"decoder\": {:", 1);
+        for text in ["{}", &broken] {
+            std::fs::write(&path, text).unwrap();
+            let message = Tokenizer::load(&path).unwrap_err().to_string();
+            assert!(message.contains("tokenizer.json"), "{message}");
+        }
     }
 }
