@@ -4,17 +4,20 @@
 //! In the order a run goes through them: [`config`] says what to do, [`model`] lays the decoder
 //! out on a device of `f2-engine`, [`batch`] and [`schedule`] decide what a step sees and how far
 //! it goes, [`objective`] turns hidden states into a loss, [`train`] puts them together, [`run`]
-//! is what is left on the disk, and [`decode`] lets the model write.
+//! is what is left on the disk, and [`decode`] lets the model write. [`exchange`] brings models in
+//! and takes them out.
 
 pub mod batch;
 pub mod bench;
 pub mod config;
 pub mod decode;
 mod error;
+pub mod exchange;
 pub mod model;
 pub mod objective;
 pub mod run;
 pub mod schedule;
+mod tensor_file;
 pub mod train;
 
 pub use error::Error;

@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use clap::{Args, ValueEnum};
 use f2_engine::Cpu;
 use f2_lm::config::ObjectiveName;
+use f2_lm::run::Pick;
 
 use crate::failure::{Failure, Kind};
 
@@ -47,6 +48,25 @@ impl DeviceChoice {
         match self.device {
             DeviceName::Cpu => Cpu::new(threads).map_err(|error| Failure::new(Kind::Device, error)),
         }
+    }
+}
+
+/// Which checkpoint of a run.
+#[derive(Args, Clone, Copy)]
+pub(crate) struct CheckpointChoice {
+    /// The checkpoint of a run: best (by validation perplexity), last, or a number of steps.
+    #[arg(long, value_name = "WHICH", default_value = "best", value_parser = pick)]
+    pub(crate) checkpoint: Pick,
+}
+
+fn pick(text: &str) -> Result<Pick, String> {
+    match text {
+        "best" => Ok(Pick::Best),
+        "last" => Ok(Pick::Last),
+        step => step
+            .parse()
+            .map(Pick::Step)
+            .map_err(|_| "expected best, last or a number of steps".to_owned()),
     }
 }
 

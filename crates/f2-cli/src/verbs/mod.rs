@@ -9,7 +9,9 @@ mod demo;
 mod doctor;
 mod eval;
 mod experiment_advice;
+mod export;
 mod flags;
+mod import;
 mod prepare;
 mod report;
 mod train;
@@ -34,6 +36,8 @@ enum Verb {
     Prepare(prepare::Prepare),
     Classes(classes::Classes),
     Train(train::Train),
+    Import(import::Import),
+    Export(export::Export),
     Eval(Box<eval::Eval>),
     Compare(compare::Compare),
     Report(report::Report),
@@ -49,6 +53,8 @@ impl Program {
             Verb::Prepare(verb) => verb.run(),
             Verb::Classes(verb) => verb.run(),
             Verb::Train(verb) => verb.run(),
+            Verb::Import(verb) => verb.run(),
+            Verb::Export(verb) => verb.run(),
             Verb::Eval(verb) => verb.run(),
             Verb::Compare(verb) => verb.run(),
             Verb::Report(verb) => verb.run(),

@@ -14,7 +14,7 @@ const FORMAT: u32 = 1;
 /// `model.json`: the shape of the decoder beside it, all that its tensors do not say themselves.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ModelFile {
+pub(crate) struct ModelFile {
     format: u32,
     layers: usize,
     width: usize,
@@ -35,7 +35,7 @@ struct Versioned {
 }
 
 impl ModelFile {
-    pub(super) fn new(shape: &ModelShape) -> Self {
+    pub(crate) fn new(shape: &ModelShape) -> Self {
         let model = &shape.model;
         Self {
             format: FORMAT,
@@ -51,7 +51,7 @@ impl ModelFile {
         }
     }
 
-    pub(super) fn write(&self, folder: &Path) -> io::Result<()> {
+    pub(crate) fn write(&self, folder: &Path) -> io::Result<()> {
         let text = serde_json::to_string_pretty(self).expect("plain numbers") + "\n";
         fs::write(folder.join(SHAPE), text)
     }

@@ -61,6 +61,7 @@ impl SavedModel {
 
     /// Reads the parameters of its decoder onto a device.
     pub fn load<D: Device>(&self, device: &D, decoder: &Decoder) -> Result<D::Weights, Error> {
+        checkpoint::check_model(&self.folder, &decoder.layout)?;
         let mut weights = device.weights(decoder.layout.len())?;
         checkpoint::load_model(&self.folder, device, &decoder.layout, &mut weights)?;
         Ok(weights)

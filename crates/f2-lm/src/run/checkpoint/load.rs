@@ -4,7 +4,8 @@ use std::path::Path;
 use f2_engine::{Device, Layout, Moments};
 
 use super::save::{FIRST, SECOND};
-use super::{FileRecord, MODEL, OPTIMISER, STATE, TrainingState, tensors};
+use super::tensors::Tensors;
+use super::{FileRecord, MODEL, OPTIMISER, STATE, TrainingState};
 use crate::Error;
 
 /// Reads where a checkpoint stands, after checking that every file in it is whole.
@@ -46,11 +47,14 @@ pub fn load_model<D: Device>(
     layout: &Layout,
     weights: &mut D::Weights,
 ) -> Result<(), Error> {
-    read(&folder.join(MODEL), |bytes| {
-        tensors::read(bytes, "", layout, |named, values| {
-            device.write_weights(values, named.parameter, weights);
-        })
+    Tensors::open(&folder.join(MODEL))?.read("", layout, |named, values| {
+        device.write_weights(values, named.parameter, weights);
     })
+}
+
+/// Makes sure that a checkpoint holds the parameters of a layout, before room is made for them.
+pub(in crate::run) fn check_model(folder: &Path, layout: &Layout) -> Result<(), Error> {
+    Tensors::open(&folder.join(MODEL))?.check("", layout)
 }
 
 /// Reads Adam's moments of a checkpoint.
@@ -60,18 +64,12 @@ pub fn load_moments<D: Device>(
     layout: &Layout,
     moments: &mut Moments<D>,
 ) -> Result<(), Error> {
-    read(&folder.join(OPTIMISER), |bytes| {
-        for (prefix, to) in [(FIRST, &mut moments.first), (SECOND, &mut moments.second)] {
-            tensors::read(bytes, prefix, layout, |named, values| {
-                device.write_floats(values, named.parameter.offset, to);
-            })?;
-        }
-        Ok(())
-    })
-}
-
-fn read(path: &Path, parse: impl FnOnce(&[u8]) -> Result<(), String>) -> Result<(), Error> {
-    let bytes =
-        fs::read(path).map_err(|source| Error::ReadFile { path: path.to_path_buf(), source })?;
-    parse(&bytes).map_err(|reason| Error::BadCheckpoint { path: path.to_path_buf(), reason })
+    let path = folder.join(OPTIMISER);
+    let tensors = Tensors::open(&path)?;
+    for (prefix, to) in [(FIRST, &mut moments.first), (SECOND, &mut moments.second)] {
+        tensors.read(prefix, layout, |named, values| {
+            device.write_floats(values, named.parameter.offset, to);
+        })?;
+    }
+    Ok(())
 }

@@ -65,7 +65,7 @@ fn about() -> HashMap<String, String> {
 fn named(path: &Path, failure: WriteFailure) -> Error {
     match failure {
         WriteFailure::Disk(source) => Error::WriteFile { path: path.to_path_buf(), source },
-        WriteFailure::Device(error) => Error::Engine(error),
+        WriteFailure::Fetch(error) => Error::Engine(error),
     }
 }
 

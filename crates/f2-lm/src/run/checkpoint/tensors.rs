@@ -1,117 +1,103 @@
-//! Parameters in the safetensors format, read from the device only while they are written.
+//! The parameters of a layout in a file of tensors, under their names there.
 
-use std::borrow::Cow;
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::Path;
 
 use f2_engine::{Layout, NamedParameter};
-use safetensors::tensor::{Dtype, SafeTensors, View};
+use safetensors::tensor::Dtype;
 
-/// A parameter whose values are fetched when the file comes to it, so that saving needs room for
-/// one of them and not for all.
-struct Lazy<'a, Fetch> {
-    named: &'a NamedParameter,
-    fetch: &'a RefCell<Fetch>,
-    failure: &'a RefCell<Option<f2_engine::Error>>,
-}
+use crate::Error;
+use crate::tensor_file::{self, Planned, TensorFile, TensorFileError, float_bytes};
 
-impl<Fetch> View for Lazy<'_, Fetch>
-where
-    Fetch: FnMut(&NamedParameter, &mut [f32]) -> Result<(), f2_engine::Error>,
-{
-    fn dtype(&self) -> Dtype {
-        Dtype::F32
-    }
+/// Why parameters could not be written.
+pub(super) type WriteFailure = tensor_file::WriteFailure<f2_engine::Error>;
 
-    fn shape(&self) -> &[usize] {
-        &self.named.shape
-    }
-
-    fn data(&self) -> Cow<'_, [u8]> {
-        let mut values = vec![0.0; self.named.parameter.len()];
-        if let Err(error) = (self.fetch.borrow_mut())(self.named, &mut values) {
-            self.failure.borrow_mut().get_or_insert(error);
-        }
-        Cow::Owned(values.iter().flat_map(|value: &f32| value.to_le_bytes()).collect())
-    }
-
-    fn data_len(&self) -> usize {
-        self.named.parameter.len() * size_of::<f32>()
-    }
-}
-
-/// Why tensors could not be written.
-#[derive(Debug)]
-pub(super) enum WriteFailure {
-    Disk(std::io::Error),
-    Device(f2_engine::Error),
-}
-
-/// Writes every parameter of a layout under `prefix` and its name.
+/// Writes every parameter of some layouts under a prefix and its name.
 pub(super) fn write<Fetch>(
     path: &Path,
-    parts: Vec<(&'static str, &Layout, Fetch)>,
+    mut parts: Vec<(&'static str, &Layout, Fetch)>,
     about: HashMap<String, String>,
 ) -> Result<(), WriteFailure>
 where
     Fetch: FnMut(&NamedParameter, &mut [f32]) -> Result<(), f2_engine::Error>,
 {
-    let failure = RefCell::new(None);
-    let parts: Vec<_> = parts
-        .into_iter()
-        .map(|(prefix, layout, fetch)| (prefix, layout, RefCell::new(fetch)))
-        .collect();
-    let views = parts.iter().flat_map(|(prefix, layout, fetch)| {
-        let failure = &failure;
-        layout
-            .parameters()
-            .iter()
-            .map(move |named| (format!("{prefix}{}", named.name), Lazy { named, fetch, failure }))
-    });
-    let written = safetensors::serialize_to_file(views.collect::<Vec<_>>(), Some(about), path);
-    if let Some(error) = failure.take() {
-        return Err(WriteFailure::Device(error));
+    let mut planned = Vec::new();
+    let mut sources = Vec::new();
+    for (part, (prefix, layout, _)) in parts.iter().enumerate() {
+        for named in layout.parameters() {
+            let (name, shape) = (format!("{prefix}{}", named.name), named.shape.clone());
+            planned.push(Planned { name, shape, dtype: Dtype::F32 });
+            sources.push((part, named));
+        }
     }
-    written.map_err(|error| {
-        WriteFailure::Disk(match error {
-            safetensors::SafeTensorError::IoError(error) => error,
-            other => std::io::Error::other(other.to_string()),
-        })
+    tensor_file::write(path, &planned, about, |index| {
+        let (part, named) = sources[index];
+        let mut values = vec![0.0; named.parameter.len()];
+        (parts[part].2)(named, &mut values)?;
+        Ok(float_bytes(&values))
     })
 }
 
-/// Hands every parameter of a layout found under `prefix` and its name to `put`; or says which
-/// one is missing, misshapen or of another type.
-pub(super) fn read(
-    bytes: &[u8],
-    prefix: &str,
-    layout: &Layout,
-    mut put: impl FnMut(&NamedParameter, &[f32]),
-) -> Result<(), String> {
-    let tensors = SafeTensors::deserialize(bytes).map_err(|error| error.to_string())?;
-    for named in layout.parameters() {
-        let name = format!("{prefix}{}", named.name);
-        let tensor = tensors.tensor(&name).map_err(|_| {
-            format!("tensor `{name}` is missing; the model needs {:?}", named.shape)
-        })?;
-        if tensor.shape() != named.shape {
-            let (found, needed) = (tensor.shape(), &named.shape);
-            return Err(format!("tensor `{name}` has shape {found:?}; the model needs {needed:?}"));
-        }
-        if tensor.dtype() != Dtype::F32 {
-            return Err(format!("tensor `{name}` holds {:?}, not F32", tensor.dtype()));
-        }
-        let values: Vec<f32> =
-            tensor.data().as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
-        put(named, &values);
+/// A checkpoint's file of tensors.
+pub(super) struct Tensors<'a> {
+    path: &'a Path,
+    file: TensorFile,
+}
+
+impl<'a> Tensors<'a> {
+    pub(super) fn open(path: &'a Path) -> Result<Self, Error> {
+        let file = TensorFile::open(path).map_err(|error| named(path, error))?;
+        Ok(Self { path, file })
     }
-    let known = |name: &str| {
-        name.strip_prefix(prefix)
-            .is_none_or(|name| layout.parameters().iter().any(|named| named.name == name))
-    };
-    match tensors.names().into_iter().find(|name| !known(name)) {
-        Some(stranger) => Err(format!("tensor `{stranger}` belongs to another model")),
-        None => Ok(()),
+
+    /// Says which parameter of a layout is missing or misshapen under `prefix` and its name, or
+    /// which tensor belongs to no parameter.
+    pub(super) fn check(&self, prefix: &str, layout: &Layout) -> Result<(), Error> {
+        let bad = |reason| Err(Error::BadCheckpoint { path: self.path.to_path_buf(), reason });
+        for named in layout.parameters() {
+            let (name, needed) = (format!("{prefix}{}", named.name), &named.shape);
+            match self.file.shape(&name) {
+                None => {
+                    return bad(format!("tensor `{name}` is missing; the model needs {needed:?}"));
+                }
+                Some(found) if found != needed => {
+                    return bad(format!(
+                        "tensor `{name}` has shape {found:?}; the model needs {needed:?}"
+                    ));
+                }
+                Some(_) => {}
+            }
+        }
+        let known = |name: &str| {
+            name.strip_prefix(prefix)
+                .is_none_or(|name| layout.parameters().iter().any(|named| named.name == name))
+        };
+        match self.file.names().into_iter().find(|name| !known(name)) {
+            Some(stranger) => bad(format!("tensor `{stranger}` belongs to another model")),
+            None => Ok(()),
+        }
+    }
+
+    /// Hands every parameter of a layout to `put`, after [`check`](Self::check).
+    pub(super) fn read(
+        &self,
+        prefix: &str,
+        layout: &Layout,
+        mut put: impl FnMut(&NamedParameter, &[f32]),
+    ) -> Result<(), Error> {
+        self.check(prefix, layout)?;
+        for parameter in layout.parameters() {
+            let values = self.file.floats(&format!("{prefix}{}", parameter.name));
+            put(parameter, &values.map_err(|error| named(self.path, error))?);
+        }
+        Ok(())
+    }
+}
+
+fn named(path: &Path, error: TensorFileError) -> Error {
+    let path = path.to_path_buf();
+    match error {
+        TensorFileError::Disk(source) => Error::ReadFile { path, source },
+        TensorFileError::Bad(reason) => Error::BadCheckpoint { path, reason },
     }
 }

@@ -1,0 +1,155 @@
+//! `f2 import`: a GPT-2 of Hugging Face in, a model folder out.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use f2_lm::exchange::{ExchangeError, ForeignModel};
+use serde_json::json;
+
+use crate::failure::{Failure, Kind, Outcome};
+use crate::progress::{Progress, Unit};
+use crate::{interrupt, output};
+
+/// Bring in a GPT-2 from a Hugging Face folder.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  f2 import gpt2 --out models/gpt2
+  f2 prepare reviews.txt --tokenizer models/gpt2/tokenizer.json --out corpus
+  f2 classes corpus
+  f2 train corpus --init models/gpt2 --objective f2 --out run
+
+DIR holds config.json, model.safetensors (or shards and model.safetensors.index.json), and
+tokenizer.json (or vocab.json and merges.txt). Any size of GPT-2, tied or untied, in single, half
+or bfloat16 precision; a folder that `f2 export` wrote comes back as it was.")]
+pub(crate) struct Import {
+    /// The folder `transformers` saved or Hugging Face offers.
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// The model folder to write.
+    #[arg(long, short, value_name = "MODEL")]
+    out: PathBuf,
+    /// Print the result as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Import {
+    pub(crate) fn run(self) -> Outcome {
+        interrupt::listen();
+        let model = ForeignModel::open(&self.folder)?;
+        let bytes = (model.parameters() * size_of::<f32>()) as u64;
+        let progress = Progress::new("importing", Some(bytes), Unit::Bytes);
+        model.write(&self.out, &mut |parameters| {
+            progress.advance((parameters * size_of::<f32>()) as u64);
+            !interrupt::asked()
+        })?;
+        drop(progress);
+        if model.unused_rows() > 0 {
+            eprintln!(
+                "note: {} rows of the embedding belong to no token; they are kept",
+                model.unused_rows()
+            );
+        }
+        output::print(&if self.json { self.to_json(&model) } else { self.to_text(&model) })
+    }
+
+    fn to_json(&self, model: &ForeignModel) -> String {
+        let shape = &model.shape;
+        let result = json!({
+            "model": self.out,
+            "layers": shape.model.layers,
+            "width": shape.model.width,
+            "heads": shape.model.heads,
+            "feed_forward": shape.model.feed_forward,
+            "positions": shape.positions,
+            "vocabulary": shape.vocabulary,
+            "tokens": model.tokenizer.vocabulary_size(),
+            "tied": shape.model.tied,
+            "classes": shape.class_ends.len(),
+            "parameters": model.parameters(),
+        });
+        format!("{result}\n")
+    }
+
+    fn to_text(&self, model: &ForeignModel) -> String {
+        let shape = &model.shape;
+        let head = match shape.class_ends.len() {
+            0 => "plain softmax".to_owned(),
+            classes => format!("{classes} frequency classes"),
+        };
+        format!(
+            "{} layers, width {}, {} heads, {} positions, vocabulary {}, {}, {head}\n\
+             parameters: {:.1} M ({})\nmodel: {}\n",
+            shape.model.layers,
+            shape.model.width,
+            shape.model.heads,
+            shape.positions,
+            shape.vocabulary,
+            if shape.model.tied { "tied" } else { "untied" },
+            model.parameters() as f64 / 1e6,
+            model.parameters(),
+            self.out.display()
+        )
+    }
+}
+
+impl From<ExchangeError> for Failure {
+    fn from(error: ExchangeError) -> Self {
+        let kind = match error {
+            ExchangeError::Model(error) => return error.into(),
+            ExchangeError::Tokenizer(error) => return error.into(),
+            ExchangeError::Exists { .. } => Kind::Usage,
+            ExchangeError::Write { .. } => Kind::Device,
+            ExchangeError::Interrupted => Kind::Interrupted,
+            _ => Kind::Data,
+        };
+        let failure = Self::new(kind, &error);
+        match advice(&error) {
+            Some(advice) => failure.advise(advice),
+            None => failure,
+        }
+    }
+}
+
+fn advice(error: &ExchangeError) -> Option<String> {
+    Some(match error {
+        ExchangeError::Exists { .. } => "choose another folder, or remove this one".to_owned(),
+        ExchangeError::Write { .. } => {
+            "free some space or choose another place; nothing was left half-written".to_owned()
+        }
+        ExchangeError::NotAFolder { .. } => "name a folder with config.json, model.safetensors \
+             and tokenizer.json, as `save_pretrained` of `transformers` writes it"
+            .to_owned(),
+        ExchangeError::ForeignWeights { path } => {
+            let folder = path.parent().unwrap_or(path).display();
+            format!(
+                "convert them once, where you trust them: python -c \"from transformers import \
+                 GPT2LMHeadModel as M; M.from_pretrained('{folder}').save_pretrained('converted')\"; \
+                 then copy the tokenizer's files into `converted`"
+            )
+        }
+        ExchangeError::Architecture { .. } => {
+            "give a model whose config.json says `\"model_type\": \"gpt2\"` and `GPT2LMHeadModel`"
+                .to_owned()
+        }
+        ExchangeError::Variant { .. } => {
+            "it would compute something else here, so it is not taken in".to_owned()
+        }
+        ExchangeError::BadFile { .. }
+        | ExchangeError::MissingTensor { .. }
+        | ExchangeError::MisshapenTensor { .. }
+        | ExchangeError::UnknownTensor { .. } => {
+            "fetch or save the folder again; config.json and weights must belong together"
+                .to_owned()
+        }
+        ExchangeError::TokenizerTooLarge { .. } => {
+            "give the tokenizer the model was trained with, or resize the model's embedding"
+                .to_owned()
+        }
+        ExchangeError::Interrupted => {
+            "nothing was written; the same command starts again".to_owned()
+        }
+        _ => return None,
+    })
+}

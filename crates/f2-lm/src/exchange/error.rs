@@ -1,0 +1,160 @@
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::tensor_file::TensorFileError;
+
+/// Why a model cannot come in or go out.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExchangeError {
+    /// A file cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file or folder cannot be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The folder to write is taken.
+    #[error("{} exists already", path.display())]
+    Exists {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A folder that lacks something every model has.
+    #[error("{} is not a Hugging Face model folder: {reason}", path.display())]
+    NotAFolder {
+        /// The folder.
+        path: PathBuf,
+        /// What is missing.
+        reason: String,
+    },
+    /// Weights in another format.
+    #[error(
+        "{} holds weights in a format that is not read: only safetensors are, since a pickled \
+         file can run any program",
+        path.display()
+    )]
+    ForeignWeights {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A model that is not a GPT-2.
+    #[error("{} describes {found}; only GPT-2 language models are supported", path.display())]
+    Architecture {
+        /// The configuration.
+        path: PathBuf,
+        /// What it is of.
+        found: String,
+    },
+    /// A GPT-2 of a kind the decoder cannot compute.
+    #[error("{}: `{key}` is {found}; the decoder here has {needed}", path.display())]
+    Variant {
+        /// The configuration.
+        path: PathBuf,
+        /// The setting.
+        key: &'static str,
+        /// Its value.
+        found: String,
+        /// The only value there is.
+        needed: &'static str,
+    },
+    /// A file that is not what it should be.
+    #[error("{}: {reason}", path.display())]
+    BadFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A tensor that should be there is not.
+    #[error("{}: tensor `{name}` is missing; the model needs it in shape {needed:?}", path.display())]
+    MissingTensor {
+        /// The file it was looked for in.
+        path: PathBuf,
+        /// Its name.
+        name: String,
+        /// The shape it should have.
+        needed: Vec<usize>,
+    },
+    /// A tensor of another shape than the configuration says.
+    #[error(
+        "{}: tensor `{name}` has shape {found:?}; the model needs {needed:?}",
+        path.display()
+    )]
+    MisshapenTensor {
+        /// The file.
+        path: PathBuf,
+        /// Its name.
+        name: String,
+        /// The shape it has.
+        found: Vec<usize>,
+        /// The shape it should have.
+        needed: Vec<usize>,
+    },
+    /// A tensor no GPT-2 language model has.
+    #[error("{}: tensor `{name}` belongs to another model", path.display())]
+    UnknownTensor {
+        /// The file.
+        path: PathBuf,
+        /// Its name.
+        name: String,
+    },
+    /// More tokens than rows.
+    #[error(
+        "{} has {tokens} tokens, but the embedding only {rows} rows",
+        path.display()
+    )]
+    TokenizerTooLarge {
+        /// The tokenizer.
+        path: PathBuf,
+        /// One more than its largest id.
+        tokens: usize,
+        /// Rows of the embedding.
+        rows: usize,
+    },
+    /// Asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+    /// The model to export cannot be used.
+    #[error(transparent)]
+    Model(#[from] crate::Error),
+    /// The tokenizer cannot be used.
+    #[error(transparent)]
+    Tokenizer(#[from] f2_corpus::Error),
+    /// The classes cannot be used.
+    #[error(transparent)]
+    Classes(#[from] f2_classes::ClassesError),
+}
+
+impl ExchangeError {
+    pub(super) fn bad(path: &Path, reason: impl Into<String>) -> Self {
+        Self::BadFile { path: path.to_path_buf(), reason: reason.into() }
+    }
+
+    pub(super) fn read(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_path_buf();
+        move |source| Self::Read { path, source }
+    }
+
+    pub(super) fn write(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_path_buf();
+        move |source| Self::Write { path, source }
+    }
+
+    pub(super) fn tensors(path: &Path) -> impl FnOnce(TensorFileError) -> Self + use<> {
+        let path = path.to_path_buf();
+        move |error| match error {
+            TensorFileError::Disk(source) => Self::Read { path, source },
+            TensorFileError::Bad(reason) => Self::BadFile { path, reason },
+        }
+    }
+}

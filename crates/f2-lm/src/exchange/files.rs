@@ -1,0 +1,70 @@
+//! The files of a Hugging Face folder that are not tensors, and how they are reached.
+
+use std::fs;
+use std::path::Path;
+
+use f2_corpus::Tokenizer;
+
+use super::ExchangeError;
+
+/// A tokenizer in one file.
+pub(super) const TOKENIZER: &str = "tokenizer.json";
+/// What `transformers` should know of it.
+pub(super) const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
+/// The model card.
+pub(super) const CARD: &str = "README.md";
+/// An F² model's head, which `transformers` has no place for.
+pub(super) const HEAD: &str = "f2_head.safetensors";
+/// GPT-2's older pair of files.
+const VOCABULARY: &str = "vocab.json";
+const MERGES: &str = "merges.txt";
+
+/// GPT-2's only special token.
+pub(super) const END_OF_TEXT: &str = "<|endoftext|>";
+
+/// The tokenizer of a model with `rows` token vectors.
+pub(super) fn read_tokenizer(folder: &Path, rows: usize) -> Result<Tokenizer, ExchangeError> {
+    let [whole, vocabulary, merges] = [TOKENIZER, VOCABULARY, MERGES].map(|name| folder.join(name));
+    let (path, tokenizer) = if whole.exists() {
+        check_is_file(&whole)?;
+        let tokenizer = Tokenizer::load(&whole)?;
+        (whole, tokenizer)
+    } else if vocabulary.exists() && merges.exists() {
+        check_is_file(&vocabulary)?;
+        check_is_file(&merges)?;
+        let tokenizer = Tokenizer::load_vocabulary_and_merges(&vocabulary, &merges)?;
+        (vocabulary, tokenizer)
+    } else {
+        return Err(ExchangeError::NotAFolder {
+            path: folder.to_path_buf(),
+            reason: format!("there is no {TOKENIZER} in it, nor {VOCABULARY} and {MERGES}"),
+        });
+    };
+    let tokens = tokenizer.vocabulary_size();
+    // Fewer tokens are common: embeddings are filled up to a round number.
+    if tokens > rows {
+        return Err(ExchangeError::TokenizerTooLarge { path, tokens, rows });
+    }
+    Ok(tokenizer)
+}
+
+/// The text of a file.
+pub(super) fn read_text(path: &Path) -> Result<String, ExchangeError> {
+    check_is_file(path)?;
+    fs::read_to_string(path).map_err(ExchangeError::read(path))
+}
+
+/// Refuses folders, and pipes, which would be waited for.
+fn check_is_file(path: &Path) -> Result<(), ExchangeError> {
+    let about = fs::metadata(path).map_err(ExchangeError::read(path))?;
+    if about.is_file() { Ok(()) } else { Err(ExchangeError::bad(path, "it is not a file")) }
+}
+
+/// Refuses to write where something is.
+pub(super) fn check_is_free(out: &Path) -> Result<(), ExchangeError> {
+    let is_empty = || out.read_dir().is_ok_and(|mut entries| entries.next().is_none());
+    if out.exists() && !is_empty() {
+        return Err(ExchangeError::Exists { path: out.to_path_buf() });
+    }
+    Ok(())
+}
