@@ -6,7 +6,7 @@ use f2_engine::{Device, Philox};
 
 use crate::Error;
 use crate::batch::TrainingWindows;
-use crate::config::{ObjectiveName, TrainConfig};
+use crate::config::TrainConfig;
 use crate::model::{Decoder, ModelShape};
 use crate::train::Trainer;
 
@@ -38,9 +38,10 @@ pub fn measure<D: Device>(
     classes: usize,
     steps: usize,
 ) -> Result<Measurement, Error> {
-    let class_ends = match config.objective.name {
-        ObjectiveName::F2 => zipf_class_ends(vocabulary, classes),
-        ObjectiveName::Mle => Vec::new(),
+    let class_ends = if config.objective.name.needs_classes() {
+        zipf_class_ends(vocabulary, classes)
+    } else {
+        Vec::new()
     };
     let shape = ModelShape {
         model: config.model.clone(),
@@ -65,7 +66,7 @@ pub fn measure<D: Device>(
     Ok(Measurement {
         seconds_per_step,
         tokens_per_second: config.batch.tokens_per_step() as f64 / seconds_per_step,
-        share_of_peak: last.operations / seconds_per_step / trainer.device.measured_peak(),
+        share_of_peak: last.operations / seconds_per_step / trainer.network.device.measured_peak(),
         loss: f64::from(last.loss),
     })
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use f2_engine::{Cpu, Device};
 use f2_lm::batch::TrainingWindows;
 use f2_lm::config::{ModelConfig, ObjectiveName, TrainConfig, WindowOrder};
-use f2_lm::model::{Decoder, ModelShape};
+use f2_lm::model::{Decoder, ModelShape, Network};
 use f2_lm::train::Trainer;
 use safetensors::SafeTensors;
 use serde_json::Value;
@@ -54,9 +54,10 @@ fn trainer(
     config.batch.size = size(about, "batch");
     config.batch.sequence = size(about, "sequence");
     config.batch.micro = micro;
-    let class_ends = match objective {
-        ObjectiveName::Mle => Vec::new(),
-        ObjectiveName::F2 => serde_json::from_value(about["class_ends"].clone()).unwrap(),
+    let class_ends = if objective.needs_classes() {
+        serde_json::from_value(about["class_ends"].clone()).unwrap()
+    } else {
+        Vec::new()
     };
     let decoder = Decoder::new(ModelShape {
         model: config.model.clone(),
@@ -65,9 +66,10 @@ fn trainer(
         class_ends,
     });
     let mut trainer = Trainer::new(Cpu::new(2).unwrap(), decoder, &config).unwrap();
-    for named in trainer.decoder.layout.parameters() {
+    let Network { device, decoder, weights, .. } = &mut trainer.network;
+    for named in decoder.layout.parameters() {
         let values = floats(tensors, &format!("weight/{}", named.name));
-        trainer.device.write_weights(&values, named.parameter, &mut trainer.weights);
+        device.write_weights(&values, named.parameter, weights);
     }
     trainer
 }
@@ -91,11 +93,12 @@ fn check_gradients(objective: ObjectiveName, micro: usize) {
     let mut trainer = trainer(&about, &tensors, objective, micro);
     let (windows, text) = batch(&about, &tensors, 0);
     trainer.accumulate(&windows, &text, 0).unwrap();
-    for named in trainer.decoder.layout.parameters() {
+    let Network { device, decoder, gradients, .. } = &trainer.network;
+    for named in decoder.layout.parameters() {
         let expected = floats(&tensors, &format!("{}/{}", objective.as_str(), named.name));
         let mut found = vec![0.0; expected.len()];
         let offset = named.parameter.offset;
-        trainer.device.read_floats(&trainer.gradients, offset, &mut found).unwrap();
+        device.read_floats(gradients, offset, &mut found).unwrap();
         let largest = expected.iter().fold(0.0_f32, |largest, value| largest.max(value.abs()));
         let farthest = expected.iter().zip(&found).map(|(e, f)| (e - f).abs()).fold(0.0, f32::max);
         assert!(

@@ -41,10 +41,7 @@ fn config(objective: ObjectiveName) -> TrainConfig {
 }
 
 fn class_ends(objective: ObjectiveName) -> Vec<u32> {
-    match objective {
-        ObjectiveName::Mle => Vec::new(),
-        ObjectiveName::F2 => vec![2, 9, VOCABULARY as u32],
-    }
+    if objective.needs_classes() { vec![2, 9, VOCABULARY as u32] } else { Vec::new() }
 }
 
 fn manifest() -> Manifest {

@@ -77,6 +77,10 @@ pub(crate) enum Objective {
     Mle,
     /// F²-Softmax.
     F2,
+    /// Unlikelihood of tokens: plain softmax, earlier targets penalised.
+    Unlikelihood,
+    /// Frequency-aware cross-entropy; fine-tunes a model of `mle`.
+    Face,
 }
 
 impl From<Objective> for ObjectiveName {
@@ -84,6 +88,8 @@ impl From<Objective> for ObjectiveName {
         match objective {
             Objective::Mle => Self::Mle,
             Objective::F2 => Self::F2,
+            Objective::Unlikelihood => Self::Unlikelihood,
+            Objective::Face => Self::Face,
         }
     }
 }

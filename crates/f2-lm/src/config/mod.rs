@@ -2,6 +2,7 @@
 
 mod layers;
 mod lines;
+mod objective;
 mod preset;
 mod range;
 mod spelling;
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use layers::flatten;
 pub use layers::{ConfigLayers, Origin, Resolved, Setting};
+pub use objective::{FaceConfig, FaceVariant, ObjectiveConfig, ObjectiveName, UnlikelihoodConfig};
 pub use preset::Preset;
 
 /// Everything that decides the outcome of a run, apart from the corpus, the frequency classes
@@ -23,6 +25,10 @@ pub struct TrainConfig {
     pub model: ModelConfig,
     /// What is minimised.
     pub objective: ObjectiveConfig,
+    /// How unlikelihood training penalises; of no effect on other objectives.
+    pub unlikelihood: UnlikelihoodConfig,
+    /// How FACE weighs; of no effect on other objectives.
+    pub face: FaceConfig,
     /// How much text a step sees, and in which order.
     pub batch: BatchConfig,
     /// How a gradient becomes a step.
@@ -60,40 +66,6 @@ pub struct ModelConfig {
     /// Size of the vocabulary. The corpus decides; a number set by hand must agree with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vocabulary: Option<usize>,
-}
-
-/// What is minimised.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ObjectiveConfig {
-    /// The loss.
-    pub name: ObjectiveName,
-}
-
-/// The losses a decoder can be trained with.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ObjectiveName {
-    /// Maximum likelihood: the plain softmax over the whole vocabulary.
-    Mle,
-    /// F²-Softmax: a softmax over frequency classes times one inside the target's class.
-    #[default]
-    F2,
-}
-
-impl ObjectiveName {
-    /// The name as it is written in configurations.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Mle => "mle",
-            Self::F2 => "f2",
-        }
-    }
-
-    /// Whether it needs frequency classes.
-    pub fn needs_classes(self) -> bool {
-        self == Self::F2
-    }
 }
 
 /// How much text a step sees, and in which order.

@@ -7,11 +7,13 @@ mod decoder;
 mod forward;
 mod incremental;
 mod initialise;
+mod network;
 mod pass;
 mod work;
 
 pub use activations::Activations;
 pub use decoder::{Block, Decoder, Head, ModelShape};
 pub use incremental::{Feed, Incremental};
+pub use network::{Batch, Network, Recordings};
 pub use pass::Pass;
 pub use work::Work;

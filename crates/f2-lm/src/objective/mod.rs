@@ -1,54 +1,27 @@
-//! What is minimised: hidden states, head and targets in; loss and their gradients out. One file
-//! each.
+//! What is minimised, one file each. An objective is handed a [`Step`] and leaves the gradient of
+//! its batch behind; how it gets there, in one pass or in several, on the text or on what the model
+//! makes of it, is its own affair.
 
-mod f2;
-mod mle;
+mod face;
+mod likelihood;
+mod step;
+mod unlikelihood;
 
 use f2_engine::Device;
 
-pub use f2::F2;
-pub use mle::Mle;
+pub use face::Face;
+pub use likelihood::Likelihood;
+pub use step::{Step, StepBatch, StepBuffers};
+pub use unlikelihood::Unlikelihood;
 
-use crate::config::ObjectiveName;
-use crate::model::Head;
-
-/// One micro-batch as an objective sees it.
-pub struct LossPass<'a, D: Device> {
-    /// Does the work.
-    pub device: &'a D,
-    /// The output layer.
-    pub head: &'a Head,
-    /// All parameters.
-    pub weights: &'a D::Weights,
-    /// The decoder's output, `[positions, width]`.
-    pub hidden: &'a D::Activations,
-    /// The next token of every position, or [`f2_engine::IGNORED`].
-    pub ids: &'a [u32],
-    /// Tokens in a row of the batch.
-    pub sequence: usize,
-    /// How much each position counts: one over the targets of the whole step.
-    pub weight: f32,
-    /// The engine's own form of the targets, to be loaded here.
-    pub targets: &'a mut D::Targets,
-    /// `[2, positions]`: each position's share of the loss in two parts, whose sum is the loss.
-    pub losses: &'a mut D::Floats,
-}
-
-/// Where the gradients of a [`LossPass`] go.
-pub struct LossGradients<'a, D: Device> {
-    /// Overwritten with the gradient of the hidden states, `[positions, width]`.
-    pub d_hidden: &'a mut D::Activations,
-    /// The head's gradients are added to this.
-    pub parameters: &'a mut D::Floats,
-}
+use crate::Error;
+use crate::config::{ObjectiveName, TrainConfig};
+use crate::model::Network;
 
 /// A loss the decoder can be trained with.
 pub trait Objective<D: Device> {
-    /// Its name in configurations.
-    fn name(&self) -> ObjectiveName;
-
-    /// The loss of a micro-batch and its gradients.
-    fn loss_backward(&mut self, pass: LossPass<'_, D>, gradients: LossGradients<'_, D>);
+    /// Adds the loss and the gradient of a step's batch to those of its network.
+    fn accumulate(&mut self, step: &mut Step<'_, D>) -> Result<(), Error>;
 
     /// What must be saved so that a resumed run goes on exactly; null where there is nothing.
     fn state(&self) -> serde_json::Value {
@@ -61,26 +34,17 @@ pub trait Objective<D: Device> {
     }
 }
 
-/// The objective of that name.
-pub fn objective<D: Device>(name: ObjectiveName) -> Box<dyn Objective<D>> {
-    match name {
-        ObjectiveName::Mle => Box::new(Mle),
-        ObjectiveName::F2 => Box::new(F2),
-    }
-}
-
-/// The negative log-likelihood of the full posterior, whatever the head: what perplexity is made
-/// of. Leaves each position's share in `pass.losses`.
-pub fn likelihood<D: Device>(pass: LossPass<'_, D>) {
-    let LossPass { device, head, weights, hidden, targets, losses, .. } = pass;
-    match head {
-        Head::Plain(head) => {
-            mle::load(device, pass.ids, pass.weight, targets);
-            device.softmax_loss(*head, weights, targets, hidden, losses);
+/// The objective a configuration asks for, with all it needs to train `network`.
+pub fn objective<D: Device>(
+    config: &TrainConfig,
+    network: &Network<D>,
+) -> Result<Box<dyn Objective<D>>, Error> {
+    let vocabulary = network.decoder.shape.vocabulary;
+    Ok(match config.objective.name {
+        ObjectiveName::Mle | ObjectiveName::F2 => Box::new(Likelihood),
+        ObjectiveName::Unlikelihood => {
+            Box::new(Unlikelihood::new(&config.unlikelihood, vocabulary))
         }
-        Head::F2(head) => {
-            f2::load(device, head, pass.ids, pass.weight, targets);
-            device.f2_loss(head, weights, targets, hidden, losses);
-        }
-    }
+        ObjectiveName::Face => Box::new(Face::new(&config.face, vocabulary)),
+    })
 }

@@ -8,6 +8,7 @@ use super::text::{cut, limited};
 use super::{Text, Trainer};
 use crate::Error;
 use crate::batch::{EvaluationWindows, TrainingWindows};
+use crate::model::Network;
 use crate::run::checkpoint::{self, Best, Contents, TrainingState};
 use crate::run::{Event, RunFolder};
 use crate::schedule::{Budget, Schedule};
@@ -63,7 +64,7 @@ impl<'a, D: Device> Session<'a, D> {
         let config = &run.config;
         let (windows, evaluation) = cut(config, text.train, text.valid)?;
         let budget = limited(config, &windows)?;
-        let state = TrainingState::start(trainer.device.name(), threads);
+        let state = TrainingState::start(trainer.network.device.name(), threads);
         let reporter = Reporter::open(&run, observer)?;
         let schedule = Schedule::new(&config.schedule);
         let now = Instant::now();
@@ -89,7 +90,8 @@ impl<'a, D: Device> Session<'a, D> {
     /// Goes back to where a checkpoint stands. `folder` and the state read from it come from
     /// [`checkpoint::open`].
     pub fn restore(&mut self, folder: &Path, state: TrainingState) -> Result<(), Error> {
-        let Trainer { device, decoder, weights, moments, objective, .. } = &mut self.trainer;
+        let Trainer { network, moments, objective, .. } = &mut self.trainer;
+        let Network { device, decoder, weights, .. } = network;
         checkpoint::load_model(folder, device, &decoder.layout, weights)?;
         checkpoint::load_moments(folder, device, &decoder.layout, moments)?;
         objective.restore(&state.objective).map_err(|reason| Error::BadCheckpoint {
@@ -218,10 +220,11 @@ impl<'a, D: Device> Session<'a, D> {
         self.state.objective = self.trainer.objective.state();
         self.state.seconds = self.seconds();
         let checkpoints = self.run.checkpoints();
+        let network = &self.trainer.network;
         let contents = Contents {
-            device: &self.trainer.device,
-            decoder: &self.trainer.decoder,
-            weights: &self.trainer.weights,
+            device: &network.device,
+            decoder: &network.decoder,
+            weights: &network.weights,
             moments: &self.trainer.moments,
             state: &self.state,
             attachments: &self.attachments,

@@ -1,47 +1,30 @@
 use std::ops::Range;
 
-use f2_engine::{AdamW, Decay, Device, IGNORED, Moment, Moments, Sequences};
+use f2_engine::{AdamW, Decay, Device, IGNORED, Moments, Sequences, Weighting};
 
 use crate::Error;
 use crate::batch::{EvaluationWindows, TokenSource, TrainingWindows};
 use crate::config::{DecayForm, OptimiserConfig, TrainConfig};
-use crate::model::{Activations, Decoder, Pass, Work};
-use crate::objective::{LossGradients, LossPass, Objective, likelihood, objective};
+use crate::model::{Batch, Decoder, Network, Recordings};
+use crate::objective::{Objective, Step, StepBatch, StepBuffers, objective};
 
-/// A model with all that training it needs, on one device. Everything is allocated when it is
-/// built; a step allocates nothing.
+/// A model with all that training it needs, on one device.
 pub struct Trainer<D: Device> {
-    /// Does the work.
-    pub device: D,
-    /// What the numbers mean.
-    pub decoder: Decoder,
-    /// The parameters.
-    pub weights: D::Weights,
-    /// Adam's running means.
-    pub moments: Moments<D>,
+    /// The model, and the gradient of the step in progress.
+    pub network: Network<D>,
     /// What is minimised.
     pub objective: Box<dyn Objective<D>>,
-    /// The gradient of the step in progress, in the layout of the parameters.
-    pub gradients: D::Floats,
+    /// Adam's running means.
+    pub moments: Moments<D>,
     decayed: Vec<Range<usize>>,
-    activations: Activations<D>,
-    tokens: D::Tokens,
-    targets: D::Targets,
-    clock: D::Clock,
-    /// `[2, positions]`: the two parts of every position's loss.
-    losses: D::Floats,
-    /// One number: the loss of the step so far.
-    total: D::Floats,
     /// One number: the global norm of the gradient.
     norm: D::Floats,
-    forward: D::Recording,
-    backward: D::Recording,
-    evaluation: D::Recording,
+    buffers: StepBuffers,
+    training: Recordings<D>,
+    evaluation: Recordings<D>,
     micro: Sequences,
     batch_size: usize,
     seed: u64,
-    inputs: Vec<u32>,
-    ids: Vec<u32>,
 }
 
 /// What came of a step.
@@ -67,38 +50,24 @@ impl<D: Device> Trainer<D> {
     /// Allocates everything and draws the starting values.
     pub fn new(device: D, decoder: Decoder, config: &TrainConfig) -> Result<Self, Error> {
         let micro = Sequences { count: config.batch.micro_size(), length: config.batch.sequence };
-        let positions = micro.positions();
-        let layout = &decoder.layout;
-        let mut weights = device.weights(layout.len())?;
-        decoder.initialise(&device, config.seed, &mut weights);
-        let classes = decoder.head.class_ends().len().max(1);
-        let shape = &decoder.shape;
+        let parameters = decoder.layout.len();
+        let network = Network::new(device, decoder, micro.positions(), config.seed)?;
+        let device = &network.device;
         Ok(Self {
             moments: Moments {
-                first: device.floats(layout.len())?,
-                second: device.floats(layout.len())?,
+                first: device.floats(parameters)?,
+                second: device.floats(parameters)?,
             },
-            gradients: device.floats(layout.len())?,
-            decayed: layout.decayed(),
-            activations: Activations::new(&device, &decoder, positions)?,
-            tokens: device.tokens(positions)?,
-            targets: device.targets(positions, shape.model.width, shape.vocabulary, classes)?,
-            clock: device.clock()?,
-            losses: device.floats(2 * positions)?,
-            total: device.floats(1)?,
+            decayed: network.decoder.layout.decayed(),
             norm: device.floats(1)?,
-            forward: D::Recording::default(),
-            backward: D::Recording::default(),
-            evaluation: D::Recording::default(),
-            objective: objective(config.objective.name),
+            objective: objective(config, &network)?,
+            buffers: StepBuffers::new(micro.positions()),
+            training: Recordings::default(),
+            evaluation: Recordings::default(),
             micro,
             batch_size: config.batch.size,
             seed: config.seed,
-            inputs: vec![0; positions],
-            ids: vec![0; positions],
-            weights,
-            decoder,
-            device,
+            network,
         })
     }
 
@@ -113,81 +82,33 @@ impl<D: Device> Trainer<D> {
     ) -> Result<StepReport, Error> {
         let operations = self.accumulate(windows, text, step)?;
         self.update(update);
-        let (mut loss, mut norm) = ([0.0], [0.0]);
-        self.device.read_floats(&self.total, 0, &mut loss)?;
-        self.device.read_floats(&self.norm, 0, &mut norm)?;
-        Ok(StepReport { loss: loss[0], gradient_norm: norm[0], operations })
+        let mut norm = [0.0];
+        self.network.device.read_floats(&self.norm, 0, &mut norm)?;
+        Ok(StepReport { loss: self.network.loss()?, gradient_norm: norm[0], operations })
     }
 
-    /// Adds the gradient of a step's batch to [`gradients`](Self::gradients), micro-batch by
-    /// micro-batch. Returns the floating-point operations it needed.
+    /// Adds the gradient of a step's batch to the network's. Returns the floating-point operations
+    /// it needed.
     pub fn accumulate(
         &mut self,
         windows: &TrainingWindows,
         text: &dyn TokenSource,
         step: u64,
     ) -> Result<f64, Error> {
-        let work = Work::new(&self.decoder, self.micro.length);
-        let mut operations = 0.0;
-        self.device.zero_floats(&mut self.total);
-        for first in (0..self.batch_size).step_by(self.micro.count) {
-            let rows = first as u64..(first + self.micro.count) as u64;
-            windows.fill(text, step, rows, &mut self.inputs, &mut self.ids);
-            self.check_tokens()?;
-            operations += work.of_step(&self.decoder.head, &self.ids);
-            self.accumulate_micro_batch(step, first);
-        }
-        Ok(operations)
-    }
-
-    /// Refuses tokens the embedding has no row for: a text may lie about its vocabulary.
-    fn check_tokens(&self) -> Result<(), Error> {
-        let vocabulary = self.decoder.shape.vocabulary;
-        let outside = |token: &&u32| **token as usize >= vocabulary && **token != IGNORED;
-        match self.inputs.iter().chain(&self.ids).find(outside) {
-            Some(&token) => Err(Error::TokenOutside { token, vocabulary }),
-            None => Ok(()),
-        }
+        let Self { network, buffers, training, micro, .. } = self;
+        let (seed, size) = (self.seed, self.batch_size);
+        let batch = StepBatch { windows, text, number: step, seed, size, micro: *micro };
+        network.clear_loss();
+        let mut step = Step::new(network, batch, buffers, training);
+        self.objective.accumulate(&mut step)?;
+        Ok(step.operations())
     }
 
     /// Hands the gradients to Adam and sets them back to zero.
     fn update(&mut self, update: AdamW) {
-        self.device.global_norm(&self.gradients, &mut self.norm);
-        self.device.adamw(
-            update,
-            &self.decayed,
-            &self.norm,
-            &mut self.weights,
-            &mut self.moments,
-            &mut self.gradients,
-        );
-    }
-
-    /// Adds the gradient of one micro-batch, the windows in `inputs` and `ids`, whose first row
-    /// is `first_row` of the step's batch.
-    fn accumulate_micro_batch(&mut self, step: u64, first_row: usize) {
-        let Self { device, decoder, weights, tokens, clock, activations, gradients, .. } = self;
-        let first_position = (first_row * self.micro.length) as u64;
-        device.set_clock(Moment { seed: self.seed, step: step as u32, first_position }, clock);
-        device.load_tokens(&self.inputs, tokens);
-        let micro = self.micro;
-        let pass = Pass { device, sequences: micro, weights, tokens, clock, training: true };
-        device.replay(&mut self.forward, &mut || decoder.forward(&pass, activations));
-        let (hidden, d_hidden) = activations.hidden_and_gradient();
-        let loss_pass = LossPass {
-            device,
-            head: &decoder.head,
-            weights,
-            hidden,
-            ids: &self.ids,
-            sequence: micro.length,
-            weight: 1.0 / (self.batch_size * micro.length) as f32,
-            targets: &mut self.targets,
-            losses: &mut self.losses,
-        };
-        self.objective.loss_backward(loss_pass, LossGradients { d_hidden, parameters: gradients });
-        device.add_sum(&self.losses, 0..2 * micro.positions(), &mut self.total, 0);
-        device.replay(&mut self.backward, &mut || decoder.backward(&pass, activations, gradients));
+        let Network { device, weights, gradients, .. } = &mut self.network;
+        device.global_norm(gradients, &mut self.norm);
+        device.adamw(update, &self.decayed, &self.norm, weights, &mut self.moments, gradients);
     }
 
     /// The mean negative log-likelihood of a split, in nats, without dropout. Stops early, with
@@ -198,45 +119,31 @@ impl<D: Device> Trainer<D> {
         text: &dyn TokenSource,
         stop: &dyn Fn() -> bool,
     ) -> Result<Option<f64>, Error> {
+        let vocabulary = self.network.decoder.shape.vocabulary;
         let mut sum = 0.0;
         for first in (0..windows.count()).step_by(self.micro.count) {
             if stop() {
                 return Ok(None);
             }
-            let rows = self.inputs.chunks_exact_mut(self.micro.length);
-            let rows = rows.zip(self.ids.chunks_exact_mut(self.micro.length));
+            let rows = self.buffers.rows_mut(self.micro.length);
             for (window, (inputs, ids)) in (first..).zip(rows) {
                 windows.fill(text, window, IGNORED, inputs, ids);
             }
-            self.check_tokens()?;
+            self.buffers.check(vocabulary)?;
             sum += f64::from(self.likelihood()?);
         }
         Ok(Some(sum / windows.scored() as f64))
     }
 
-    /// The summed negative log-likelihood of the windows in `inputs` and `ids`.
+    /// The summed negative log-likelihood of the windows in the buffers.
     fn likelihood(&mut self) -> Result<f32, Error> {
-        let Self { device, decoder, weights, tokens, clock, activations, .. } = self;
-        let micro = self.micro;
-        device.load_tokens(&self.inputs, tokens);
-        let pass = Pass { device, sequences: micro, weights, tokens, clock, training: false };
-        device.replay(&mut self.evaluation, &mut || decoder.forward(&pass, activations));
-        likelihood(LossPass {
-            device,
-            head: &decoder.head,
-            weights,
-            hidden: activations.hidden(),
-            ids: &self.ids,
-            sequence: micro.length,
-            weight: 1.0,
-            targets: &mut self.targets,
-            losses: &mut self.losses,
-        });
-        device.zero_floats(&mut self.total);
-        device.add_sum(&self.losses, 0..2 * micro.positions(), &mut self.total, 0);
-        let mut sum = [0.0];
-        device.read_floats(&self.total, 0, &mut sum)?;
-        Ok(sum[0])
+        let Self { network, buffers, .. } = self;
+        let batch = Batch { sequences: self.micro, inputs: buffers.inputs(), dropout: None };
+        network.forward(batch, &mut self.evaluation);
+        network.set_targets(buffers.ids(), Weighting::Uniform(1.0), None);
+        network.clear_loss();
+        network.add_likelihood();
+        network.loss()
     }
 }
 

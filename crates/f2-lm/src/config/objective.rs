@@ -1,0 +1,101 @@
+use serde::{Deserialize, Serialize};
+
+/// What is minimised.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ObjectiveConfig {
+    /// The loss.
+    pub name: ObjectiveName,
+}
+
+/// The losses a decoder can be trained with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ObjectiveName {
+    /// Maximum likelihood: the plain softmax over the whole vocabulary.
+    Mle,
+    /// F²-Softmax: a softmax over frequency classes times one inside the target's class.
+    #[default]
+    F2,
+    /// Unlikelihood of tokens: maximum likelihood, and penalties on earlier targets.
+    Unlikelihood,
+    /// Frequency-aware cross-entropy: targets that come up often count less.
+    Face,
+}
+
+impl ObjectiveName {
+    /// Every objective, in the order they are listed to the user.
+    pub const ALL: [Self; 4] = [Self::Mle, Self::F2, Self::Unlikelihood, Self::Face];
+
+    /// The name as it is written in configurations.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Mle => "mle",
+            Self::F2 => "f2",
+            Self::Unlikelihood => "unlikelihood",
+            Self::Face => "face",
+        }
+    }
+
+    /// Whether it needs frequency classes.
+    pub fn needs_classes(self) -> bool {
+        self == Self::F2
+    }
+
+    /// Whether its loss is the negative log-likelihood itself, so that its exponential is a
+    /// perplexity.
+    pub fn is_likelihood(self) -> bool {
+        matches!(self, Self::Mle | Self::F2)
+    }
+}
+
+/// How unlikelihood training penalises.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct UnlikelihoodConfig {
+    /// How much the penalties of a token step count beside its likelihood.
+    pub alpha: f64,
+}
+
+impl Default for UnlikelihoodConfig {
+    fn default() -> Self {
+        Self { alpha: 1.0 }
+    }
+}
+
+/// How FACE weighs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FaceConfig {
+    /// What is counted and what is weighed.
+    pub variant: FaceVariant,
+}
+
+/// FACE's four variants: what is counted (**o**utput or **g**round truth), and whether a token
+/// (**pr**e-weight) or a position (**po**st-weight) is weighed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FaceVariant {
+    /// Predictions are counted; a target weighs less the more often it was predicted.
+    #[default]
+    Opr,
+    /// Predictions are counted; a position weighs more where it predicts something more frequent
+    /// than its target.
+    Opo,
+    /// As `opr`, but targets are counted.
+    Gpr,
+    /// As `opo`, but targets are counted.
+    Gpo,
+}
+
+impl FaceVariant {
+    /// Whether predictions are counted; else targets are.
+    pub fn counts_predictions(self) -> bool {
+        matches!(self, Self::Opr | Self::Opo)
+    }
+
+    /// Whether tokens have weights; else positions do.
+    pub fn weighs_before(self) -> bool {
+        matches!(self, Self::Opr | Self::Gpr)
+    }
+}

@@ -1,0 +1,129 @@
+use f2_engine::{Device, IGNORED, Weighting};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{Objective, Step};
+use crate::Error;
+use crate::config::{FaceConfig, FaceVariant};
+
+/// Frequency-aware cross-entropy (Jiang et al., 2019): likelihood in which a position counts less
+/// the more often its target has come up. Counts start at zero and never fade; those of a batch
+/// are taken before its weights.
+#[derive(Clone, Debug)]
+pub struct Face {
+    variant: FaceVariant,
+    /// How often each token came up so far, among predictions or targets.
+    counts: Vec<u64>,
+    /// Of the micro-batch at hand.
+    weights: Vec<f32>,
+}
+
+/// What a checkpoint keeps: the counts in order of id, as one line of text.
+#[derive(Serialize, Deserialize)]
+struct State {
+    counts: String,
+}
+
+impl Face {
+    /// The objective over a vocabulary, nothing counted yet.
+    pub fn new(config: &FaceConfig, vocabulary: usize) -> Self {
+        Self { variant: config.variant, counts: vec![0; vocabulary], weights: Vec::new() }
+    }
+
+    /// Adds a micro-batch to the counts.
+    fn count<D: Device>(&mut self, step: &mut Step<'_, D>, index: usize) -> Result<(), Error> {
+        let tokens = if self.variant.counts_predictions() {
+            step.forward(index)?;
+            step.predictions()?
+        } else {
+            step.read(index)?;
+            step.ids()
+        };
+        self.add(tokens);
+        Ok(())
+    }
+
+    fn add(&mut self, tokens: &[u32]) {
+        for &token in tokens.iter().filter(|&&token| token != IGNORED) {
+            self.counts[token as usize] += 1;
+        }
+    }
+
+    /// The weights of the micro-batch that went through last.
+    fn weigh<D: Device>(&mut self, step: &mut Step<'_, D>) -> Result<(), Error> {
+        let share = f64::from(step.share());
+        self.weights.clear();
+        if self.variant.weighs_before() {
+            let by_token = token_weights(&self.counts);
+            let weight = |id: &u32| by_token.get(*id as usize).map_or(0.0, |w| w * share);
+            self.weights.extend(step.ids().iter().map(weight).map(|weight| weight as f32));
+        } else {
+            let predictions = step.predictions()?.to_vec();
+            let weights = position_weights(&self.counts, &predictions, step.ids());
+            self.weights.extend(weights.into_iter().map(|weight| (weight * share) as f32));
+        }
+        Ok(())
+    }
+}
+
+impl<D: Device> Objective<D> for Face {
+    /// The whole batch decides every weight, so all of it is looked at first. Going back from the
+    /// last micro-batch, that one is still in the network and needs no second pass; a batch of one
+    /// micro-batch never does.
+    fn accumulate(&mut self, step: &mut Step<'_, D>) -> Result<(), Error> {
+        for index in 0..step.micro_batches() {
+            self.count(step, index)?;
+        }
+        for index in (0..step.micro_batches()).rev() {
+            step.forward(index)?;
+            self.weigh(step)?;
+            step.backward(Weighting::Each(&self.weights), None);
+        }
+        Ok(())
+    }
+
+    fn state(&self) -> Value {
+        let counts: Vec<String> = self.counts.iter().map(u64::to_string).collect();
+        json!(State { counts: counts.join(" ") })
+    }
+
+    fn restore(&mut self, state: &Value) -> Result<(), String> {
+        let State { counts } = State::deserialize(state)
+            .map_err(|error| format!("the counts of the objective face: {error}"))?;
+        let counts: Result<Vec<u64>, _> = counts.split(' ').map(str::parse).collect();
+        let counts =
+            counts.map_err(|error| format!("the counts of the objective face: {error}"))?;
+        if counts.len() != self.counts.len() {
+            let (found, needed) = (counts.len(), self.counts.len());
+            return Err(format!("it counts {found} tokens; the model's vocabulary has {needed}"));
+        }
+        self.counts = counts;
+        Ok(())
+    }
+}
+
+/// The weight of every token: `1 - count / largest count`, scaled to a mean of one. Where all
+/// counts are equal there is nothing to tell tokens apart, and all weigh one.
+fn token_weights(counts: &[u64]) -> Vec<f64> {
+    let largest = counts.iter().copied().max().unwrap_or(0);
+    let missing: u128 = counts.iter().map(|&count| u128::from(largest - count)).sum();
+    if missing == 0 {
+        return vec![1.0; counts.len()];
+    }
+    let scale = counts.len() as f64 / missing as f64;
+    counts.iter().map(|&count| (largest - count) as f64 * scale).collect()
+}
+
+/// The weight of every position: `1 + max(count of the prediction - count of the target, 0) / all
+/// counts`.
+fn position_weights(counts: &[u64], predictions: &[u32], ids: &[u32]) -> Vec<f64> {
+    let total = counts.iter().sum::<u64>().max(1) as f64;
+    let weight = |(&prediction, &id): (&u32, &u32)| {
+        if id == IGNORED {
+            return 0.0;
+        }
+        let excess = counts[prediction as usize].saturating_sub(counts[id as usize]);
+        1.0 + excess as f64 / total
+    };
+    predictions.iter().zip(ids).map(weight).collect()
+}

@@ -1,0 +1,195 @@
+use f2_engine::{Device, IGNORED, Moment, Penalties, Sequences, Weighting};
+
+use crate::Error;
+use crate::batch::{TokenSource, TrainingWindows};
+use crate::model::{Batch, Network, Recordings, Work};
+
+/// One training step as an objective sees it: a batch of text, read one micro-batch at a time,
+/// and the network it goes through.
+pub struct Step<'a, D: Device> {
+    /// The model, and the loss and gradient of the step so far.
+    pub network: &'a mut Network<D>,
+    batch: StepBatch<'a>,
+    buffers: &'a mut StepBuffers,
+    recordings: &'a mut Recordings<D>,
+    /// The micro-batch in the buffers.
+    read: Option<usize>,
+    /// Whether the network holds its hidden states, and whether their predictions were taken.
+    holds: bool,
+    predicted: bool,
+    operations: f64,
+}
+
+/// The text of a step.
+#[derive(Clone, Copy)]
+pub struct StepBatch<'a> {
+    /// Cuts the text.
+    pub windows: &'a TrainingWindows,
+    /// The text.
+    pub text: &'a dyn TokenSource,
+    /// How many steps came before.
+    pub number: u64,
+    /// The run's seed.
+    pub seed: u64,
+    /// How many windows there are, in all micro-batches together.
+    pub size: usize,
+    /// The windows of one micro-batch.
+    pub micro: Sequences,
+}
+
+/// The host's copy of a micro-batch.
+#[derive(Clone, Debug)]
+pub struct StepBuffers {
+    inputs: Vec<u32>,
+    ids: Vec<u32>,
+    predictions: Vec<u32>,
+}
+
+impl StepBuffers {
+    /// Room for so many positions.
+    pub fn new(positions: usize) -> Self {
+        let [inputs, ids, predictions] = [(); 3].map(|()| vec![0; positions]);
+        Self { inputs, ids, predictions }
+    }
+
+    /// The rows of inputs and next tokens, `length` tokens each, to be filled.
+    pub fn rows_mut(&mut self, length: usize) -> impl Iterator<Item = (&mut [u32], &mut [u32])> {
+        self.inputs.chunks_exact_mut(length).zip(self.ids.chunks_exact_mut(length))
+    }
+
+    /// The input tokens, row by row.
+    pub fn inputs(&self) -> &[u32] {
+        &self.inputs
+    }
+
+    /// The next token of every position, or [`IGNORED`].
+    pub fn ids(&self) -> &[u32] {
+        &self.ids
+    }
+
+    /// Refuses tokens the embedding has no row for: a text may lie about its vocabulary.
+    pub fn check(&self, vocabulary: usize) -> Result<(), Error> {
+        let outside = |token: &&u32| **token as usize >= vocabulary && **token != IGNORED;
+        match self.inputs.iter().chain(&self.ids).find(outside) {
+            Some(&token) => Err(Error::TokenOutside { token, vocabulary }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl<'a, D: Device> Step<'a, D> {
+    /// A step before its first pass.
+    pub fn new(
+        network: &'a mut Network<D>,
+        batch: StepBatch<'a>,
+        buffers: &'a mut StepBuffers,
+        recordings: &'a mut Recordings<D>,
+    ) -> Self {
+        let (read, holds, predicted, operations) = (None, false, false, 0.0);
+        Self { network, batch, buffers, recordings, read, holds, predicted, operations }
+    }
+
+    /// How many micro-batches there are.
+    pub fn micro_batches(&self) -> usize {
+        self.batch.size / self.batch.micro.count
+    }
+
+    /// How many steps came before, and the run's seed: what randomness may depend on.
+    pub fn moment(&self) -> Moment {
+        Moment { seed: self.batch.seed, step: self.batch.number as u32, first_position: 0 }
+    }
+
+    /// Reads a micro-batch's text.
+    pub fn read(&mut self, index: usize) -> Result<(), Error> {
+        if self.read == Some(index) {
+            return Ok(());
+        }
+        (self.read, self.holds) = (None, false);
+        let StepBatch { windows, text, number, micro, .. } = self.batch;
+        let rows = index * micro.count..(index + 1) * micro.count;
+        let rows = rows.start as u64..rows.end as u64;
+        let StepBuffers { inputs, ids, .. } = &mut *self.buffers;
+        windows.fill(text, number, rows, inputs, ids);
+        self.buffers.check(self.network.decoder.shape.vocabulary)?;
+        self.read = Some(index);
+        Ok(())
+    }
+
+    /// The input tokens of the micro-batch read last, row by row.
+    pub fn inputs(&self) -> &[u32] {
+        &self.buffers.inputs
+    }
+
+    /// The next token of each of its positions, or [`IGNORED`].
+    pub fn ids(&self) -> &[u32] {
+        &self.buffers.ids
+    }
+
+    /// Tokens in a row.
+    pub fn sequence(&self) -> usize {
+        self.batch.micro.length
+    }
+
+    /// Sends a micro-batch through the network, with dropout. Where it is the one that went
+    /// through last, its hidden states are still there.
+    pub fn forward(&mut self, index: usize) -> Result<(), Error> {
+        self.read(index)?;
+        if self.holds {
+            return Ok(());
+        }
+        let first_position = (index * self.batch.micro.positions()) as u64;
+        let batch = Batch {
+            sequences: self.batch.micro,
+            inputs: &self.buffers.inputs,
+            dropout: Some(Moment { first_position, ..self.moment() }),
+        };
+        self.network.forward(batch, self.recordings);
+        (self.holds, self.predicted) = (true, false);
+        Ok(())
+    }
+
+    /// What the model thinks is the next token of every position of the micro-batch that went
+    /// through last; [`IGNORED`] where there is no target.
+    pub fn predictions(&mut self) -> Result<&[u32], Error> {
+        if !self.predicted {
+            self.network.set_targets(&self.buffers.ids, self.mean(), None);
+            self.network.predictions(&mut self.buffers.predictions)?;
+            self.predicted = true;
+        }
+        Ok(&self.buffers.predictions)
+    }
+
+    /// The weight with which every target of the step counts alike.
+    pub fn mean(&self) -> Weighting<'static> {
+        Weighting::Uniform(self.share())
+    }
+
+    /// One over the targets of the step.
+    pub fn share(&self) -> f32 {
+        1.0 / (self.batch.size * self.batch.micro.length) as f32
+    }
+
+    /// Adds loss and gradient of the micro-batch that went through last.
+    pub fn backward(&mut self, weights: Weighting<'_>, penalties: Option<Penalties<'_>>) {
+        match (weights, penalties) {
+            (Weighting::Each(weights), None) if self.predicted => {
+                self.network.reweigh_targets(weights);
+            }
+            _ => self.network.set_targets(&self.buffers.ids, weights, penalties),
+        }
+        self.network.backward(self.recordings);
+        (self.holds, self.predicted) = (false, false);
+        let work = Work::new(&self.network.decoder, self.batch.micro.length);
+        self.count(work.of_step(&self.network.decoder.head, &self.buffers.ids));
+    }
+
+    /// Adds to the floating-point operations the step needed.
+    pub fn count(&mut self, operations: f64) {
+        self.operations += operations;
+    }
+
+    /// The floating-point operations the step needed.
+    pub fn operations(&self) -> f64 {
+        self.operations
+    }
+}
