@@ -128,11 +128,15 @@ impl<D: Device> Network<D> {
         let (hidden, d_hidden) = activations.hidden_and_gradient();
         let (targets, losses) = (&mut self.targets, &mut self.losses);
         match &decoder.head {
-            Head::Plain(head) => device.softmax_loss_backward(
-                *head, weights, targets, hidden, losses, d_hidden, gradients,
-            ),
+            Head::Plain(head) => {
+                let head = *head;
+                device.softmax_loss_backward(
+                    head, weights, targets, hidden, losses, d_hidden, gradients,
+                );
+            }
             Head::F2(head) => {
-                device.f2_loss_backward(head, weights, targets, hidden, losses, d_hidden, gradients)
+                device
+                    .f2_loss_backward(head, weights, targets, hidden, losses, d_hidden, gradients);
             }
         }
         let (sequences, training) = (self.sequences, self.training);

@@ -127,3 +127,80 @@ fn position_weights(counts: &[u64], predictions: &[u32], ids: &[u32]) -> Vec<f64
     };
     predictions.iter().zip(ids).map(weight).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::golden::{self, Positions};
+    use super::*;
+
+    fn golden() -> Value {
+        serde_json::from_str(include_str!("../../tests/fixtures/face.json")).unwrap()
+    }
+
+    /// Four variants, three batches each, counts going on from one to the next.
+    #[test]
+    fn golden_counts_weights_losses_and_gradients() {
+        let golden = golden();
+        let variants = golden["variants"].as_array().unwrap();
+        assert_eq!(variants.len(), 4);
+        for case in variants {
+            let name = case["name"].as_str().unwrap().to_lowercase();
+            let variant: FaceVariant = serde_json::from_value(json!(name)).unwrap();
+            let vocabulary = case["V"].as_u64().unwrap() as usize;
+            let mut face = Face::new(&FaceConfig { variant }, vocabulary);
+            for step in case["steps"].as_array().unwrap() {
+                check(&mut face, step, vocabulary);
+            }
+        }
+    }
+
+    fn check(face: &mut Face, step: &Value, vocabulary: usize) {
+        let positions = Positions::new(&step["logits"], vocabulary);
+        let ids = golden::ids(&step["targets"]);
+        let predictions = positions.predictions(&ids);
+        assert_eq!(predictions, golden::ids(&step["argmax"]));
+        face.add(if face.variant.counts_predictions() { &predictions } else { &ids });
+        let counts: Vec<f64> = face.counts.iter().map(|&count| count as f64).collect();
+        golden::assert_close(&counts, &step["counts_after"]);
+        let weights = if face.variant.weighs_before() {
+            let by_token = token_weights(&face.counts);
+            golden::assert_close(&by_token, &step["weights"]);
+            ids.iter().map(|id| by_token[*id as usize]).collect()
+        } else {
+            let by_position = position_weights(&face.counts, &predictions, &ids);
+            golden::assert_close(&by_position, &step["weights"]);
+            by_position
+        };
+        let share = 1.0 / ids.len() as f64;
+        let weights: Vec<f32> = weights.into_iter().map(|weight| (weight * share) as f32).collect();
+        golden::assert_loss(positions.loss(&ids, Weighting::Each(&weights), None), step);
+    }
+
+    /// Where the formula says 0/0, the golden file has null: all weigh one.
+    #[test]
+    fn golden_weights_of_counts() {
+        for case in golden()["weight_cases"].as_array().unwrap() {
+            let counts: Vec<u64> = serde_json::from_value(case["counts"].clone()).unwrap();
+            let expected: Vec<Option<f64>> =
+                serde_json::from_value(case["weights"].clone()).unwrap();
+            let expected: Vec<f64> = expected.into_iter().map(|w| w.unwrap_or(1.0)).collect();
+            golden::assert_close(&token_weights(&counts), &json!(expected));
+        }
+    }
+
+    #[test]
+    fn counts_are_restored_or_refused() {
+        let fresh = || Face::new(&FaceConfig::default(), 3);
+        let mut face = fresh();
+        face.add(&[2, 0, IGNORED, 2]);
+        let state = Objective::<f2_engine::Cpu>::state(&face);
+        assert_eq!(state, json!({"counts": "1 0 2"}));
+        let restore = |mut face: Face, state: &Value| {
+            Objective::<f2_engine::Cpu>::restore(&mut face, state).map(|()| face.counts)
+        };
+        assert_eq!(restore(fresh(), &state), Ok(vec![1, 0, 2]));
+        for damaged in [json!({"counts": "1 0"}), json!({"counts": "1 0 x"}), Value::Null] {
+            assert!(restore(fresh(), &damaged).is_err(), "{damaged}");
+        }
+    }
+}

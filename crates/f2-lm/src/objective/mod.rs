@@ -3,6 +3,8 @@
 //! makes of it, is its own affair.
 
 mod face;
+#[cfg(test)]
+mod golden;
 mod likelihood;
 mod step;
 mod unlikelihood;
