@@ -25,7 +25,7 @@ use crate::{
 /// activations are overwritten unless said otherwise. Reductions have a fixed order: equal
 /// input gives equal bits.
 #[allow(clippy::too_many_arguments, reason = "an operation names all it reads and writes")]
-pub trait Device: Sized {
+pub trait Device: Sized + 'static {
     /// Numbers in working precision.
     type Activations;
     /// Numbers in `f32`.

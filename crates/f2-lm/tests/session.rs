@@ -32,6 +32,8 @@ fn config(objective: ObjectiveName) -> TrainConfig {
     (config.model.heads, config.model.feed_forward) = (2, 36);
     (config.batch.sequence, config.batch.size, config.batch.micro) = (9, 4, 2);
     config.objective.name = objective;
+    (config.unlikelihood.prefix, config.unlikelihood.continuation) = (2, 3);
+    config.unlikelihood.ngram = 1;
     config.optimiser.learning_rate = 1e-2;
     config.schedule.warmup_steps = 3;
     config.budget.steps = Some(STEPS);

@@ -79,6 +79,8 @@ pub(crate) enum Objective {
     F2,
     /// Unlikelihood of tokens: plain softmax, earlier targets penalised.
     Unlikelihood,
+    /// Unlikelihood of tokens and sequences; fine-tunes a model of `unlikelihood`.
+    UnlikelihoodSequence,
     /// Frequency-aware cross-entropy; fine-tunes a model of `mle`.
     Face,
 }
@@ -89,6 +91,7 @@ impl From<Objective> for ObjectiveName {
             Objective::Mle => Self::Mle,
             Objective::F2 => Self::F2,
             Objective::Unlikelihood => Self::Unlikelihood,
+            Objective::UnlikelihoodSequence => Self::UnlikelihoodSequence,
             Objective::Face => Self::Face,
         }
     }

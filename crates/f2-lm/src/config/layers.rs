@@ -284,6 +284,9 @@ mod tests {
             "[model]\nlayers = 2\nlayers = 3\n",
             "[model\nlayers = 2\n",
             "[budget]\nsteps = 0\n",
+            "[unlikelihood]\nngram = 0\n",
+            "[objective]\nname = \"unlikelihood-sequence\"\n[unlikelihood]\ncontinuation = 79\n",
+            "[face]\nvariant = \"oprah\"\n",
         ];
         let complaints: Vec<String> = cases.iter().map(|text| complaint(text)).collect();
         insta::assert_snapshot!(complaints.join("\n"));

@@ -19,13 +19,16 @@ pub enum ObjectiveName {
     F2,
     /// Unlikelihood of tokens: maximum likelihood, and penalties on earlier targets.
     Unlikelihood,
+    /// Unlikelihood of tokens and of sequences: fine-tunes a model of the former.
+    UnlikelihoodSequence,
     /// Frequency-aware cross-entropy: targets that come up often count less.
     Face,
 }
 
 impl ObjectiveName {
     /// Every objective, in the order they are listed to the user.
-    pub const ALL: [Self; 4] = [Self::Mle, Self::F2, Self::Unlikelihood, Self::Face];
+    pub const ALL: [Self; 5] =
+        [Self::Mle, Self::F2, Self::Unlikelihood, Self::UnlikelihoodSequence, Self::Face];
 
     /// The name as it is written in configurations.
     pub fn as_str(self) -> &'static str {
@@ -33,6 +36,7 @@ impl ObjectiveName {
             Self::Mle => "mle",
             Self::F2 => "f2",
             Self::Unlikelihood => "unlikelihood",
+            Self::UnlikelihoodSequence => "unlikelihood-sequence",
             Self::Face => "face",
         }
     }
@@ -40,6 +44,11 @@ impl ObjectiveName {
     /// Whether it needs frequency classes.
     pub fn needs_classes(self) -> bool {
         self == Self::F2
+    }
+
+    /// Whether it fine-tunes a trained model.
+    pub fn fine_tunes(self) -> bool {
+        matches!(self, Self::UnlikelihoodSequence | Self::Face)
     }
 
     /// Whether its loss is the negative log-likelihood itself, so that its exponential is a
@@ -55,11 +64,29 @@ impl ObjectiveName {
 pub struct UnlikelihoodConfig {
     /// How much the penalties of a token step count beside its likelihood.
     pub alpha: f64,
+    /// How often a step is one of sequences, 0 to 1.
+    pub sequence_rate: f64,
+    /// How many tokens of text a sequence step continues.
+    pub prefix: usize,
+    /// How many tokens it adds.
+    pub continuation: usize,
+    /// How long a sequence of tokens must be to count as a repetition.
+    pub ngram: usize,
+    /// Whether the last n-gram of a continuation is looked at, which the published programs
+    /// never do.
+    pub last_ngram: bool,
 }
 
 impl Default for UnlikelihoodConfig {
     fn default() -> Self {
-        Self { alpha: 1.0 }
+        Self {
+            alpha: 1.0,
+            sequence_rate: 0.5,
+            prefix: 50,
+            continuation: 100,
+            ngram: 4,
+            last_ngram: false,
+        }
     }
 }
 

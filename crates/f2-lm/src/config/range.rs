@@ -1,6 +1,6 @@
 //! What values make sense together.
 
-use super::TrainConfig;
+use super::{ObjectiveName, TrainConfig};
 
 /// The most tokens one step may see.
 const MOST_TOKENS: usize = 1 << 26;
@@ -24,6 +24,7 @@ pub(super) fn check(config: &TrainConfig) -> Result<(), Violation> {
     check_batch(config)?;
     check_optimiser(config)?;
     check_budget(config)?;
+    check_unlikelihood(config)?;
     let fraction = config.schedule.final_fraction;
     require("schedule.final_fraction", (0.0..=1.0).contains(&fraction), || {
         format!("{fraction} is not between 0 and 1")
@@ -93,6 +94,29 @@ fn check_budget(config: &TrainConfig) -> Result<(), Violation> {
         require(key, usable, || "it must be a number above 0".to_owned())?;
     }
     Ok(())
+}
+
+fn check_unlikelihood(config: &TrainConfig) -> Result<(), Violation> {
+    let unlikelihood = &config.unlikelihood;
+    let (alpha, rate) = (unlikelihood.alpha, unlikelihood.sequence_rate);
+    require("unlikelihood.alpha", alpha.is_finite() && alpha >= 0.0, || {
+        format!("{alpha} is not a number from 0 up")
+    })?;
+    require("unlikelihood.sequence_rate", (0.0..=1.0).contains(&rate), || {
+        format!("{rate} is not between 0 and 1")
+    })?;
+    let (prefix, continuation) = (unlikelihood.prefix, unlikelihood.continuation);
+    within("unlikelihood.prefix", prefix, MOST_TOKENS)?;
+    within("unlikelihood.continuation", continuation, MOST_TOKENS)?;
+    within("unlikelihood.ngram", unlikelihood.ngram, MOST_TOKENS)?;
+    let sequence = config.batch.sequence;
+    let used = config.objective.name == ObjectiveName::UnlikelihoodSequence;
+    require("unlikelihood.continuation", !used || prefix + continuation <= sequence, || {
+        format!(
+            "a prefix of {prefix} and a continuation of {continuation} do not fit windows of \
+             {sequence} tokens (`batch.sequence`)"
+        )
+    })
 }
 
 fn within(key: &'static str, value: usize, most: usize) -> Result<(), Violation> {

@@ -3,6 +3,8 @@
 
 mod activations;
 mod backward;
+mod cached;
+mod continuation;
 mod decoder;
 mod forward;
 mod incremental;
@@ -12,6 +14,8 @@ mod pass;
 mod work;
 
 pub use activations::Activations;
+pub use cached::NewTokens;
+pub use continuation::Continuation;
 pub use decoder::{Block, Decoder, Head, ModelShape};
 pub use incremental::{Feed, Incremental};
 pub use network::{Batch, Network, Recordings};

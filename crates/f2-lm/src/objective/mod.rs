@@ -6,6 +6,7 @@ mod face;
 #[cfg(test)]
 mod golden;
 mod likelihood;
+mod sequence;
 mod step;
 mod unlikelihood;
 
@@ -13,6 +14,7 @@ use f2_engine::Device;
 
 pub use face::Face;
 pub use likelihood::Likelihood;
+pub use sequence::SequenceUnlikelihood;
 pub use step::{Step, StepBatch, StepBuffers};
 pub use unlikelihood::Unlikelihood;
 
@@ -46,6 +48,9 @@ pub fn objective<D: Device>(
         ObjectiveName::Mle | ObjectiveName::F2 => Box::new(Likelihood),
         ObjectiveName::Unlikelihood => {
             Box::new(Unlikelihood::new(&config.unlikelihood, vocabulary))
+        }
+        ObjectiveName::UnlikelihoodSequence => {
+            Box::new(SequenceUnlikelihood::new(config, network)?)
         }
         ObjectiveName::Face => Box::new(Face::new(&config.face, vocabulary)),
     })
