@@ -241,6 +241,99 @@ fn mistakes_are_told_with_their_cure() {
 }
 
 #[test]
+fn fine_tuning_starts_from_a_trained_model() {
+    let workshop = Workshop::new();
+    let small = ["--set", "unlikelihood.prefix=4", "--set", "unlikelihood.continuation=8"];
+    for (objective, from) in
+        [("mle", None), ("face", Some("mle")), ("unlikelihood-sequence", Some("mle"))]
+    {
+        let arguments = ["--objective", objective, "--out", objective, "--steps", "8", "--json"];
+        let mut arguments = [&arguments[..], &small].concat();
+        let trained = match from {
+            // Nothing but the model is named: its settings come with it.
+            Some(from) => {
+                arguments.extend(["--init", from]);
+                workshop.0.f2(&[&["train", "corpus"], &arguments[..]].concat())
+            }
+            None => workshop.train(&arguments),
+        };
+        assert_eq!(trained.code, 0, "{}", trained.stderr);
+        let config = workshop.0.read(&format!("{objective}/config.toml"));
+        let rate =
+            if from.is_some() { "learning_rate = 0.001\n" } else { "learning_rate = 0.01\n" };
+        assert!(config.contains(rate) && config.contains("width = 24\n"), "{config}");
+        let manifest: serde_json::Value =
+            serde_json::from_str(&workshop.0.read(&format!("{objective}/manifest.json"))).unwrap();
+        assert_eq!(manifest["initial"]["sha256"].is_string(), from.is_some());
+        assert_eq!(newest(&workshop.path(objective)), Some(8));
+    }
+    let dry = ["train", "corpus", "--objective", "face", "--init", "mle", "--dry-run", "--json"];
+    let plan: serde_json::Value = serde_json::from_str(&workshop.0.f2(&dry).stdout).unwrap();
+    assert_eq!(plan["steps"], 1_500);
+    check_refusals(&workshop);
+    check_a_start_that_was_killed(&workshop);
+}
+
+fn check_refusals(workshop: &Workshop) {
+    workshop.0.write("other.txt", text(300));
+    workshop.prepare("other.txt", "other");
+    let f2 = workshop.train(&["--objective", "f2", "--out", "f2", "--steps", "2"]);
+    assert_eq!(f2.code, 0, "{}", f2.stderr);
+    let face = ["train", "corpus", "--objective", "face", "--out", "refused"];
+    let sequence = [
+        "train",
+        "corpus",
+        "--objective",
+        "unlikelihood-sequence",
+        "--out",
+        "refused",
+        "--init",
+        "mle",
+    ];
+    let with = |base: &[&'static str], more: &[&'static str]| [base, more].concat();
+    let refused = [
+        workshop.refusal(&face),
+        workshop.refusal(&with(&face, &["--init", "corpus"])),
+        workshop.refusal(&with(&face, &["--init", "mle", "--set", "model.width=48"])),
+        workshop.refusal(&with(&face, &["--init", "mle", "--set", "batch.sequence=8"])),
+        workshop.refusal(&with(&face, &["--init", "f2"])),
+        workshop.refusal(&[
+            "train",
+            "other",
+            "--objective",
+            "face",
+            "--out",
+            "refused",
+            "--init",
+            "mle",
+        ]),
+        workshop.refusal(&with(&sequence, &["--set", "unlikelihood.continuation=13"])),
+        workshop.refusal(&with(&sequence, &["--set", "unlikelihood.ngram=0"])),
+        workshop.refusal(&with(&face, &["--init", "mle", "--resume", "mle"])),
+    ];
+    insta::assert_snapshot!("fine_tuning_refused", refused.join("\n"));
+    assert!(!workshop.path("refused").exists());
+}
+
+/// Killed before its first checkpoint, a run starts from the same model again, or not at all.
+fn check_a_start_that_was_killed(workshop: &Workshop) {
+    let whole = workshop.path("face/checkpoints/step-8/model.safetensors");
+    let expected = fs::read(&whole).unwrap();
+    fs::remove_dir_all(workshop.path("face/checkpoints")).unwrap();
+    fs::create_dir(workshop.path("face/checkpoints")).unwrap();
+    let resumed = workshop.0.f2(&["train", "--resume", "face"]);
+    assert_eq!(resumed.code, 0, "{}", resumed.stderr);
+    assert!(fs::read(&whole).unwrap() == expected);
+    fs::remove_dir_all(workshop.path("face/checkpoints")).unwrap();
+    let manifest = workshop.0.read("face/manifest.json");
+    let value: serde_json::Value = serde_json::from_str(&manifest).unwrap();
+    let sha256 = value["initial"]["sha256"].as_str().unwrap();
+    workshop.0.write("face/manifest.json", manifest.replace(sha256, "0000"));
+    let refused = workshop.refusal(&["train", "--resume", "face"]);
+    assert!(refused.contains("[exit code 3]") && refused.contains("not 0000"), "{refused}");
+}
+
+#[test]
 fn a_resumed_run_is_guarded() {
     let workshop = Workshop::new();
     let trained = workshop.train(&["--out", "run", "--steps", "6"]);

@@ -134,6 +134,68 @@ pub enum Error {
         /// Those of the run.
         expected: String,
     },
+    /// An objective that fine-tunes has nothing to start from.
+    #[error("the objective {objective} fine-tunes a trained model, and none is named")]
+    NoInitialModel {
+        /// The objective.
+        objective: &'static str,
+    },
+    /// A model to start from has other parameters.
+    #[error(
+        "training cannot start from the model in {}: its `{key}` is {found}, the run's {needed}",
+        path.display()
+    )]
+    InitialModelMismatch {
+        /// The model's folder.
+        path: PathBuf,
+        /// The setting that differs.
+        key: &'static str,
+        /// The model's value.
+        found: String,
+        /// The run's.
+        needed: String,
+    },
+    /// A model to start from has another head.
+    #[error(
+        "training cannot start from the model in {}: its head has {found}, the run's {needed}",
+        path.display()
+    )]
+    InitialClasses {
+        /// The model's folder.
+        path: PathBuf,
+        /// The model's classes, in words.
+        found: String,
+        /// The run's.
+        needed: String,
+    },
+    /// A model to start from has another vocabulary.
+    #[error(
+        "the model in {} and the corpus in {} do not belong together: their tokenizers differ",
+        model.display(),
+        corpus.display()
+    )]
+    InitialVocabulary {
+        /// The model's folder.
+        model: PathBuf,
+        /// The corpus.
+        corpus: PathBuf,
+    },
+    /// The model a run started from is not what it was.
+    #[error(
+        "the model in {} is not the one this run was begun from: SHA-256 {found}, not {expected}",
+        path.display()
+    )]
+    InitialModelChanged {
+        /// The model's folder.
+        path: PathBuf,
+        /// The SHA-256 of its parameters.
+        found: String,
+        /// That of the run's.
+        expected: String,
+    },
+    /// Early stopping has nothing to look at.
+    #[error("`evaluation.patience` needs a validation split; the corpus has none")]
+    NothingToWatch,
     /// Nothing would ever end the run.
     #[error("no limit is set: the run would never end")]
     Endless,

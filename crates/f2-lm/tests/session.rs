@@ -145,6 +145,30 @@ fn a_complete_run_is_left_alone() {
     assert_eq!(events, fs::read(folder.path().join("events.jsonl")).unwrap());
 }
 
+/// At a rate of zero nothing gets better: the first evaluation is the best, and two more end it.
+#[test]
+fn patience_ends_a_run_that_no_longer_improves() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = config(ObjectiveName::Mle);
+    config.optimiser.learning_rate = 0.0;
+    (config.evaluation.every_steps, config.evaluation.patience) = (2, 2);
+    let run = |resume| session(folder.path(), &config, Vec::new(), resume, &mut |_, _| {});
+    assert_eq!(run(false).unwrap(), Ending::Complete);
+    let state = checkpoint::open(&folder.path().join("checkpoints/step-6")).unwrap();
+    assert_eq!((state.best.unwrap().step, state.evaluations_since_best), (2, 2));
+    assert_eq!(run(true).unwrap(), Ending::AlreadyComplete);
+}
+
+/// Fine-tuning gives perplexity away: none of its checkpoints is called the best by it.
+#[test]
+fn the_best_of_a_fine_tuned_model_is_its_last() {
+    let folder = tempfile::tempdir().unwrap();
+    whole_run(folder.path(), ObjectiveName::Face).unwrap();
+    let state = checkpoint::open(&folder.path().join("checkpoints/step-12")).unwrap();
+    assert_eq!(state.best, None);
+    assert_eq!(checkpoint::steps(&folder.path().join("checkpoints")).unwrap(), [STEPS]);
+}
+
 #[test]
 fn the_last_and_the_best_checkpoint_stay() {
     let folder = tempfile::tempdir().unwrap();

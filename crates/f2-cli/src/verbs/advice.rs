@@ -24,6 +24,10 @@ fn kind(error: &Error) -> Kind {
         | Error::UnknownKey { .. }
         | Error::ConfigValue { .. }
         | Error::VocabularyMismatch { .. }
+        | Error::NoInitialModel { .. }
+        | Error::InitialModelMismatch { .. }
+        | Error::InitialClasses { .. }
+        | Error::NothingToWatch
         | Error::Endless
         | Error::NotFinite { .. }
         | Error::RunExists { .. }
@@ -58,6 +62,27 @@ fn advice(error: &Error) -> Option<String> {
         Error::NotARun { .. } => "name the folder `f2 train --out` wrote".to_owned(),
         Error::NotAModel { .. } => {
             "name a run folder `f2 train` wrote, one of its checkpoints, or a model's folder"
+                .to_owned()
+        }
+        Error::NoInitialModel { .. } => {
+            "name one with `--init RUN`: one of `mle` for face, of `unlikelihood` for \
+             unlikelihood-sequence"
+                .to_owned()
+        }
+        Error::InitialModelMismatch { key, .. } => {
+            format!(
+                "leave `{key}` out, so that the run takes over the model's, or name another model"
+            )
+        }
+        Error::InitialClasses { .. } => {
+            "name a model with the head this objective trains; only f2 has classes".to_owned()
+        }
+        Error::InitialVocabulary { .. } => {
+            "name the corpus the model was trained on, or train a new model on this one".to_owned()
+        }
+        Error::InitialModelChanged { .. } => "start a new run from it".to_owned(),
+        Error::NothingToWatch => {
+            "leave `evaluation.patience` out, or prepare the corpus with a validation split"
                 .to_owned()
         }
         Error::Endless => {

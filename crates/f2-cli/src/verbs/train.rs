@@ -9,17 +9,20 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use f2_engine::{Cpu, Device as _};
+use f2_lm::Error;
 use f2_lm::config::TrainConfig;
 use f2_lm::model::{Decoder, ModelShape};
 use f2_lm::run::checkpoint::{self, TrainingState};
 use f2_lm::run::{Manifest, RunFolder};
-use f2_lm::train::{Classes, Ending, Plan, Session, Source, Text, Trainer, check_run};
+use f2_lm::train::{
+    Classes, Ending, InitialModel, Plan, Session, Source, Text, Trainer, check_run,
+};
 use serde_json::json;
 
 use crate::failure::{Failure, Kind, Outcome};
 use crate::verbs::flags::{DeviceChoice, Threads};
 use crate::{interrupt, output};
-use request::Settings;
+use request::{Base, Settings};
 use watch::Watch;
 
 /// Train a model on a prepared corpus, with a plain or a frequency factorised softmax.
@@ -29,6 +32,7 @@ Examples:
   f2 train corpus --out run --preset demo
   f2 train corpus --out run --preset wikitext103 --objective mle --epochs 2
   f2 train corpus --out run --config mine.toml --set model.layers=6 --max-minutes 30
+  f2 train corpus --out tuned --objective face --init run
   f2 train --resume run
   f2 train --preset wikitext103 --dry-run
 
@@ -40,6 +44,9 @@ pub(crate) struct Train {
     /// The run folder to write.
     #[arg(long, short, value_name = "RUN", required_unless_present_any = ["resume", "dry_run"])]
     out: Option<PathBuf>,
+    /// Start from this trained model, a run or one of its checkpoints, with its settings.
+    #[arg(long, value_name = "MODEL", conflicts_with = "resume")]
+    init: Option<PathBuf>,
     /// Go on with this run, or from this checkpoint of one.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["out", "preset"])]
     resume: Option<PathBuf>,
@@ -69,6 +76,8 @@ struct Prepared {
     source: Source,
     classes: Option<Classes>,
     decoder: Decoder,
+    /// What to start from, where it is not random.
+    initial: Option<InitialModel>,
     /// Where to go on from.
     checkpoint: Option<(TrainingState, PathBuf)>,
 }
@@ -91,21 +100,33 @@ impl Train {
         let corpus = self.corpus.as_deref().expect("clap asks for it");
         let out = self.out.as_deref().expect("clap asks for it");
         let source = Source::open(corpus)?;
-        let config = self.settings.resolve(None)?.for_vocabulary(source.record.vocabulary)?;
+        let initial = self.initial_model()?;
+        let requested = self.settings.resolve(initial.as_ref().into())?;
+        let config = requested.for_vocabulary(source.record.vocabulary)?;
+        let objective = config.objective.name;
+        if objective.fine_tunes() && initial.is_none() {
+            return Err(Error::NoInitialModel { objective: objective.as_str() }.into());
+        }
         // What cannot work must be told before a folder is left behind.
         check_run(&config, &source.train, &source.valid)?;
-        let classes = self.find_classes(&source, &config, &source.record.path)?;
+        let classes = initial.as_ref().and_then(InitialModel::classes);
+        let classes = classes.unwrap_or_else(|| source.record.path.join(checkpoint::CLASSES));
+        let classes = self.find_classes(&source, &config, classes)?;
         let decoder = decoder(&config, source.record.vocabulary, classes.as_ref());
+        if let Some(initial) = &initial {
+            initial.check(&decoder, &source)?;
+        }
         check_memory(&decoder, &config, &source)?;
-        let manifest = Manifest::new(
+        let mut manifest = Manifest::new(
             source.record.clone(),
             classes.as_ref().map(|classes| classes.sha256.clone()),
             decoder.layout.count(),
             device.name(),
             self.threads.count(),
         );
+        manifest.initial = initial.as_ref().map(|initial| initial.record().clone());
         let run = RunFolder::create(out, config, manifest)?;
-        Ok(Prepared { run, source, classes, decoder, checkpoint: None })
+        Ok(Prepared { run, source, classes, decoder, initial, checkpoint: None })
     }
 
     fn reopen(&self, path: &Path) -> Result<Prepared, Failure> {
@@ -113,7 +134,8 @@ impl Train {
         let mut run = RunFolder::open(&folder)?;
         let source = Source::open(self.corpus.as_deref().unwrap_or(&run.manifest.corpus.path))?;
         source.check_same(&run.manifest.corpus)?;
-        let config = self.settings.resolve(Some(&run))?.for_vocabulary(source.record.vocabulary)?;
+        let requested = self.settings.resolve(Base::Resumed(&run))?;
+        let config = requested.for_vocabulary(source.record.vocabulary)?;
         run.change_config(config, &self.allow)?;
         // Killed before its first checkpoint, a run goes on from its beginning.
         let newest = match named {
@@ -125,21 +147,30 @@ impl Train {
             None => None,
         };
         let beside = checkpoint.as_ref().map_or(&source.record.path, |(_, path)| path);
-        let classes = self.find_classes(&source, &run.config, beside)?;
+        let classes = self.find_classes(&source, &run.config, beside.join(checkpoint::CLASSES))?;
         if let Some(classes) = &classes {
             classes.check_same(run.manifest.classes_sha256.as_deref())?;
         }
         let decoder = decoder(&run.config, source.record.vocabulary, classes.as_ref());
         check_memory(&decoder, &run.config, &source)?;
-        Ok(Prepared { run, source, classes, decoder, checkpoint })
+        let initial = match (&checkpoint, &run.manifest.initial) {
+            (None, Some(record)) => Some(InitialModel::reopen(record)?),
+            _ => None,
+        };
+        Ok(Prepared { run, source, classes, decoder, initial, checkpoint })
     }
 
-    /// The classes of an F² model, from `folder` unless a file is named.
+    /// The model `--init` names.
+    fn initial_model(&self) -> Result<Option<InitialModel>, Failure> {
+        Ok(self.init.as_deref().map(InitialModel::open).transpose()?)
+    }
+
+    /// The classes of an F² model, from `usual` unless a file is named.
     fn find_classes(
         &self,
         source: &Source,
         config: &TrainConfig,
-        folder: &Path,
+        usual: PathBuf,
     ) -> Result<Option<Classes>, Failure> {
         if !config.objective.name.needs_classes() {
             return match &self.classes {
@@ -147,19 +178,23 @@ impl Train {
                 None => Ok(None),
             };
         }
-        let path = self.classes.clone().unwrap_or_else(|| folder.join(checkpoint::CLASSES));
+        let path = self.classes.clone().unwrap_or(usual);
         Ok(Some(source.classes(&path)?))
     }
 
     fn train(&self, device: Cpu, prepared: Prepared) -> Outcome {
-        let Prepared { run, source, classes, decoder, checkpoint } = prepared;
+        let Prepared { run, source, classes, decoder, initial, checkpoint } = prepared;
         let folder = run.path().to_path_buf();
-        let mut watch = Watch::new(device.measured_peak());
+        let likelihood = run.config.objective.name.is_likelihood();
+        let mut watch = Watch::new(device.measured_peak(), likelihood);
         if source.valid.is_empty() {
             watch.say("note: the corpus has no validation split; perplexity will not be taken");
         }
         let attachments = source.attachments(classes.as_ref())?;
-        let trainer = Trainer::new(device, decoder, &run.config)?;
+        let mut trainer = Trainer::new(device, decoder, &run.config)?;
+        if let Some(initial) = initial {
+            initial.load(&mut trainer.network)?;
+        }
         let text = Text { train: &source.train, valid: &source.valid };
         let threads = self.threads.count();
         let mut observer = |event: &_| watch.see(event);

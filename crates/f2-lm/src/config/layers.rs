@@ -25,6 +25,8 @@ pub enum Origin {
         /// The line the key stands on.
         line: usize,
     },
+    /// What fine-tuning changes of the settings below it.
+    FineTuning,
     /// The caller, in the caller's words, such as `--set model.layers=6`.
     Caller(String),
 }
@@ -34,6 +36,7 @@ impl fmt::Display for Origin {
         match self {
             Self::Preset(preset) => write!(formatter, "preset {preset}"),
             Self::File { path, line } => write!(formatter, "{}, line {line}", path.display()),
+            Self::FineTuning => formatter.write_str("default of fine-tuning"),
             Self::Caller(words) => formatter.write_str(words),
         }
     }
@@ -91,6 +94,31 @@ impl ConfigLayers {
     pub fn preset(mut self, preset: Preset) -> Self {
         let lines = leaves(preset.text()).expect("presets are well-formed TOML");
         self.add(lines.into_iter().map(|leaf| setting(leaf, |_| Origin::Preset(preset))).collect());
+        self
+    }
+
+    /// Adds what fine-tuning changes of the settings so far: a tenth of their learning rate, no
+    /// warm-up, and [`FINE_TUNING_STEPS`] in place of their limits.
+    #[must_use]
+    pub fn fine_tuning(mut self) -> Self {
+        let below = self.settings.get("optimiser.learning_rate").map(|setting| &setting.value);
+        let below = match below {
+            Some(Value::Float(rate)) => *rate,
+            Some(Value::Integer(rate)) => *rate as f64,
+            _ => TrainConfig::default().optimiser.learning_rate,
+        };
+        let layer = [
+            ("optimiser.learning_rate", Value::Float(tenth(below))),
+            ("schedule.warmup_steps", Value::Integer(0)),
+            ("budget.steps", Value::Integer(FINE_TUNING_STEPS)),
+        ];
+        self.add(
+            layer
+                .into_iter()
+                .map(|(key, value)| (key.to_owned(), value))
+                .map(|(key, value)| Setting { key, value, origin: Origin::FineTuning })
+                .collect(),
+        );
         self
     }
 
@@ -159,6 +187,14 @@ impl ConfigLayers {
         }
         self.settings.extend(layer.into_iter().map(|setting| (setting.key.clone(), setting)));
     }
+}
+
+/// Steps of fine-tuning, as in the paper.
+pub const FINE_TUNING_STEPS: i64 = 1_500;
+
+/// A tenth, to as many digits as were meant: `3e-4 / 10.0` alone is `2.9999999999999997e-5`.
+fn tenth(rate: f64) -> f64 {
+    format!("{:.14e}", rate / 10.0).parse().unwrap_or(rate / 10.0)
 }
 
 /// Every key there is, with its section.
@@ -305,6 +341,26 @@ mod tests {
         assert_eq!(resolved.config.seed, 7);
         assert_eq!(resolved.origins["model.width"], Origin::Preset(Preset::Wikitext103));
         assert_eq!(resolved.origins["seed"].to_string(), "--seed 7");
+    }
+
+    #[test]
+    fn fine_tuning_takes_a_tenth_of_what_is_below_and_yields_to_what_is_above() {
+        let resolved = ConfigLayers::new()
+            .preset(Preset::Wikitext103)
+            .fine_tuning()
+            .set([("schedule.warmup_steps", "7", "--set schedule.warmup_steps=7")])
+            .unwrap()
+            .resolve()
+            .unwrap();
+        assert_eq!(resolved.config.optimiser.learning_rate, 1e-5);
+        assert_eq!(
+            (resolved.config.budget.steps, resolved.config.budget.epochs),
+            (Some(1_500), None)
+        );
+        assert_eq!(resolved.config.schedule.warmup_steps, 7);
+        assert_eq!(resolved.origins["optimiser.learning_rate"], Origin::FineTuning);
+        let from_default = ConfigLayers::new().fine_tuning().resolve().unwrap().config;
+        assert_eq!(from_default.optimiser.learning_rate, 3e-5);
     }
 
     #[test]

@@ -10,7 +10,7 @@ mod spelling;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use layers::flatten;
-pub use layers::{ConfigLayers, Origin, Resolved, Setting};
+pub use layers::{ConfigLayers, FINE_TUNING_STEPS, Origin, Resolved, Setting};
 pub use objective::{FaceConfig, FaceVariant, ObjectiveConfig, ObjectiveName, UnlikelihoodConfig};
 pub use preset::Preset;
 
@@ -188,6 +188,8 @@ pub struct EvaluationConfig {
     pub every_steps: u64,
     /// Tokens of the validation split that are read; 0 reads all of it.
     pub max_tokens: u64,
+    /// Evaluations in a row without a better perplexity that end the run; 0 never does.
+    pub patience: u64,
 }
 
 /// When checkpoints are written. One is always written at the end, and when a run is stopped.
@@ -243,7 +245,7 @@ impl Default for ScheduleConfig {
 
 impl Default for EvaluationConfig {
     fn default() -> Self {
-        Self { every_steps: 500, max_tokens: 0 }
+        Self { every_steps: 500, max_tokens: 0, patience: 0 }
     }
 }
 

@@ -29,6 +29,10 @@ pub(super) fn check(config: &TrainConfig) -> Result<(), Violation> {
     require("schedule.final_fraction", (0.0..=1.0).contains(&fraction), || {
         format!("{fraction} is not between 0 and 1")
     })?;
+    let evaluation = &config.evaluation;
+    require("evaluation.patience", evaluation.patience == 0 || evaluation.every_steps > 0, || {
+        "it counts evaluations, and `evaluation.every_steps` = 0 asks for none".to_owned()
+    })?;
     let minutes = config.checkpoint.every_minutes;
     require("checkpoint.every_minutes", minutes >= 0.0, || format!("{minutes} is negative"))
 }

@@ -14,12 +14,24 @@ pub struct Manifest {
     pub corpus: CorpusRecord,
     /// SHA-256 of the frequency classes' file; none for a plain softmax.
     pub classes_sha256: Option<String>,
+    /// The model it started from; none where it started from random values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initial: Option<InitialRecord>,
     /// How many parameters are learnt.
     pub parameters: usize,
     /// The device it began on, in words.
     pub device: String,
     /// The threads it began on.
     pub threads: usize,
+}
+
+/// What identifies the model a run started from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InitialRecord {
+    /// The folder its files were in.
+    pub path: PathBuf,
+    /// SHA-256 of its parameters' file.
+    pub sha256: String,
 }
 
 /// What identifies a prepared corpus.
@@ -54,6 +66,7 @@ impl Manifest {
             created: now.map_or(0, |since| since.as_secs()),
             corpus,
             classes_sha256,
+            initial: None,
             parameters,
             device: device.to_owned(),
             threads,

@@ -13,7 +13,7 @@ mod vocabulary;
 pub use checkpoint::FileRecord;
 pub use events::{Event, EventLog, read_events};
 pub use folder::{Differences, RunFolder};
-pub use manifest::{CorpusRecord, Manifest};
+pub use manifest::{CorpusRecord, InitialRecord, Manifest};
 pub(crate) use model_file::ModelFile;
 pub use saved_model::{Pick, SavedModel};
 pub use tensorboard::TensorBoard;

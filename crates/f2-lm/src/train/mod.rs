@@ -1,5 +1,6 @@
 //! The training loop: steps, evaluations and checkpoints until the run's limit.
 
+mod initial;
 mod memory;
 mod plan;
 mod reporter;
@@ -8,6 +9,7 @@ mod source;
 mod text;
 mod trainer;
 
+pub use initial::InitialModel;
 pub use memory::available_memory;
 pub use plan::Plan;
 pub use session::{Ending, Session};

@@ -131,7 +131,19 @@ impl<'a, D: Device> Session<'a, D> {
     }
 
     fn is_over(&self) -> bool {
-        self.budget.is_spent(self.state.step, self.seconds())
+        self.budget.is_spent(self.state.step, self.seconds()) || self.is_patience_spent()
+    }
+
+    fn is_patience_spent(&self) -> bool {
+        let patience = self.run.config.evaluation.patience;
+        patience > 0 && self.state.evaluations_since_best >= patience
+    }
+
+    /// Whether a lower perplexity is a better model. Fine-tuning gives perplexity away for
+    /// diversity, so its best is its last, unless early stopping was asked for.
+    fn watches_perplexity(&self) -> bool {
+        let config = &self.run.config;
+        !config.objective.name.fine_tunes() || config.evaluation.patience > 0
     }
 
     fn seconds(&self) -> f64 {
@@ -186,9 +198,13 @@ impl<'a, D: Device> Session<'a, D> {
             return Ok(false);
         };
         let (step, perplexity) = (self.state.step, loss.exp());
-        let best = self.state.best.is_none_or(|best| perplexity < best.perplexity);
+        let better = self.state.best.is_none_or(|best| perplexity < best.perplexity);
+        let best = better && self.watches_perplexity();
         if best {
             self.state.best = Some(Best { step, perplexity });
+            self.state.evaluations_since_best = 0;
+        } else {
+            self.state.evaluations_since_best += 1;
         }
         self.evaluated = Some(step);
         let tokens = windows.scored();

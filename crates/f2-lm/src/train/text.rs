@@ -44,6 +44,9 @@ pub(super) fn cut(
 ) -> Result<(TrainingWindows, Option<EvaluationWindows>), Error> {
     let windows = TrainingWindows::new(train.len(), &config.batch, config.seed)?;
     if valid.is_empty() {
+        if config.evaluation.patience > 0 {
+            return Err(Error::NothingToWatch);
+        }
         return Ok((windows, None));
     }
     let (sequence, max_tokens) = (config.batch.sequence, config.evaluation.max_tokens);

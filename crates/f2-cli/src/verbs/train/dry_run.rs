@@ -7,6 +7,7 @@ use f2_engine::{Cpu, Device as _};
 use f2_lm::bench::{zipf_class_ends, zipf_tokens};
 use f2_lm::config::TrainConfig;
 use f2_lm::model::{Decoder, ModelShape};
+use f2_lm::run::checkpoint;
 use f2_lm::schedule::Budget;
 use f2_lm::train::{Plan, Source, available_memory, check_text};
 use indicatif::{HumanBytes, HumanDuration};
@@ -56,16 +57,18 @@ impl Train {
     fn with_corpus(&self, corpus: &Path) -> Result<(TrainConfig, Known), Failure> {
         let source = Source::open(corpus)?;
         let vocabulary = source.record.vocabulary;
-        let config = self.settings.resolve(None)?.for_vocabulary(vocabulary)?;
+        let initial = self.initial_model()?;
+        let config = self.settings.resolve(initial.as_ref().into())?.for_vocabulary(vocabulary)?;
         let windows = check_text(&config, &source.train, &source.valid)?;
-        let classes = self.find_classes(&source, &config, corpus)?;
+        let classes = self.find_classes(&source, &config, corpus.join(checkpoint::CLASSES))?;
         let class_ends = classes.map(|classes| classes.ends).unwrap_or_default();
         let mean_outputs = source.mean_outputs(&class_ends);
         Ok((config, Known { vocabulary, class_ends, mean_outputs, windows: Some(windows) }))
     }
 
     fn without_corpus(&self) -> Result<(TrainConfig, Known), Failure> {
-        let config = self.settings.resolve(None)?.0.config;
+        let initial = self.initial_model()?;
+        let config = self.settings.resolve(initial.as_ref().into())?.0.config;
         let Some(vocabulary) = config.model.vocabulary else {
             return Err(Failure::usage("the size of the vocabulary is not known")
                 .advise("name a corpus, a preset, or `--set model.vocabulary=N`"));

@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use f2_lm::Error;
 use f2_lm::config::{ConfigLayers, Origin, Preset, Resolved, TrainConfig};
 use f2_lm::run::RunFolder;
+use f2_lm::train::InitialModel;
 
 use crate::failure::Failure;
 use crate::verbs::flags::Objective;
@@ -62,25 +63,58 @@ impl From<PresetName> for Preset {
     }
 }
 
+/// What lies below the preset.
+#[derive(Clone, Copy)]
+pub(super) enum Base<'a> {
+    /// The program's defaults.
+    Defaults,
+    /// The settings of the run that goes on.
+    Resumed(&'a RunFolder),
+    /// Those of the model the run starts from.
+    Initial(&'a InitialModel),
+}
+
+impl<'a> From<Option<&'a InitialModel>> for Base<'a> {
+    fn from(initial: Option<&'a InitialModel>) -> Self {
+        initial.map_or(Base::Defaults, Base::Initial)
+    }
+}
+
 /// A configuration that may still name the vocabulary its author had in mind.
 pub(super) struct Requested(pub(super) Resolved);
 
 impl Settings {
-    /// Stacks the layers: a resumed run's own settings or a preset, the file, the flags.
-    pub(super) fn resolve(&self, resumed: Option<&RunFolder>) -> Result<Requested, Failure> {
-        let mut layers = ConfigLayers::new();
-        if let Some(run) = resumed {
-            layers = layers.file(&run.config_path())?;
+    /// Stacks the layers: the base, the preset, what fine-tuning changes of both, the file, the
+    /// flags.
+    pub(super) fn resolve(&self, base: Base<'_>) -> Result<Requested, Failure> {
+        let resolved = self.stack(base, false)?;
+        let resumed = matches!(base, Base::Resumed(_));
+        // Whether it is fine-tuning is known only when all layers are.
+        if resumed || !resolved.config.objective.name.fine_tunes() {
+            return Ok(Requested(resolved));
         }
+        Ok(Requested(self.stack(base, true)?))
+    }
+
+    fn stack(&self, base: Base<'_>, fine_tuning: bool) -> Result<Resolved, Failure> {
+        let mut layers = ConfigLayers::new();
+        layers = match base {
+            Base::Defaults => layers,
+            Base::Resumed(run) => layers.file(&run.config_path())?,
+            Base::Initial(model) => model.settings(layers)?,
+        };
         if let Some(preset) = self.preset {
             layers = layers.preset(preset.into());
+        }
+        if fine_tuning {
+            layers = layers.fine_tuning();
         }
         if let Some(path) = &self.config {
             layers = layers.file(path)?;
         }
         let flags = self.flags()?;
         let flags = flags.iter().map(|(key, value, words)| (&**key, &**value, &**words));
-        Ok(Requested(layers.set(flags)?.resolve()?))
+        Ok(layers.set(flags)?.resolve()?)
     }
 
     /// Every flag given, as key, value and the words it was given in.

@@ -17,6 +17,8 @@ pub(super) struct Watch {
     line: Option<ProgressBar>,
     /// The device's floating-point operations per second.
     peak: f64,
+    /// Whether the loss is a log-likelihood, whose exponential is a perplexity.
+    likelihood: bool,
     began: Instant,
     printed: Instant,
     /// Progress of the run when this session first saw it.
@@ -37,7 +39,7 @@ struct Recent {
 }
 
 impl Watch {
-    pub(super) fn new(peak: f64) -> Self {
+    pub(super) fn new(peak: f64, likelihood: bool) -> Self {
         let line = std::io::stderr().is_terminal().then(|| {
             let style = ProgressStyle::with_template("{spinner} {msg}").expect("well formed");
             ProgressBar::new_spinner().with_style(style)
@@ -46,6 +48,7 @@ impl Watch {
         Self {
             line,
             peak,
+            likelihood,
             began: now,
             printed: now,
             first_progress: None,
@@ -131,11 +134,12 @@ impl Watch {
         let loss = recent.loss / f64::from(recent.steps);
         let of = self.last_step.map_or_else(String::new, |last| format!("/{last}"));
         let rate = recent.tokens.saturating_sub(recent.tokens_before) as f64 / recent.seconds;
+        let perplexity =
+            if self.likelihood { format!(", perplexity {:.1}", loss.exp()) } else { String::new() };
         let share = 100.0 * recent.operations / recent.seconds / self.peak;
         format!(
-            "step {step}{of}, loss {loss:.3}, perplexity {:.1}, {rate:.0} tokens/s, \
+            "step {step}{of}, loss {loss:.3}{perplexity}, {rate:.0} tokens/s, \
              {share:.0} % of peak, learning rate {learning_rate:.1e}, {} left",
-            loss.exp(),
             self.time_left(progress, first_progress)
         )
     }

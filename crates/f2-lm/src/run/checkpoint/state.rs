@@ -26,6 +26,9 @@ pub struct TrainingState {
     pub skipped_in_a_row: u32,
     /// The best validation perplexity so far.
     pub best: Option<Best>,
+    /// Evaluations in a row since then.
+    #[serde(default)]
+    pub evaluations_since_best: u64,
     /// What the objective carries from step to step.
     pub objective: serde_json::Value,
     /// The device it was trained on, in words.
@@ -85,6 +88,7 @@ impl TrainingState {
             seconds: 0.0,
             skipped_in_a_row: 0,
             best: None,
+            evaluations_since_best: 0,
             objective: serde_json::Value::Null,
             device: device.to_owned(),
             threads,
