@@ -1,9 +1,9 @@
-use f2_engine::{Device, Labels, Sequences, Span};
+use f2_engine::{Device, Labels};
 
-use super::{Head, Network, NewTokens, Pass};
+use super::{Feed, Head, Incremental, Network};
 use crate::Error;
 
-/// Room for continuing sequences greedily, token by token.
+/// Room for continuing sequences greedily while a network is trained.
 pub struct Continuation<D: Device> {
     /// How many sequences there are.
     pub sequences: usize,
@@ -11,12 +11,7 @@ pub struct Continuation<D: Device> {
     pub prefix: usize,
     /// How many are added.
     pub length: usize,
-    cache: D::Cache,
-    spans: D::Spans,
-    tokens: D::Indices,
-    /// The hidden states that decide the next tokens, `[sequences, width]`.
-    last: D::Activations,
-    last_rows: D::Indices,
+    memory: Incremental<D>,
 }
 
 impl<D: Device> Continuation<D> {
@@ -28,29 +23,8 @@ impl<D: Device> Continuation<D> {
         length: usize,
     ) -> Result<Self, Error> {
         let (device, decoder) = (&network.device, &network.decoder);
-        let layers = decoder.blocks.len();
-        let width = decoder.shape.model.width;
-        Ok(Self {
-            sequences,
-            prefix,
-            length,
-            cache: device.cache(layers, sequences, prefix + length, decoder.heads)?,
-            spans: device.spans(sequences)?,
-            tokens: device.indices(sequences * prefix)?,
-            last: device.activations(sequences * width)?,
-            last_rows: device.indices(sequences)?,
-        })
-    }
-
-    /// The spans of `rows` new tokens for every sequence, `cached` tokens before them.
-    fn spans(&self, cached: usize, rows: usize) -> Vec<Span> {
-        let span = |sequence: usize| Span {
-            sequence: sequence as u32,
-            cached: cached as u32,
-            first_row: (sequence * rows) as u32,
-            rows: rows as u32,
-        };
-        (0..self.sequences).map(span).collect()
+        let memory = Incremental::new(device, decoder, sequences, prefix + length)?;
+        Ok(Self { sequences, prefix, length, memory })
     }
 }
 
@@ -59,7 +33,7 @@ impl<D: Device> Network<D> {
     /// [sequences, prefix]`; returns `[sequences, length]`.
     ///
     /// # Panics
-    /// With a head of classes, or where the prefixes do not fit the network.
+    /// With a head of classes, whose most likely token is a matter of decoding.
     pub fn continue_greedily(
         &mut self,
         prefixes: &[u32],
@@ -85,24 +59,17 @@ impl<D: Device> Network<D> {
         cached: usize,
         room: &mut Continuation<D>,
     ) -> Result<Vec<u32>, Error> {
-        let Self { device, decoder, weights, tokens, clock, activations, targets, .. } = self;
-        let rows = new.len() / room.sequences;
-        device.write_indices(new, &mut room.tokens);
-        device.load_spans(&room.spans(cached, rows), &mut room.spans);
-        let sequences = Sequences { count: new.len(), length: 1 };
-        let pass = Pass { device, sequences, weights, tokens, clock, training: false };
-        let Continuation { cache, spans, tokens, last, last_rows, .. } = room;
-        let mut new = NewTokens { tokens, spans, cache };
-        decoder.forward_new(&pass, &mut new, activations);
-        let ends: Vec<u32> = (1..=room.sequences).map(|end| (end * rows - 1) as u32).collect();
-        device.write_indices(&ends, last_rows);
-        device.gather(decoder.shape.model.width, last_rows, activations.hidden(), last);
-        // Any target will do: all that is asked for is the prediction.
-        device.load_targets(&Labels::plain(&vec![0; room.sequences], 0.0), targets);
+        let Self { device, decoder, weights, targets, predictions, .. } = self;
         let Head::Plain(head) = decoder.head else { panic!("only a plain head predicts") };
-        device.softmax_predictions(head, weights, targets, last, &mut self.predictions);
+        let rows = new.chunks(new.len() / room.sequences).enumerate();
+        let feeds: Vec<Feed<'_>> =
+            rows.map(|(sequence, tokens)| Feed { sequence, cached, tokens }).collect();
+        room.memory.advance(device, decoder, weights, &feeds)?;
+        // Any target will do: all that is asked for is the prediction.
         let mut chosen = vec![0; room.sequences];
-        device.read_indices(&self.predictions, &mut chosen)?;
+        device.load_targets(&Labels::plain(&chosen, 0.0), targets);
+        device.softmax_predictions(head, weights, targets, room.memory.hidden(), predictions);
+        device.read_indices(predictions, &mut chosen)?;
         Ok(chosen)
     }
 }

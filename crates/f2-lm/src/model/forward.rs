@@ -15,10 +15,7 @@ impl Decoder {
             let [start, middle, end] = &mut stations[2 * layer..2 * layer + 3] else {
                 unreachable!("a block has three stations")
             };
-            self.attend(pass, layer, start, kept, branch, middle, |kept| {
-                let Kept { qkv, attended, log_sums, .. } = kept;
-                pass.device.attention(pass.sequences, self.heads, qkv, attended, log_sums);
-            });
+            self.attend(pass, layer, start, kept, branch, middle);
             self.feed_forward(pass, layer, middle, kept, branch, end);
         }
     }
@@ -32,24 +29,17 @@ impl Decoder {
         let Pass { device, sequences, weights, tokens, .. } = *pass;
         let dropout = pass.dropout(self, Site::Embedding);
         device.embed(sequences, self.embedding, weights, tokens, dropout, &mut start.sum);
-        self.norm_first(pass, start);
-    }
-
-    /// The norm of the first station, which follows no branch.
-    pub(super) fn norm_first<D: Device>(&self, pass: &Pass<'_, D>, start: &mut Station<D>) {
-        pass.device.norm(
+        device.norm(
             pass.rows(),
             self.blocks[0].attention_norm,
-            pass.weights,
+            weights,
             &start.sum,
             &mut start.normed,
             &mut start.statistics,
         );
     }
 
-    /// The first half of a block; `attention` turns queries, keys and values into `attended`.
-    #[allow(clippy::too_many_arguments, reason = "one half of a block names all it touches")]
-    pub(super) fn attend<D: Device>(
+    fn attend<D: Device>(
         &self,
         pass: &Pass<'_, D>,
         layer: usize,
@@ -57,13 +47,13 @@ impl Decoder {
         kept: &mut Kept<D>,
         branch: &mut D::Activations,
         middle: &mut Station<D>,
-        attention: impl FnOnce(&mut Kept<D>),
     ) {
         let (device, weights, rows) = (pass.device, pass.weights, pass.rows());
         let block = &self.blocks[layer];
-        device.linear(rows, block.qkv, weights, &start.normed, &mut kept.qkv);
-        attention(kept);
-        device.linear(rows, block.attention_out, weights, &kept.attended, branch);
+        let Kept { qkv, attended, log_sums, .. } = kept;
+        device.linear(rows, block.qkv, weights, &start.normed, qkv);
+        device.attention(pass.sequences, self.heads, qkv, attended, log_sums);
+        device.linear(rows, block.attention_out, weights, attended, branch);
         device.residual_norm(
             rows,
             block.feed_forward_norm,
@@ -77,7 +67,7 @@ impl Decoder {
         );
     }
 
-    pub(super) fn feed_forward<D: Device>(
+    fn feed_forward<D: Device>(
         &self,
         pass: &Pass<'_, D>,
         layer: usize,

@@ -3,7 +3,6 @@
 
 mod activations;
 mod backward;
-mod cached;
 mod continuation;
 mod decoder;
 mod forward;
@@ -14,7 +13,6 @@ mod pass;
 mod work;
 
 pub use activations::Activations;
-pub use cached::NewTokens;
 pub use continuation::Continuation;
 pub use decoder::{Block, Decoder, Head, ModelShape};
 pub use incremental::{Feed, Incremental};

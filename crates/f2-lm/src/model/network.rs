@@ -14,11 +14,11 @@ pub struct Network<D: Device> {
     pub weights: D::Weights,
     /// The gradient so far, in the layout of the parameters.
     pub gradients: D::Floats,
-    pub(super) activations: Activations<D>,
-    pub(super) tokens: D::Tokens,
+    activations: Activations<D>,
+    tokens: D::Tokens,
     pub(super) targets: D::Targets,
     pub(super) predictions: D::Indices,
-    pub(super) clock: D::Clock,
+    clock: D::Clock,
     /// `[2, positions]`: the two parts of every position's loss.
     losses: D::Floats,
     /// One number: the loss so far.
