@@ -5,7 +5,7 @@ use std::time::Instant;
 use f2_engine::{Device, Philox};
 
 use crate::Error;
-use crate::batch::TrainingWindows;
+use crate::batch::TrainingBatches;
 use crate::config::TrainConfig;
 use crate::model::{Decoder, ModelShape};
 use crate::train::Trainer;
@@ -52,13 +52,13 @@ pub fn measure<D: Device>(
     let mut trainer = Trainer::new(device, Decoder::new(shape), config)?;
     let tokens = BATCHES * config.batch.tokens_per_step() + 1;
     let text = zipf_tokens(vocabulary, tokens, config.seed);
-    let windows = TrainingWindows::new(tokens as u64, &config.batch, config.seed)?;
+    let batches = TrainingBatches::new(&text, &config.batch, config.seed)?;
     let mut times = Vec::with_capacity(steps);
     let mut last = None;
     for step in 0..WARM_UP + steps {
         let began = Instant::now();
         let update = config.optimiser.update(step as u64 + 1, 1.0);
-        last = Some(trainer.step(&windows, &text, step as u64, update)?);
+        last = Some(trainer.step(&batches, &text, step as u64, update)?);
         times.push(began.elapsed().as_secs_f64());
     }
     let seconds_per_step = median(&mut times[WARM_UP..]);

@@ -65,6 +65,19 @@ pub enum Error {
         /// The length of a window.
         sequence: usize,
     },
+    /// A batch of documents cannot be filled.
+    #[error(
+        "the train split has {found} documents (or pieces of longer ones) of at least {shortest} \
+         tokens; a step takes {needed}"
+    )]
+    TooFewDocuments {
+        /// How many there are.
+        found: usize,
+        /// How many a step takes.
+        needed: usize,
+        /// The fewest tokens a document may have.
+        shortest: usize,
+    },
     /// The vocabulary set by hand is not the corpus's.
     #[error("setting `model.vocabulary` ({place}) is {asked}, but the corpus has {corpus} tokens")]
     VocabularyMismatch {

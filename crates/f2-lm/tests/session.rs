@@ -1,13 +1,15 @@
 //! Whole runs on a small text: that they learn, survive, and go on exactly where they were.
 
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use f2_engine::Cpu;
 use f2_lm::Error;
+use f2_lm::batch::{TokenSource, TrainingBatches};
 use f2_lm::bench::zipf_tokens;
-use f2_lm::config::{ObjectiveName, TrainConfig};
+use f2_lm::config::{ObjectiveName, TrainConfig, WindowOrder};
 use f2_lm::model::{Decoder, ModelShape};
 use f2_lm::run::{CorpusRecord, Event, Manifest, RunFolder, checkpoint, read_events};
 use f2_lm::train::{Ending, Session, Text, Trainer};
@@ -325,4 +327,47 @@ fn a_foreign_checkpoint_is_refused() {
         message.ends_with("tensor `embedding.tokens` has shape [53, 10]; the model needs [53, 20]"),
         "{message}"
     );
+}
+
+/// Short documents, each a row with room to spare.
+struct Songs(Vec<Vec<u32>>);
+
+impl TokenSource for Songs {
+    fn len(&self) -> u64 {
+        self.0.iter().map(|song| song.len() as u64).sum()
+    }
+
+    fn read(&self, range: Range<u64>, out: &mut [u32]) {
+        self.0.concat().read(range, out);
+    }
+
+    fn documents(&self) -> Vec<Range<u64>> {
+        let starts = self.0.iter().scan(0, |end, song| {
+            *end += song.len() as u64;
+            Some(*end - song.len() as u64..*end)
+        });
+        starts.collect()
+    }
+}
+
+/// An untrained model is about as surprised by every token: where a batch is mostly padding, its
+/// loss says so only if the mean is over targets alone. Micro-batches share that mean.
+#[test]
+fn padding_counts_for_nothing() {
+    let songs = Songs((0..12).map(|song| text(4 + song % 3, song as u64)).collect());
+    for objective in [ObjectiveName::Mle, ObjectiveName::F2, ObjectiveName::Unlikelihood] {
+        let mut config = config(objective);
+        (config.batch.sequence, config.batch.order) = (40, WindowOrder::Documents);
+        config.unlikelihood.alpha = 0.0;
+        let batches = TrainingBatches::new(&songs, &config.batch, 5).unwrap();
+        let mut loss = |micro: usize| {
+            config.batch.micro = micro;
+            let mut trainer = trainer(&config, class_ends(objective));
+            let update = config.optimiser.update(1, 1.0);
+            trainer.step(&batches, &songs, 0, update).unwrap().loss
+        };
+        let (whole, halves) = (loss(4), loss(2));
+        assert!((whole - (VOCABULARY as f32).ln()).abs() < 1.5, "{objective:?}: {whole}");
+        assert!((whole - halves).abs() < 1e-5, "{objective:?}: {whole}, {halves}");
+    }
 }

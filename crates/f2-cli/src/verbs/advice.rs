@@ -43,6 +43,9 @@ fn advice(error: &Error) -> Option<String> {
         Error::SplitTooShort { sequence, .. } => {
             format!("use more text, or a shorter window than {sequence}: `--set batch.sequence=…`")
         }
+        Error::TooFewDocuments { .. } => {
+            "use more text, or set a smaller `batch.size` or `batch.shortest`".to_owned()
+        }
         Error::VocabularyMismatch { corpus, .. } => format!(
             "leave `model.vocabulary` out, or prepare the corpus with that vocabulary; it has {corpus}"
         ),

@@ -1,8 +1,12 @@
 //! Which tokens a step sees: a pure function of the seed and the step, so that a resumed run
 //! seeks at once.
 
+mod documents;
 mod permutation;
+mod training;
 mod windows;
 
+pub use documents::DocumentRows;
 pub use permutation::Permutation;
+pub use training::TrainingBatches;
 pub use windows::{EvaluationWindows, TokenSource, TrainingWindows};

@@ -12,6 +12,11 @@ pub trait TokenSource: Sync {
     /// Copies the tokens of `range` into `out`, which is as long.
     fn read(&self, range: Range<u64>, out: &mut [u32]);
 
+    /// The tokens of every document, in order.
+    fn documents(&self) -> Vec<Range<u64>> {
+        std::iter::once(0..self.len()).collect()
+    }
+
     /// Whether there are none.
     fn is_empty(&self) -> bool {
         self.len() == 0
@@ -37,7 +42,8 @@ pub struct TrainingWindows {
     sequence: u64,
     size: u64,
     windows: u64,
-    order: WindowOrder,
+    /// Read side by side instead of in a shuffled order.
+    streams: bool,
     seed: u64,
 }
 
@@ -46,10 +52,8 @@ impl TrainingWindows {
     pub fn new(tokens: u64, batch: &BatchConfig, seed: u64) -> Result<Self, Error> {
         let sequence = batch.sequence as u64;
         let windows = tokens.saturating_sub(1) / sequence;
-        let needed = match batch.order {
-            WindowOrder::Shuffled => 1,
-            WindowOrder::Streams => batch.size as u64,
-        };
+        let streams = batch.order == WindowOrder::Streams;
+        let needed = if streams { batch.size as u64 } else { 1 };
         if windows < needed {
             return Err(Error::SplitTooShort {
                 split: "train",
@@ -58,7 +62,7 @@ impl TrainingWindows {
                 sequence: batch.sequence,
             });
         }
-        Ok(Self { sequence, size: batch.size as u64, windows, order: batch.order, seed })
+        Ok(Self { sequence, size: batch.size as u64, windows, streams, seed })
     }
 
     /// How many windows an epoch has.
@@ -66,19 +70,20 @@ impl TrainingWindows {
         self.windows
     }
 
+    /// How many targets a batch has.
+    pub fn targets(&self) -> u64 {
+        self.size * self.sequence
+    }
+
     /// The window in row `row` of the batch of step `step`.
     pub fn window(&self, step: u64, row: u64) -> u64 {
-        match self.order {
-            WindowOrder::Shuffled => {
-                let place = step * self.size + row;
-                let epoch = place / self.windows;
-                Permutation::new(self.windows, mix(self.seed ^ mix(epoch))).at(place % self.windows)
-            }
-            WindowOrder::Streams => {
-                let per_row = self.windows / self.size;
-                row * per_row + step % per_row
-            }
+        if self.streams {
+            let per_row = self.windows / self.size;
+            return row * per_row + step % per_row;
         }
+        let place = step * self.size + row;
+        let epoch = place / self.windows;
+        Permutation::new(self.windows, mix(self.seed ^ mix(epoch))).at(place % self.windows)
     }
 
     /// Fills `inputs` and `targets`, each rows × sequence long, with the windows of `rows` of the

@@ -81,6 +81,8 @@ pub struct BatchConfig {
     pub micro: usize,
     /// The order in which windows are read.
     pub order: WindowOrder,
+    /// Documents with fewer tokens are left out; only for the order `documents`.
+    pub shortest: usize,
 }
 
 impl BatchConfig {
@@ -104,6 +106,8 @@ pub enum WindowOrder {
     Shuffled,
     /// The text cut into as many contiguous rows as a step has windows, read side by side.
     Streams,
+    /// A document to a window, cut where it is longer, and windows of about one length to a step.
+    Documents,
 }
 
 /// Adam and its surroundings.
@@ -219,7 +223,7 @@ impl Default for ModelConfig {
 
 impl Default for BatchConfig {
     fn default() -> Self {
-        Self { sequence: 256, size: 8, micro: 0, order: WindowOrder::Shuffled }
+        Self { sequence: 256, size: 8, micro: 0, order: WindowOrder::Shuffled, shortest: 0 }
     }
 }
 

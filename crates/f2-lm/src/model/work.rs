@@ -1,3 +1,5 @@
+use f2_engine::IGNORED;
+
 use super::{Decoder, Head};
 
 /// Floating-point operations of training, so that speed can be set against the device's peak.
@@ -28,12 +30,12 @@ impl Work {
 
 /// How many output vectors all targets together are compared with.
 fn compared(head: &Head, targets: &[u32]) -> f64 {
-    match head {
-        Head::Plain(head) => head.tokens.rows as f64 * targets.len() as f64,
+    let known = targets.iter().filter(|target| **target != IGNORED);
+    let vectors: usize = match head {
+        Head::Plain(head) => head.tokens.rows * known.count(),
         Head::F2(head) => {
-            let of_target = |target: &u32| head.members(head.class_of(*target)).len();
-            let inside: usize = targets.iter().map(of_target).sum();
-            (inside + head.ends.len() * targets.len()) as f64
+            known.map(|target| head.members(head.class_of(*target)).len() + head.ends.len()).sum()
         }
-    }
+    };
+    vectors as f64
 }

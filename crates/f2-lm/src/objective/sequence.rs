@@ -49,12 +49,26 @@ impl<D: Device> SequenceUnlikelihood<D> {
         Philox::new(moment.seed, [moment.step, 0, PURPOSE]).uniform() < self.config.sequence_rate
     }
 
-    /// Prefixes are cut from the first row one after the other.
-    fn sequence_step(&mut self, step: &mut Step<'_, D>) -> Result<(), Error> {
+    /// Prefixes are cut from the first rows one after the other, passing over what is no text.
+    /// None where the rows are too short for them.
+    fn prefixes(&self, step: &mut Step<'_, D>) -> Result<Option<Vec<u32>>, Error> {
         step.read(0)?;
+        let Continuation { sequences, prefix, .. } = self.continuation;
+        let row = step.sequence();
+        let rows = step.inputs().chunks_exact(row).zip(step.ids().chunks_exact(row));
+        let prefixes: Vec<u32> = rows
+            .flat_map(|(inputs, ids)| inputs.chunks_exact(prefix).zip(ids.chunks_exact(prefix)))
+            .filter(|(_, ids)| !ids.contains(&IGNORED))
+            .take(sequences)
+            .flat_map(|(inputs, _)| inputs)
+            .copied()
+            .collect();
+        Ok((prefixes.len() == sequences * prefix).then_some(prefixes))
+    }
+
+    fn sequence_step(&mut self, step: &mut Step<'_, D>, prefixes: &[u32]) -> Result<(), Error> {
         let Continuation { sequences, prefix, length, .. } = self.continuation;
-        let prefixes = step.inputs()[..sequences * prefix].to_vec();
-        let chosen = step.network.continue_greedily(&prefixes, &mut self.continuation)?;
+        let chosen = step.network.continue_greedily(prefixes, &mut self.continuation)?;
         let rows = prefixes.chunks(prefix).zip(chosen.chunks(length));
         // What follows the last token is not asked for.
         let inputs: Vec<u32> =
@@ -84,11 +98,12 @@ impl<D: Device> SequenceUnlikelihood<D> {
 
 impl<D: Device> Objective<D> for SequenceUnlikelihood<D> {
     fn accumulate(&mut self, step: &mut Step<'_, D>) -> Result<(), Error> {
-        if self.coin_says_sequence(step.moment()) {
-            self.sequence_step(step)
-        } else {
-            self.token.accumulate(step)
+        if self.coin_says_sequence(step.moment())
+            && let Some(prefixes) = self.prefixes(step)?
+        {
+            return self.sequence_step(step, &prefixes);
         }
+        self.token.accumulate(step)
     }
 }
 

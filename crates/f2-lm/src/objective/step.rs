@@ -1,7 +1,7 @@
 use f2_engine::{Device, IGNORED, Moment, Penalties, Sequences, Weighting};
 
 use crate::Error;
-use crate::batch::{TokenSource, TrainingWindows};
+use crate::batch::{TokenSource, TrainingBatches};
 use crate::model::{Batch, Network, Recordings, Work};
 
 /// One training step as an objective sees it: a batch of text, read one micro-batch at a time,
@@ -24,7 +24,7 @@ pub struct Step<'a, D: Device> {
 #[derive(Clone, Copy)]
 pub struct StepBatch<'a> {
     /// Cuts the text.
-    pub windows: &'a TrainingWindows,
+    pub batches: &'a TrainingBatches,
     /// The text.
     pub text: &'a dyn TokenSource,
     /// How many steps came before.
@@ -105,11 +105,11 @@ impl<'a, D: Device> Step<'a, D> {
             return Ok(());
         }
         (self.read, self.holds) = (None, false);
-        let StepBatch { windows, text, number, micro, .. } = self.batch;
+        let StepBatch { batches, text, number, micro, .. } = self.batch;
         let rows = index * micro.count..(index + 1) * micro.count;
         let rows = rows.start as u64..rows.end as u64;
         let StepBuffers { inputs, ids, .. } = &mut *self.buffers;
-        windows.fill(text, number, rows, inputs, ids);
+        batches.fill(text, number, rows, inputs, ids);
         self.buffers.check(self.network.decoder.shape.vocabulary)?;
         self.read = Some(index);
         Ok(())
@@ -166,7 +166,7 @@ impl<'a, D: Device> Step<'a, D> {
 
     /// One over the targets of the step.
     pub fn share(&self) -> f32 {
-        1.0 / (self.batch.size * self.batch.micro.length) as f32
+        1.0 / self.batch.batches.targets(self.batch.number) as f32
     }
 
     /// Adds loss and gradient of the micro-batch that went through last.

@@ -7,7 +7,7 @@ use super::reporter::Reporter;
 use super::text::{cut, limited};
 use super::{Text, Trainer};
 use crate::Error;
-use crate::batch::{EvaluationWindows, TrainingWindows};
+use crate::batch::{EvaluationWindows, TrainingBatches};
 use crate::model::Network;
 use crate::run::checkpoint::{self, Best, Contents, TrainingState};
 use crate::run::{Event, RunFolder};
@@ -35,7 +35,7 @@ pub struct Session<'a, D: Device> {
     pub state: TrainingState,
     run: RunFolder,
     text: Text<'a>,
-    windows: TrainingWindows,
+    batches: TrainingBatches,
     /// None where there is no text to evaluate on.
     evaluation: Option<EvaluationWindows>,
     budget: Budget,
@@ -62,8 +62,8 @@ impl<'a, D: Device> Session<'a, D> {
         observer: &'a mut dyn FnMut(&Event),
     ) -> Result<Self, Error> {
         let config = &run.config;
-        let (windows, evaluation) = cut(config, text.train, text.valid)?;
-        let budget = limited(config, &windows)?;
+        let (batches, evaluation) = cut(config, text.train, text.valid)?;
+        let budget = limited(config, &batches)?;
         let state = TrainingState::start(trainer.network.device.name(), threads);
         let reporter = Reporter::open(&run, observer)?;
         let schedule = Schedule::new(&config.schedule);
@@ -73,7 +73,7 @@ impl<'a, D: Device> Session<'a, D> {
             state,
             run,
             text,
-            windows,
+            batches,
             evaluation,
             budget,
             schedule,
@@ -155,9 +155,9 @@ impl<'a, D: Device> Session<'a, D> {
         let progress = self.budget.progress(self.state.step, self.seconds());
         let fraction = self.schedule.fraction(self.state.step, progress);
         let update = self.run.config.optimiser.update(self.state.updates + 1, fraction);
-        let report = self.trainer.step(&self.windows, self.text.train, self.state.step, update)?;
+        let report = self.trainer.step(&self.batches, self.text.train, self.state.step, update)?;
+        self.state.tokens += self.batches.targets(self.state.step);
         self.state.step += 1;
-        self.state.tokens += self.run.config.batch.tokens_per_step() as u64;
         self.state.seconds = self.seconds();
         if !report.is_finite() {
             return self.skip(report.loss);

@@ -148,4 +148,9 @@ impl TokenSource for Shard {
     fn read(&self, range: Range<u64>, out: &mut [u32]) {
         self.copy_to(range.start as usize, out);
     }
+
+    fn documents(&self) -> Vec<Range<u64>> {
+        let ranges = (0..Self::documents(self)).map(|index| self.document(index));
+        ranges.map(|range| range.start as u64..range.end as u64).collect()
+    }
 }

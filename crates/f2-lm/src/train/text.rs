@@ -1,5 +1,5 @@
 use crate::Error;
-use crate::batch::{EvaluationWindows, TokenSource, TrainingWindows};
+use crate::batch::{EvaluationWindows, TokenSource, TrainingBatches};
 use crate::config::TrainConfig;
 use crate::schedule::Budget;
 
@@ -18,7 +18,7 @@ pub fn check_text(
     train: &dyn TokenSource,
     valid: &dyn TokenSource,
 ) -> Result<u64, Error> {
-    cut(config, train, valid).map(|(windows, _)| windows.count())
+    cut(config, train, valid).map(|(batches, _)| batches.count())
 }
 
 /// [`check_text`], and that something will end the run: all that can be known to fail before a
@@ -28,28 +28,28 @@ pub fn check_run(
     train: &dyn TokenSource,
     valid: &dyn TokenSource,
 ) -> Result<(), Error> {
-    cut(config, train, valid).and_then(|(windows, _)| limited(config, &windows)).map(drop)
+    cut(config, train, valid).and_then(|(batches, _)| limited(config, &batches)).map(drop)
 }
 
-pub(super) fn limited(config: &TrainConfig, windows: &TrainingWindows) -> Result<Budget, Error> {
-    let budget = Budget::new(&config.budget, &config.batch, windows.count());
+pub(super) fn limited(config: &TrainConfig, batches: &TrainingBatches) -> Result<Budget, Error> {
+    let budget = Budget::new(&config.budget, &config.batch, batches.count());
     if budget.is_endless() { Err(Error::Endless) } else { Ok(budget) }
 }
 
-/// The windows of both splits; none of an empty validation split.
+/// The batches of one split and the windows of the other; none of an empty validation split.
 pub(super) fn cut(
     config: &TrainConfig,
     train: &dyn TokenSource,
     valid: &dyn TokenSource,
-) -> Result<(TrainingWindows, Option<EvaluationWindows>), Error> {
-    let windows = TrainingWindows::new(train.len(), &config.batch, config.seed)?;
+) -> Result<(TrainingBatches, Option<EvaluationWindows>), Error> {
+    let batches = TrainingBatches::new(train, &config.batch, config.seed)?;
     if valid.is_empty() {
         if config.evaluation.patience > 0 {
             return Err(Error::NothingToWatch);
         }
-        return Ok((windows, None));
+        return Ok((batches, None));
     }
     let (sequence, max_tokens) = (config.batch.sequence, config.evaluation.max_tokens);
     let evaluation = EvaluationWindows::new("valid", valid.len(), sequence, max_tokens)?;
-    Ok((windows, Some(evaluation)))
+    Ok((batches, Some(evaluation)))
 }

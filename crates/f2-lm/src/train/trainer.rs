@@ -3,7 +3,7 @@ use std::ops::Range;
 use f2_engine::{AdamW, Decay, Device, IGNORED, Moments, Sequences, Weighting};
 
 use crate::Error;
-use crate::batch::{EvaluationWindows, TokenSource, TrainingWindows};
+use crate::batch::{EvaluationWindows, TokenSource, TrainingBatches};
 use crate::config::{DecayForm, OptimiserConfig, TrainConfig};
 use crate::model::{Batch, Decoder, Network, Recordings};
 use crate::objective::{Objective, Step, StepBatch, StepBuffers, objective};
@@ -75,12 +75,12 @@ impl<D: Device> Trainer<D> {
     /// number of steps before it.
     pub fn step(
         &mut self,
-        windows: &TrainingWindows,
+        batches: &TrainingBatches,
         text: &dyn TokenSource,
         step: u64,
         update: AdamW,
     ) -> Result<StepReport, Error> {
-        let operations = self.accumulate(windows, text, step)?;
+        let operations = self.accumulate(batches, text, step)?;
         self.update(update);
         let mut norm = [0.0];
         self.network.device.read_floats(&self.norm, 0, &mut norm)?;
@@ -91,13 +91,13 @@ impl<D: Device> Trainer<D> {
     /// it needed.
     pub fn accumulate(
         &mut self,
-        windows: &TrainingWindows,
+        batches: &TrainingBatches,
         text: &dyn TokenSource,
         step: u64,
     ) -> Result<f64, Error> {
         let Self { network, buffers, training, micro, .. } = self;
         let (seed, size) = (self.seed, self.batch_size);
-        let batch = StepBatch { windows, text, number: step, seed, size, micro: *micro };
+        let batch = StepBatch { batches, text, number: step, seed, size, micro: *micro };
         network.clear_loss();
         let mut step = Step::new(network, batch, buffers, training);
         self.objective.accumulate(&mut step)?;

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use f2_engine::{Cpu, Device};
-use f2_lm::batch::TrainingWindows;
+use f2_lm::batch::TrainingBatches;
 use f2_lm::config::{TrainConfig, WindowOrder};
 use f2_lm::model::{Decoder, ModelShape, Network};
 use f2_lm::train::Trainer;
@@ -70,7 +70,7 @@ pub fn trainer(configure: impl FnOnce(&mut TrainConfig)) -> Trainer<Cpu> {
 }
 
 /// The batch of one step as a text of its own: the frozen windows follow one another.
-pub fn batch(step: usize) -> (TrainingWindows, Vec<u32>) {
+pub fn batch(step: usize) -> (TrainingBatches, Vec<u32>) {
     let about = json("decoder.json");
     let bytes = fixture("decoder.safetensors");
     let tensors = SafeTensors::deserialize(&bytes).unwrap();
@@ -81,7 +81,7 @@ pub fn batch(step: usize) -> (TrainingWindows, Vec<u32>) {
     config.order = WindowOrder::Streams;
     let length = config.size * config.sequence;
     let text = stream[step * length..=(step + 1) * length].to_vec();
-    (TrainingWindows::new(text.len() as u64, &config, 0).unwrap(), text)
+    (TrainingBatches::new(&text, &config, 0).unwrap(), text)
 }
 
 /// Holds every gradient of the trainer against those frozen under a name.

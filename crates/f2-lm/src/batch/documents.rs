@@ -1,0 +1,217 @@
+use std::ops::Range;
+
+use f2_engine::IGNORED;
+
+use super::TokenSource;
+use super::permutation::{Permutation, mix};
+use crate::Error;
+use crate::config::BatchConfig;
+
+/// Lengths that count as alike: rows of one batch differ by less, but where two buckets meet.
+const BUCKET: u32 = 32;
+
+/// Batches of whole documents of about one length, as the paper trains on lyrics.
+///
+/// A document of at most `sequence + 1` tokens is one row; longer ones are cut as windows are, the
+/// last token of a piece being the first of the next. Pieces are sorted by length into buckets; an
+/// epoch shuffles every bucket, cuts the whole into batches and takes those in a shuffled order.
+#[derive(Clone, Debug)]
+pub struct DocumentRows {
+    sequence: usize,
+    size: u64,
+    seed: u64,
+    /// Ascending by length, then place.
+    pieces: Vec<Piece>,
+    /// Where each bucket begins in `pieces`, and the end.
+    starts: Vec<u64>,
+}
+
+/// A part of a document, with at least one token to predict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Piece {
+    /// Its tokens, one more than it has targets.
+    tokens: u32,
+    first: u64,
+}
+
+impl Piece {
+    fn bucket(self) -> u32 {
+        (self.tokens - 1).div_ceil(BUCKET)
+    }
+}
+
+impl DocumentRows {
+    /// Cuts a split into pieces; documents shorter than `batch.shortest` tokens are left out.
+    pub fn new(tokens: &dyn TokenSource, batch: &BatchConfig, seed: u64) -> Result<Self, Error> {
+        let mut pieces = Vec::new();
+        let documents = tokens.documents();
+        for document in &documents {
+            if document.end - document.start >= batch.shortest as u64 {
+                pieces.extend(cut(document, batch.sequence as u64));
+            }
+        }
+        if pieces.len() < batch.size {
+            let (found, shortest) = (pieces.len(), batch.shortest);
+            return Err(Error::TooFewDocuments { found, needed: batch.size, shortest });
+        }
+        pieces.sort_unstable();
+        let mut starts: Vec<u64> = (1..pieces.len())
+            .filter(|&index| pieces[index - 1].bucket() != pieces[index].bucket())
+            .map(|index| index as u64)
+            .collect();
+        starts.insert(0, 0);
+        starts.push(pieces.len() as u64);
+        let (sequence, size) = (batch.sequence, batch.size as u64);
+        Ok(Self { sequence, size, seed, pieces, starts })
+    }
+
+    /// How many rows an epoch has: those of whole batches.
+    pub fn count(&self) -> u64 {
+        self.batches() * self.size
+    }
+
+    fn batches(&self) -> u64 {
+        self.pieces.len() as u64 / self.size
+    }
+
+    /// The piece in row `row` of the batch of step `step`.
+    fn piece(&self, step: u64, row: u64) -> Piece {
+        let (epoch, place) = (step / self.batches(), step % self.batches());
+        let key = mix(self.seed ^ mix(epoch));
+        let batch = Permutation::new(self.batches(), key).at(place);
+        let place = batch * self.size + row;
+        let bucket = self.starts.partition_point(|&start| start <= place);
+        let (start, end) = (self.starts[bucket - 1], self.starts[bucket]);
+        let inside = Permutation::new(end - start, mix(key ^ end)).at(place - start);
+        self.pieces[(start + inside) as usize]
+    }
+
+    /// How many targets the batch of step `step` has.
+    pub fn targets(&self, step: u64) -> u64 {
+        (0..self.size).map(|row| u64::from(self.piece(step, row).tokens) - 1).sum()
+    }
+
+    /// Fills `inputs` and `targets`, each rows × sequence long, with `rows` of the batch of step
+    /// `step`. Places past a piece's end have no target, and an input that no other place sees.
+    pub fn fill(
+        &self,
+        tokens: &dyn TokenSource,
+        step: u64,
+        rows: Range<u64>,
+        inputs: &mut [u32],
+        targets: &mut [u32],
+    ) {
+        let rows = rows.zip(
+            inputs.chunks_exact_mut(self.sequence).zip(targets.chunks_exact_mut(self.sequence)),
+        );
+        for (row, (inputs, targets)) in rows {
+            let piece = self.piece(step, row);
+            let length = piece.tokens as usize - 1;
+            let next = piece.first + 1;
+            tokens.read(piece.first..piece.first + length as u64, &mut inputs[..length]);
+            tokens.read(next..next + length as u64, &mut targets[..length]);
+            inputs[length..].fill(0);
+            targets[length..].fill(IGNORED);
+        }
+    }
+}
+
+fn cut(document: &Range<u64>, sequence: u64) -> impl Iterator<Item = Piece> {
+    let end = document.end;
+    let firsts = (document.start..end.saturating_sub(1)).step_by(sequence as usize);
+    firsts.map(move |first| Piece { tokens: (end - first).min(sequence + 1) as u32, first })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Documents of these lengths, every token its own place.
+    struct Songs(Vec<u64>);
+
+    impl TokenSource for Songs {
+        fn len(&self) -> u64 {
+            self.0.iter().sum()
+        }
+
+        fn read(&self, range: Range<u64>, out: &mut [u32]) {
+            for (place, out) in range.zip(out) {
+                *out = place as u32;
+            }
+        }
+
+        fn documents(&self) -> Vec<Range<u64>> {
+            let ends = self.0.iter().scan(0, |end, length| {
+                *end += length;
+                Some(*end)
+            });
+            ends.zip(&self.0).map(|(end, length)| end - length..end).collect()
+        }
+    }
+
+    fn batch(sequence: usize, size: usize, shortest: usize) -> BatchConfig {
+        BatchConfig { sequence, size, shortest, ..BatchConfig::default() }
+    }
+
+    /// The targets of an epoch, and the largest difference in length within a batch.
+    fn epoch(rows: &DocumentRows, songs: &Songs, epoch: u64) -> (Vec<u32>, usize) {
+        let (size, sequence) = (rows.size as usize, rows.sequence);
+        let (mut inputs, mut ids) = (vec![0; size * sequence], vec![0; size * sequence]);
+        let (mut seen, mut widest) = (Vec::new(), 0);
+        for step in epoch * rows.batches()..(epoch + 1) * rows.batches() {
+            rows.fill(songs, step, 0..rows.size, &mut inputs, &mut ids);
+            let known = |row: &[u32]| row.iter().filter(|&&id| id != IGNORED).count();
+            let lengths: Vec<usize> = ids.chunks(sequence).map(known).collect();
+            assert_eq!(lengths.iter().sum::<usize>() as u64, rows.targets(step));
+            widest = widest.max(lengths.iter().max().unwrap() - lengths.iter().min().unwrap());
+            for (input, id) in inputs.iter().zip(&ids).filter(|(_, id)| **id != IGNORED) {
+                assert_eq!(input + 1, *id);
+                seen.push(*id);
+            }
+        }
+        (seen, widest)
+    }
+
+    proptest! {
+        #[test]
+        fn an_epoch_predicts_no_token_twice_and_leaves_out_less_than_a_batch(
+            lengths in prop::collection::vec(0_u64..90, 20..60),
+            sequence in 8_usize..70,
+            seed: u64,
+        ) {
+            let songs = Songs(lengths);
+            let Ok(rows) = DocumentRows::new(&songs, &batch(sequence, 4, 10), seed) else {
+                return Ok(());
+            };
+            let (mut seen, _) = epoch(&rows, &songs, 1);
+            let predicted = seen.len();
+            seen.sort_unstable();
+            seen.dedup();
+            prop_assert_eq!(seen.len(), predicted);
+            let long = songs.documents().into_iter().filter(|song| song.end - song.start >= 10);
+            let all: u64 = long.map(|song| song.end - song.start - 1).sum();
+            prop_assert!(predicted as u64 <= all && all - predicted as u64 <= 3 * sequence as u64);
+        }
+    }
+
+    #[test]
+    fn a_batch_holds_pieces_of_one_length() {
+        let songs = Songs((0..400).map(|song| 50 + song * 7919 % 400).collect());
+        let rows = DocumentRows::new(&songs, &batch(512, 8, 50), 3).unwrap();
+        let (first, widest) = epoch(&rows, &songs, 0);
+        assert!(widest < 2 * BUCKET as usize, "lengths in a batch differ by {widest}");
+        assert_ne!(first, epoch(&rows, &songs, 1).0);
+        assert_eq!(first, epoch(&rows, &songs, 0).0);
+    }
+
+    #[test]
+    fn short_documents_are_left_out() {
+        let songs = Songs(vec![49, 50, 51, 10]);
+        let rows = DocumentRows::new(&songs, &batch(512, 2, 50), 0).unwrap();
+        assert_eq!((rows.count(), rows.targets(0)), (2, 49 + 50));
+        let refused = DocumentRows::new(&songs, &batch(512, 3, 50), 0);
+        insta::assert_snapshot!(refused.unwrap_err());
+    }
+}
