@@ -49,7 +49,8 @@ impl InitialModel {
     /// Adds its settings to those of a run that starts from it: all of its own run's, or its shape
     /// where it lies by itself.
     pub fn settings(&self, layers: ConfigLayers) -> Result<ConfigLayers, Error> {
-        let config = self.model.folder.ancestors().nth(2).map(|run| run.join("config.toml"));
+        let checkpoints = self.model.folder.parent().filter(|path| path.ends_with("checkpoints"));
+        let config = checkpoints.and_then(Path::parent).map(|run| run.join("config.toml"));
         if let Some(config) = config.filter(|config| config.exists()) {
             return layers.file(&config);
         }
