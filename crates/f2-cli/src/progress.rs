@@ -14,6 +14,7 @@ const PLAIN_INTERVAL: Duration = Duration::from_secs(5);
 #[derive(Clone, Copy)]
 pub(crate) enum Unit {
     Bytes,
+    Tokens,
     /// A job that cannot tell how far it is.
     Time,
 }
@@ -61,21 +62,23 @@ impl Progress {
         }
     }
 
+    /// Does what writes to the terminal without tearing the bar.
+    pub(crate) fn aside<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.bar.suspend(work)
+    }
+
     fn plain_line(&self) -> String {
         let (position, seconds) = (self.bar.position(), self.bar.elapsed().as_secs_f64());
         let rate = position as f64 / seconds.max(1e-9);
-        let done = format!("{}: {}", self.label, HumanBytes(position));
+        let done = format!("{}: {}", self.label, self.unit.amount(position));
         match self.bar.length() {
             Some(total) => {
                 let left = total.saturating_sub(position) as f64 / rate.max(1e-9);
                 let left = HumanDuration(Duration::from_secs_f64(left.min(1e9)));
-                format!(
-                    "{done} of {}, {}/s, {left} left",
-                    HumanBytes(total),
-                    HumanBytes(rate as u64)
-                )
+                let (total, rate) = (self.unit.amount(total), self.unit.amount(rate as u64));
+                format!("{done} of {total}, {rate}/s, {left} left")
             }
-            None => format!("{done}, {}/s", HumanBytes(rate as u64)),
+            None => format!("{done}, {}/s", self.unit.amount(rate as u64)),
         }
     }
 }
@@ -89,10 +92,22 @@ impl Drop for Progress {
         }
         let seconds = elapsed.as_secs_f64();
         match self.unit {
-            Unit::Bytes => {
-                eprintln!("{}: {} in {seconds:.1} s", self.label, HumanBytes(self.bar.position()));
+            Unit::Bytes | Unit::Tokens => {
+                let amount = self.unit.amount(self.bar.position());
+                eprintln!("{}: {amount} in {seconds:.1} s", self.label);
             }
             Unit::Time => eprintln!("{}: {seconds:.1} s", self.label),
+        }
+    }
+}
+
+impl Unit {
+    /// A number of them, in words.
+    fn amount(self, number: u64) -> String {
+        match self {
+            Self::Bytes => HumanBytes(number).to_string(),
+            Self::Tokens => format!("{number} tokens"),
+            Self::Time => number.to_string(),
         }
     }
 }
@@ -103,6 +118,10 @@ fn style(bounded: bool, unit: Unit) -> ProgressStyle {
             "{prefix:<24} {bar:24} {bytes}/{total_bytes} {bytes_per_sec} {eta} left"
         }
         (Unit::Bytes, false) => "{prefix:<24} {spinner} {bytes} {bytes_per_sec}",
+        (Unit::Tokens, true) => {
+            "{prefix:<24} {bar:24} {human_pos}/{human_len} tokens {per_sec} {eta} left"
+        }
+        (Unit::Tokens, false) => "{prefix:<24} {spinner} {human_pos} tokens {per_sec}",
         (Unit::Time, _) => "{prefix:<24} {spinner} {elapsed}",
     };
     ProgressStyle::with_template(template).expect("the templates above are well formed")

@@ -1,7 +1,7 @@
 //! Reading generated texts: JSON Lines with `ids` or `text`, or plain text, one text a line.
 
 use std::collections::HashMap;
-use std::io::{BufRead as _, ErrorKind};
+use std::io::{BufRead, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use f2_corpus::{Tokenizer, open_text};
@@ -66,7 +66,7 @@ impl TextReader {
 
     /// Reads a file that must hold at least one text.
     pub(crate) fn read(&mut self, path: &Path) -> Result<Texts, Failure> {
-        let (numbers, lines) = lines(path)?;
+        let (numbers, lines) = lines(path, open_text(path)?)?;
         let (numbers, content) = if is_json(path) {
             parse_json(path, numbers, lines, self.splitting.is_some())?
         } else {
@@ -115,8 +115,16 @@ impl TextReader {
     }
 }
 
+/// Opens a file of text, packed or not; `-` is standard input.
+pub(crate) fn open_file_or_input(path: &Path) -> Result<Box<dyn BufRead + Send>, Failure> {
+    if path == Path::new("-") {
+        return Ok(Box::new(std::io::BufReader::new(std::io::stdin())));
+    }
+    Ok(open_text(path)?)
+}
+
 /// The lines of a file, without their breaks, and their numbers from 1.
-fn lines(path: &Path) -> Result<(Vec<usize>, Vec<String>), Failure> {
+pub(crate) fn lines(path: &Path, text: impl BufRead) -> Result<(Vec<usize>, Vec<String>), Failure> {
     let read = |(number, line): (usize, std::io::Result<String>)| {
         let line = line.map_err(|error| match error.kind() {
             ErrorKind::InvalidData => {
@@ -132,7 +140,7 @@ fn lines(path: &Path) -> Result<(Vec<usize>, Vec<String>), Failure> {
         })?;
         Ok((number, line))
     };
-    (1..).zip(open_text(path)?.lines()).map(read).collect()
+    (1..).zip(text.lines()).map(read).collect()
 }
 
 const PACKED: [&str; 3] = [".gz", ".zst", ".zstd"];
@@ -146,7 +154,7 @@ fn is_packed(path: &Path) -> bool {
 }
 
 /// Whether a file's name says JSON Lines, packed or not.
-fn is_json(path: &Path) -> bool {
+pub(crate) fn is_json(path: &Path) -> bool {
     let name = lower_case_name(path);
     let name =
         PACKED.iter().fold(name.as_str(), |name, packed| name.strip_suffix(packed).unwrap_or(name));
@@ -201,6 +209,6 @@ fn lacks(path: &Path, line: usize, first: usize, field: &str) -> Failure {
         .advise("a file holds either `ids` in every line or `text` in every line")
 }
 
-fn line_of(path: &Path, line: usize) -> String {
+pub(crate) fn line_of(path: &Path, line: usize) -> String {
     format!("{}, line {line}", path.display())
 }

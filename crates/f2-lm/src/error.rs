@@ -232,6 +232,18 @@ pub enum Error {
         /// What is missing.
         reason: String,
     },
+    /// A corpus and a model that do not share a tokenizer.
+    #[error(
+        "{} was prepared with another tokenizer than that of {}",
+        corpus.display(),
+        model.display()
+    )]
+    ForeignCorpus {
+        /// The corpus.
+        corpus: PathBuf,
+        /// The model.
+        model: PathBuf,
+    },
     /// A file of the run is not what it should be.
     #[error("{} is damaged: {reason}", path.display())]
     BadRun {

@@ -4,8 +4,8 @@
 //! In the order a run goes through them: [`config`] says what to do, [`model`] lays the decoder
 //! out on a device of `f2-engine`, [`batch`] and [`schedule`] decide what a step sees and how far
 //! it goes, [`objective`] turns hidden states into a loss, [`train`] puts them together, [`run`]
-//! is what is left on the disk, and [`decode`] lets the model write. [`exchange`] brings models in
-//! and takes them out.
+//! is what is left on the disk, [`decode`] lets the model write, and [`perplexity`] tells how well
+//! it foresees a text. [`exchange`] brings models in and takes them out.
 
 pub mod batch;
 pub mod bench;
@@ -15,6 +15,7 @@ mod error;
 pub mod exchange;
 pub mod model;
 pub mod objective;
+pub mod perplexity;
 pub mod run;
 pub mod schedule;
 mod tensor_file;

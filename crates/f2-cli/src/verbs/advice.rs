@@ -29,6 +29,8 @@ fn kind(error: &Error) -> Kind {
         | Error::InitialClasses { .. }
         | Error::NothingToWatch
         | Error::Endless
+        | Error::Strategy { .. }
+        | Error::EmptyPrompt { .. }
         | Error::NotFinite { .. }
         | Error::RunExists { .. }
         | Error::ConfigChanged { .. }
@@ -88,6 +90,9 @@ fn advice(error: &Error) -> Option<String> {
             "leave `evaluation.patience` out, or prepare the corpus with a validation split"
                 .to_owned()
         }
+        Error::ForeignCorpus { .. } => {
+            "name the corpus the model was trained on, or give the text itself as a file".to_owned()
+        }
         Error::Endless => {
             "say when to end: `--steps`, `--epochs`, `--tokens` or `--max-minutes`".to_owned()
         }
@@ -98,7 +103,7 @@ fn advice(error: &Error) -> Option<String> {
             )
         }
         Error::BadCheckpoint { .. } => {
-            "an older one can be named: `f2 train --resume RUN/checkpoints/step-N`".to_owned()
+            "another checkpoint of the run can be named: `RUN/checkpoints/step-N`".to_owned()
         }
         Error::ConfigChanged { differences } => {
             let allow: Vec<String> =

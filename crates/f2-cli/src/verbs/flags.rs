@@ -1,11 +1,13 @@
 //! Flags that several verbs share.
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use f2_corpus::Split;
 use f2_engine::Cpu;
 use f2_lm::config::ObjectiveName;
-use f2_lm::run::Pick;
+use f2_lm::run::{Pick, SavedModel};
 
 use crate::failure::{Failure, Kind};
 
@@ -59,6 +61,22 @@ pub(crate) struct CheckpointChoice {
     pub(crate) checkpoint: Pick,
 }
 
+/// Which model.
+#[derive(Args)]
+pub(crate) struct ModelChoice {
+    /// A run folder, one of its checkpoints, or a model's folder.
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
+    #[command(flatten)]
+    choice: CheckpointChoice,
+}
+
+impl ModelChoice {
+    pub(crate) fn open(&self) -> Result<SavedModel, Failure> {
+        Ok(SavedModel::open(&self.model, self.choice.checkpoint)?)
+    }
+}
+
 fn pick(text: &str) -> Result<Pick, String> {
     match text {
         "best" => Ok(Pick::Best),
@@ -67,6 +85,24 @@ fn pick(text: &str) -> Result<Pick, String> {
             .parse()
             .map(Pick::Step)
             .map_err(|_| "expected best, last or a number of steps".to_owned()),
+    }
+}
+
+/// The splits of a corpus.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum SplitName {
+    Train,
+    Valid,
+    Test,
+}
+
+impl From<SplitName> for Split {
+    fn from(name: SplitName) -> Self {
+        match name {
+            SplitName::Train => Self::Train,
+            SplitName::Valid => Self::Valid,
+            SplitName::Test => Self::Test,
+        }
     }
 }
 

@@ -11,7 +11,9 @@ mod eval;
 mod experiment_advice;
 mod export;
 mod flags;
+mod generate;
 mod import;
+mod perplexity;
 mod prepare;
 mod report;
 mod train;
@@ -38,6 +40,8 @@ enum Verb {
     Train(train::Train),
     Import(import::Import),
     Export(export::Export),
+    Generate(Box<generate::Generate>),
+    Perplexity(perplexity::Perplexity),
     Eval(Box<eval::Eval>),
     Compare(compare::Compare),
     Report(report::Report),
@@ -55,6 +59,8 @@ impl Program {
             Verb::Train(verb) => verb.run(),
             Verb::Import(verb) => verb.run(),
             Verb::Export(verb) => verb.run(),
+            Verb::Generate(verb) => verb.run(),
+            Verb::Perplexity(verb) => verb.run(),
             Verb::Eval(verb) => verb.run(),
             Verb::Compare(verb) => verb.run(),
             Verb::Report(verb) => verb.run(),

@@ -15,6 +15,7 @@ mod generator;
 #[cfg(test)]
 mod golden;
 mod law;
+mod protocol;
 mod repetition;
 mod sampler;
 mod scores;
@@ -26,5 +27,6 @@ pub use class_law::{class_law, fill_order};
 pub use continuation::{Continuation, Event, Token};
 pub use generator::{Generated, Generator, Request};
 pub use law::Law;
+pub use protocol::{Protocol, TestWindows};
 pub use strategy::{BeamSearch, ClassDraw, Factorisation, SmallClass, Strategy};
 pub use truncation::{min_p, nucleus, top_k, typical};

@@ -1,4 +1,4 @@
-use f2_engine::{Embedding, F2Head, Heads, Layout, Linear, Norm, Parameter, SoftmaxHead};
+use f2_engine::{Device, Embedding, F2Head, Heads, Layout, Linear, Norm, Parameter, SoftmaxHead};
 
 use crate::config::ModelConfig;
 
@@ -55,6 +55,22 @@ impl Head {
         match self {
             Self::Plain(_) => &[],
             Self::F2(head) => &head.ends,
+        }
+    }
+
+    /// The negative log-likelihood of the full posterior, which perplexity is made of: each
+    /// position's share into `losses: [2, positions]`.
+    pub fn likelihood<D: Device>(
+        &self,
+        device: &D,
+        weights: &D::Weights,
+        targets: &mut D::Targets,
+        hidden: &D::Activations,
+        losses: &mut D::Floats,
+    ) {
+        match self {
+            Self::Plain(head) => device.softmax_loss(*head, weights, targets, hidden, losses),
+            Self::F2(head) => device.f2_loss(head, weights, targets, hidden, losses),
         }
     }
 }

@@ -150,11 +150,7 @@ impl<D: Device> Network<D> {
     /// Adds the negative log-likelihood of the batch's targets to [`loss`](Self::loss).
     pub fn add_likelihood(&mut self) {
         let Self { device, decoder, weights, targets, losses, .. } = self;
-        let hidden = self.activations.hidden();
-        match &decoder.head {
-            Head::Plain(head) => device.softmax_loss(*head, weights, targets, hidden, losses),
-            Head::F2(head) => device.f2_loss(head, weights, targets, hidden, losses),
-        }
+        decoder.head.likelihood(device, weights, targets, self.activations.hidden(), losses);
         device.add_sum(losses, 0..2 * self.sequences.positions(), &mut self.total, 0);
     }
 

@@ -1,12 +1,12 @@
 use std::path::{Path, PathBuf};
 
 use f2_classes::ClassSelection;
-use f2_corpus::{Counts, Ranks, Tokenizer};
+use f2_corpus::{Corpus, Counts, Ranks, Tokenizer};
 use f2_engine::Device;
 
 use super::checkpoint::{self, CLASSES, COUNTS, MODEL, OPTIMISER, RANKS, SHAPE, STATE, TOKENIZER};
 use super::model_file::ModelFile;
-use super::{RunFolder, Vocabulary};
+use super::{FileRecord, RunFolder, Vocabulary};
 use crate::Error;
 use crate::model::{Decoder, ModelShape};
 
@@ -52,6 +52,22 @@ impl SavedModel {
         let vocabulary = vocabulary(&folder, shape.vocabulary)?;
         let counts = counts(&folder, shape.vocabulary)?;
         Ok(Self { folder, shape, vocabulary, counts })
+    }
+
+    /// Refuses a corpus whose ids mean other tokens than the model's.
+    pub fn check_corpus(&self, corpus: &Corpus) -> Result<(), Error> {
+        let path = self.folder.join(TOKENIZER);
+        let own = FileRecord::of(&path).map_err(|source| Error::ReadFile { path, source })?;
+        let ranks = corpus.ranks()?.map(|ranks| ranks.id_of_rank);
+        if own.sha256 == corpus.manifest().tokenizer_sha256
+            && self.vocabulary.has_ranks(ranks.as_deref())
+        {
+            return Ok(());
+        }
+        Err(Error::ForeignCorpus {
+            corpus: corpus.folder().to_path_buf(),
+            model: self.folder.clone(),
+        })
     }
 
     /// Where its parameters lie.

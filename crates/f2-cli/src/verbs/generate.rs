@@ -1,0 +1,179 @@
+//! `f2 generate`: a model in, texts out.
+
+mod paint;
+mod prompts;
+mod record;
+mod screen;
+mod strategy;
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::Args;
+use f2_engine::Device;
+use f2_files::write_text_atomically;
+use f2_lm::decode::{Continuation, Event, Generated, Generator, Request};
+use f2_lm::run::SavedModel;
+
+use crate::failure::{Failure, Kind, Outcome};
+use crate::interrupt;
+use crate::progress::{Progress, Unit};
+use crate::verbs::flags::{DeviceChoice, ModelChoice, Threads};
+use prompts::{PromptFlags, Prompts};
+use record::Record;
+use screen::Screen;
+use strategy::StrategyFlags;
+
+/// What ends a text where the tokenizer knows it.
+const END_OF_TEXT: &str = "<|endoftext|>";
+
+/// Let a model write: continue prompts greedily, by sampling or by beam search.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  f2 generate run --prompt 'In the beginning'
+  f2 generate run --prompts prompts.txt --top-k 3 -n 5 --out samples.jsonl
+  f2 generate run --corpus corpus --protocol paper --out f2.jsonl --references human.jsonl
+  f2 generate run --prompt 'And' --beam 8 --block-ngrams 3
+  f2 generate run --prompt 'And' --top-k 3 --joint
+
+Without a strategy: top-k with k = 3, as in the paper's main table. An F² model draws a class first
+and then a token in it; --joint draws from the full posterior instead. The text depends on model,
+prompt, strategy and seed alone. On a terminal each token has the colour of its frequency band:
+plain for frequent ones, cyan for medium, yellow for rare, bold red for very rare. The JSON lines
+have `prompt`, `text`, `ids`, `log_probabilities` and, for an F² model, `classes` and
+`class_log_probabilities`; the tokens' log-probabilities are the model's own, in nats.")]
+pub(crate) struct Generate {
+    #[command(flatten)]
+    model: ModelChoice,
+    #[command(flatten)]
+    prompts: PromptFlags,
+    #[command(flatten)]
+    strategy: StrategyFlags,
+    /// Tokens to write after each prompt, at most [default: 100, or what the protocol says].
+    #[arg(long, value_name = "N")]
+    new_tokens: Option<usize>,
+    /// Texts for each prompt.
+    #[arg(long, short = 'n', value_name = "N", default_value = "1")]
+    samples: NonZeroUsize,
+    /// Decides every draw.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Do not stop where the model ends a text.
+    #[arg(long)]
+    no_stop: bool,
+    /// Texts worked on at a time; it changes the speed, never the texts.
+    #[arg(long, value_name = "N", default_value = "16")]
+    batch: NonZeroUsize,
+    /// Write the texts to this file, as JSON lines.
+    #[arg(long, short, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Print JSON lines.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    threads: Threads,
+    #[command(flatten)]
+    device: DeviceChoice,
+}
+
+impl Generate {
+    pub(crate) fn run(self) -> Outcome {
+        interrupt::listen();
+        let model = self.model.open()?;
+        let strategy = self.strategy.resolve(&model)?;
+        let prompts = self.prompts.read(&model)?;
+        let new_tokens = self.new_tokens.or(prompts.new_tokens).unwrap_or(100);
+        let request = Request {
+            prompts: &prompts.ids,
+            samples: self.samples.get(),
+            new_tokens,
+            strategy: &strategy,
+            seed: self.seed,
+            end: self.end(&model, &prompts),
+            batch: self.batch.get(),
+        };
+        let device = self.device.open(self.threads.count())?;
+        let (generated, seconds) = self.write(&device, &model, &prompts, &request)?;
+        if let Some(path) = &self.prompts.references {
+            save(path, &record::references(&model, &prompts)?)?;
+        }
+        self.conclude(&model, &prompts, &generated, seconds, request.samples)
+    }
+
+    /// The token that ends a text. The protocol's texts have a length, and no end.
+    fn end(&self, model: &SavedModel, prompts: &Prompts) -> Option<u32> {
+        let goes_on = self.no_stop || !prompts.references.is_empty();
+        if goes_on { None } else { model.vocabulary.token(END_OF_TEXT) }
+    }
+
+    /// Writes and shows; also tells how many seconds the writing took.
+    fn write<D: Device>(
+        &self,
+        device: &D,
+        model: &SavedModel,
+        prompts: &Prompts,
+        request: &Request<'_>,
+    ) -> Result<(Generated, f64), Failure> {
+        let decoder = model.decoder();
+        let weights = model.load(device, &decoder)?;
+        let generator = Generator { device, decoder: &decoder, weights: &weights };
+        let texts = request.prompts.len() * request.samples;
+        let mut screen = Screen::new(model, prompts, request, [self.json, self.out.is_some()]);
+        let total = (texts * request.new_tokens) as u64;
+        // A single text is its own progress.
+        let progress = (texts > 1 || !screen.is_live())
+            .then(|| Progress::new("writing", Some(total), Unit::Tokens));
+        let mut failure = None;
+        let mut observer = |event: Event<'_>| {
+            if let (Event::Step { tokens }, Some(progress)) = (event, &progress) {
+                progress.advance(tokens as u64);
+            }
+            let shown = match &progress {
+                Some(progress) => progress.aside(|| screen.see(event)),
+                None => screen.see(event),
+            };
+            failure = failure.take().or(shown.err());
+        };
+        let began = Instant::now();
+        let generated = generator.generate(request, &mut observer, &interrupt::asked)?;
+        let seconds = began.elapsed().as_secs_f64();
+        failure.map_or(Ok((generated, seconds)), Err)
+    }
+
+    fn conclude(
+        &self,
+        model: &SavedModel,
+        prompts: &Prompts,
+        generated: &Generated,
+        seconds: f64,
+        samples: usize,
+    ) -> Outcome {
+        let record = |text: &Continuation| {
+            Record::new(&model.vocabulary, prompts, text).map(|record| record.line())
+        };
+        let made = generated.texts.len();
+        if let Some(path) = &self.out {
+            let lines: String =
+                generated.texts.iter().map(record).collect::<Result<_, Failure>>()?;
+            save(path, &lines)?;
+            let tokens: usize = generated.texts.iter().map(|text| text.tokens.len()).sum();
+            let rate = tokens as f64 / seconds.max(1e-9);
+            eprintln!(
+                "{made} texts written to {}: {tokens} tokens in {seconds:.2} s, {rate:.0} tokens/s",
+                path.display()
+            );
+        }
+        if generated.complete {
+            return Ok(());
+        }
+        let all = prompts.ids.len() * samples;
+        let kept = if self.out.is_some() { "; they are saved" } else { "" };
+        Err(Failure::new(Kind::Interrupted, format!("stopped after {made} of {all} texts{kept}")))
+    }
+}
+
+fn save(path: &Path, lines: &str) -> Outcome {
+    write_text_atomically(path, lines).map_err(|error| Failure::writing(path, &error))
+}

@@ -1,0 +1,152 @@
+//! The flags that say how tokens are chosen.
+
+use clap::{Args, ValueEnum};
+use f2_lm::decode::{BeamSearch, ClassDraw, Factorisation, SmallClass, Strategy};
+use f2_lm::run::SavedModel;
+
+use crate::failure::Failure;
+
+/// What is done without a strategy: the paper's main table.
+const DEFAULT_K: usize = 3;
+
+#[derive(Args)]
+#[command(next_help_heading = "Strategy")]
+pub(super) struct StrategyFlags {
+    /// Always the most likely: the best class, and the best token in it.
+    #[arg(long, conflicts_with_all = ["temperature", "top_k", "top_p", "min_p", "typical", "beam"])]
+    greedy: bool,
+    /// Flatten (above 1) or sharpen (below 1) the probabilities; 0 is greedy.
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
+    temperature: Option<f64>,
+    /// Keep the k most likely tokens.
+    #[arg(long, value_name = "K")]
+    top_k: Option<usize>,
+    /// Keep the fewest tokens that reach this mass (nucleus sampling).
+    #[arg(long, value_name = "P", allow_negative_numbers = true)]
+    top_p: Option<f64>,
+    /// Keep tokens at least this share as likely as the most likely.
+    #[arg(long, value_name = "P", allow_negative_numbers = true)]
+    min_p: Option<f64>,
+    /// Keep the most typical tokens that reach this mass.
+    #[arg(long, value_name = "P", allow_negative_numbers = true)]
+    typical: Option<f64>,
+    /// Multiply the log-probability of tokens that occurred before; 1 does nothing.
+    #[arg(long, value_name = "X", default_value_t = 1.0, allow_negative_numbers = true)]
+    repetition_penalty: f64,
+    /// Let no N tokens in a row come twice; 0 blocks nothing.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    block_ngrams: usize,
+    /// Search for likely texts with a beam this wide.
+    #[arg(long, value_name = "WIDTH")]
+    beam: Option<usize>,
+    /// Groups of the beam that avoid each other's tokens (diverse beam search).
+    #[arg(long, value_name = "N", requires = "beam")]
+    beam_groups: Option<usize>,
+    /// What a token costs each time an earlier group used it, in nats [default: 0.5].
+    #[arg(long, value_name = "X", requires = "beam_groups", allow_negative_numbers = true)]
+    diversity: Option<f64>,
+    /// Texts of a beam are ranked by log-probability over length to this power [default: 1].
+    #[arg(long, value_name = "X", requires = "beam", allow_negative_numbers = true)]
+    length_penalty: Option<f64>,
+    /// F²: choose from the full posterior, not a class first.
+    #[arg(long)]
+    joint: bool,
+    /// F²: flatten or sharpen the classes' probabilities; 0 takes the most likely class
+    /// [default: 1, or 0 with --greedy].
+    #[arg(long, value_name = "T", conflicts_with = "joint", allow_negative_numbers = true)]
+    class_temperature: Option<f64>,
+    /// F²: keep the k most likely classes.
+    #[arg(long, value_name = "K", conflicts_with = "joint")]
+    class_top_k: Option<usize>,
+    /// F²: keep the most likely classes up to this mass, never beyond it; 1 is the paper's text,
+    /// 0.9 the authors' code [default: 1].
+    #[arg(long, value_name = "P", conflicts_with = "joint", allow_negative_numbers = true)]
+    class_top_p: Option<f64>,
+    /// F²: what top-k does in a class with fewer than k tokens.
+    #[arg(long, value_enum, conflicts_with = "joint")]
+    small_class: Option<Small>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Small {
+    /// Takes all of them, as the paper's Eq. 7 says (the default).
+    Clamp,
+    /// Draws further classes until there are k tokens, as the authors' code does.
+    Fill,
+}
+
+impl StrategyFlags {
+    /// The strategy, if the model can follow it.
+    pub(super) fn resolve(&self, model: &SavedModel) -> Result<Strategy, Failure> {
+        if model.shape.class_ends.is_empty() {
+            self.refuse_classes(model)?;
+        }
+        let strategy = self.strategy(model);
+        strategy.check(&model.shape)?;
+        Ok(strategy)
+    }
+
+    fn refuse_classes(&self, model: &SavedModel) -> Result<(), Failure> {
+        let given = [
+            ("--joint", self.joint),
+            ("--class-temperature", self.class_temperature.is_some()),
+            ("--class-top-k", self.class_top_k.is_some()),
+            ("--class-top-p", self.class_top_p.is_some()),
+            ("--small-class", self.small_class.is_some()),
+        ];
+        match given.iter().find(|(_, given)| *given) {
+            Some((flag, _)) => Err(Failure::usage(format!(
+                "{flag} is for F² models; {} has a plain softmax",
+                model.folder.display()
+            ))
+            .advise("leave it out: a plain softmax has no classes")),
+            None => Ok(()),
+        }
+    }
+
+    fn strategy(&self, model: &SavedModel) -> Strategy {
+        let greedy = self.greedy || self.temperature == Some(0.0);
+        let temperature = if greedy { 0.0 } else { self.temperature.unwrap_or(1.0) };
+        let nothing = !greedy
+            && self.beam.is_none()
+            && self.temperature.is_none()
+            && [self.top_p, self.min_p, self.typical].iter().all(Option::is_none);
+        let paper = nothing.then_some(DEFAULT_K.min(model.shape.vocabulary));
+        Strategy {
+            temperature,
+            top_k: self.top_k.or(paper),
+            top_p: self.top_p,
+            min_p: self.min_p,
+            typical: self.typical,
+            repetition_penalty: self.repetition_penalty,
+            block_ngrams: self.block_ngrams,
+            factorisation: self.factorisation(greedy),
+            beam: self.beam.map(|width| self.beam_search(width)),
+        }
+    }
+
+    fn factorisation(&self, greedy: bool) -> Factorisation {
+        if self.joint {
+            return Factorisation::Joint;
+        }
+        Factorisation::Decoupled(ClassDraw {
+            temperature: self.class_temperature.unwrap_or(if greedy { 0.0 } else { 1.0 }),
+            top_k: self.class_top_k,
+            top_p: self.class_top_p.unwrap_or(1.0),
+            small: match self.small_class {
+                Some(Small::Fill) => SmallClass::Fill,
+                Some(Small::Clamp) | None => SmallClass::Clamp,
+            },
+        })
+    }
+
+    fn beam_search(&self, width: usize) -> BeamSearch {
+        let default = BeamSearch::default();
+        BeamSearch {
+            width,
+            groups: self.beam_groups.unwrap_or(1),
+            diversity: self.diversity.unwrap_or(default.diversity),
+            length_penalty: self.length_penalty.unwrap_or(default.length_penalty),
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! `f2 perplexity`: a model and a text in, how well it foresees it out.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use f2_corpus::{Corpus, Split};
+use f2_engine::Device;
+use f2_lm::batch::TokenSource;
+use f2_lm::perplexity::{Likelihood, SlidingWindows, score};
+use f2_lm::run::SavedModel;
+use serde::Serialize;
+
+use crate::failure::{Failure, Kind, Outcome};
+use crate::progress::{Progress, Unit};
+use crate::texts::open_file_or_input;
+use crate::verbs::flags::{DeviceChoice, ModelChoice, SplitName, Threads};
+use crate::{interrupt, output};
+
+/// Take a model's perplexity on a corpus or a text: per token, per word, and in bits per byte.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  f2 perplexity run corpus
+  f2 perplexity run corpus --split valid --stride 256
+  f2 perplexity run/checkpoints/step-500 text.txt --json
+
+An F² model is scored by its full posterior, so that it compares with a plain one. Windows follow one
+another and the first token of each is context alone, as in the paper; with a --stride shorter than
+the window they overlap and every token but the first is scored. Word perplexity and bits per byte
+spread the mean of the scored tokens over all of them.")]
+pub(crate) struct Perplexity {
+    #[command(flatten)]
+    model: ModelChoice,
+    /// A corpus folder, or a text file; - for standard input.
+    #[arg(value_name = "CORPUS|FILE")]
+    text: PathBuf,
+    /// The split of a corpus.
+    #[arg(long, value_enum, default_value = "test")]
+    split: SplitName,
+    /// Tokens in a window [default: all the model sees].
+    #[arg(long, value_name = "N")]
+    window: Option<usize>,
+    /// Tokens from one window to the next [default: the window].
+    #[arg(long, value_name = "N")]
+    stride: Option<usize>,
+    #[command(flatten)]
+    threads: Threads,
+    #[command(flatten)]
+    device: DeviceChoice,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A text, and its size in the units perplexity is taken in.
+struct Text {
+    tokens: Box<dyn TokenSource>,
+    words: u64,
+    bytes: u64,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Report {
+    token_perplexity: f64,
+    word_perplexity: f64,
+    bits_per_byte: f64,
+    nats_per_token: f64,
+    tokens: u64,
+    scored_tokens: u64,
+    words: u64,
+    bytes: u64,
+    window: usize,
+    stride: usize,
+}
+
+impl Perplexity {
+    pub(crate) fn run(self) -> Outcome {
+        interrupt::listen();
+        let model = self.model.open()?;
+        let text = self.read(&model)?;
+        let sequence = self.window.unwrap_or(model.shape.positions);
+        let windows = SlidingWindows { sequence, stride: self.stride.unwrap_or(sequence) };
+        let device = self.device.open(self.threads.count())?;
+        let likelihood = score_text(&device, &model, &text, windows)?;
+        output::print(&self.shown(&Report::new(&text, windows, likelihood)))
+    }
+
+    fn read(&self, model: &SavedModel) -> Result<Text, Failure> {
+        if self.text.is_dir() { self.read_corpus(model) } else { read_file(&self.text, model) }
+    }
+
+    fn read_corpus(&self, model: &SavedModel) -> Result<Text, Failure> {
+        let corpus = Corpus::open(&self.text)?;
+        model.check_corpus(&corpus)?;
+        let split = Split::from(self.split);
+        let shard = corpus.shard(split)?;
+        let sizes = corpus.manifest().splits.iter().find(|size| size.split == split);
+        let (words, bytes) = sizes.map_or((0, 0), |size| (size.words, size.bytes));
+        if shard.is_empty() {
+            let path = self.text.display();
+            return Err(Failure::data(format!("{path} has no {} split", split.name()))
+                .advise("name another with `--split`, or prepare the corpus with one"));
+        }
+        Ok(Text { tokens: Box::new(shard), words, bytes })
+    }
+
+    fn shown(&self, report: &Report) -> String {
+        if self.json {
+            return serde_json::to_string(report).expect("numbers have a JSON form") + "\n";
+        }
+        let Report { token_perplexity, word_perplexity, bits_per_byte, .. } = report;
+        format!(
+            "token perplexity: {token_perplexity:.3}\nword perplexity: {word_perplexity:.3}\n\
+             bits per byte: {bits_per_byte:.4}\n\
+             scored: {} of {} tokens, windows of {} every {}\n",
+            report.scored_tokens, report.tokens, report.window, report.stride
+        )
+    }
+}
+
+fn read_file(path: &Path, model: &SavedModel) -> Result<Text, Failure> {
+    let mut text = String::new();
+    open_file_or_input(path)?.read_to_string(&mut text).map_err(|error| {
+        Failure::data(format!("cannot read {}: {error}", path.display()))
+            .advise("give a text in UTF-8, or a corpus folder")
+    })?;
+    let words = text.split_whitespace().count() as u64;
+    let tokens = Box::new(model.vocabulary.encode(&text)?);
+    Ok(Text { tokens, words, bytes: text.len() as u64 })
+}
+
+fn score_text<D: Device>(
+    device: &D,
+    model: &SavedModel,
+    text: &Text,
+    windows: SlidingWindows,
+) -> Result<Likelihood, Failure> {
+    let decoder = model.decoder();
+    let weights = model.load(device, &decoder)?;
+    let progress = Progress::new("scoring", Some(text.tokens.len()), Unit::Tokens);
+    let mut advance = |tokens| progress.advance(tokens);
+    let stop = &interrupt::asked;
+    score(device, &decoder, &weights, &*text.tokens, windows, &mut advance, stop)?
+        .ok_or_else(|| Failure::new(Kind::Interrupted, "stopped before the end of the text"))
+}
+
+impl Report {
+    fn new(text: &Text, windows: SlidingWindows, likelihood: Likelihood) -> Self {
+        let (mean, tokens) = (likelihood.mean(), text.tokens.len());
+        let whole = mean * tokens as f64;
+        Self {
+            token_perplexity: mean.exp(),
+            word_perplexity: (whole / text.words as f64).exp(),
+            bits_per_byte: whole / text.bytes as f64 / std::f64::consts::LN_2,
+            nats_per_token: mean,
+            tokens,
+            scored_tokens: likelihood.scored,
+            words: text.words,
+            bytes: text.bytes,
+            window: windows.sequence,
+            stride: windows.stride,
+        }
+    }
+}
