@@ -120,7 +120,7 @@ fn batch_and_threads_change_nothing() {
 #[test]
 fn the_papers_protocol_writes_references_beside() {
     let workshop = workshop();
-    let sizes = ["--streams", "4", "--window", "15", "--prefix", "5", "--split", "train"];
+    let sizes = ["--streams", "4", "--prefix", "5", "--continuation", "10", "--split", "train"];
     let files = ["--out", "samples.jsonl", "--references", "human.jsonl"];
     let base = ["f2", "--corpus", "corpus", "--protocol", "paper"];
     let said = generate(&[&base[..], &sizes, &files].concat());

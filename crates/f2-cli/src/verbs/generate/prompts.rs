@@ -37,12 +37,12 @@ pub(super) struct PromptFlags {
     /// Streams of the protocol.
     #[arg(long, value_name = "N", default_value_t = 256, requires = "corpus")]
     streams: usize,
-    /// Tokens in a window of the protocol.
-    #[arg(long, value_name = "N", default_value_t = 150, requires = "corpus")]
-    window: usize,
-    /// Tokens of the prefix.
+    /// Tokens of a window that are the prefix.
     #[arg(long, value_name = "N", default_value_t = 50, requires = "corpus")]
     prefix: usize,
+    /// Tokens of a window after the prefix: as many are written.
+    #[arg(long, value_name = "N", default_value_t = 100, requires = "corpus")]
+    continuation: usize,
     /// Write what a human wrote after the protocol's prefixes to this file, as JSON lines.
     #[arg(long, value_name = "FILE", requires = "corpus")]
     pub(super) references: Option<PathBuf>,
@@ -104,7 +104,8 @@ impl PromptFlags {
     fn cut(&self, folder: &Path, model: &SavedModel) -> Result<Prompts, Failure> {
         let corpus = Corpus::open(folder)?;
         model.check_corpus(&corpus)?;
-        let protocol = Protocol { streams: self.streams, window: self.window, prefix: self.prefix };
+        let window = self.prefix.saturating_add(self.continuation);
+        let protocol = Protocol { streams: self.streams, window, prefix: self.prefix };
         let shard = corpus.shard(Split::from(self.split))?;
         let mut ids = vec![0; shard.len()];
         shard.copy_to(0, &mut ids);
