@@ -295,7 +295,7 @@ fn check_refusals(workshop: &Workshop) {
         workshop.refusal(&face),
         workshop.refusal(&with(&face, &["--init", "corpus"])),
         workshop.refusal(&with(&face, &["--init", "mle", "--set", "model.width=48"])),
-        workshop.refusal(&with(&face, &["--init", "mle", "--set", "batch.sequence=8"])),
+        workshop.refusal(&with(&face, &["--init", "mle", "--set", "batch.sequence=32"])),
         workshop.refusal(&with(&face, &["--init", "f2"])),
         workshop.refusal(&[
             "train",

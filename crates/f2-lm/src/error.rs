@@ -183,7 +183,8 @@ pub enum Error {
     },
     /// A model to start from has another vocabulary.
     #[error(
-        "the model in {} and the corpus in {} do not belong together: their tokenizers differ",
+        "the model in {} and the corpus in {} do not belong together, their tokenizers differ: \
+         {reason}",
         model.display(),
         corpus.display()
     )]
@@ -192,6 +193,8 @@ pub enum Error {
         model: PathBuf,
         /// The corpus.
         corpus: PathBuf,
+        /// In what they differ.
+        reason: String,
     },
     /// The model a run started from is not what it was.
     #[error(

@@ -83,7 +83,9 @@ fn advice(error: &Error) -> Option<String> {
             "name a model with the head this objective trains; only f2 has classes".to_owned()
         }
         Error::InitialVocabulary { .. } => {
-            "name the corpus the model was trained on, or train a new model on this one".to_owned()
+            "prepare the corpus with the model's tokenizer: `f2 prepare … --tokenizer \
+             MODEL/tokenizer.json`"
+                .to_owned()
         }
         Error::InitialModelChanged { .. } => "start a new run from it".to_owned(),
         Error::NothingToWatch => {

@@ -33,6 +33,7 @@ Examples:
   f2 train corpus --out run --preset wikitext103 --objective mle --epochs 2
   f2 train corpus --out run --config mine.toml --set model.layers=6 --max-minutes 30
   f2 train corpus --out tuned --objective face --init run
+  f2 train reviews --out transferred --objective f2 --init models/gpt2 --set batch.sequence=256
   f2 train --resume run
   f2 train --preset wikitext103 --dry-run
 
@@ -44,7 +45,8 @@ pub(crate) struct Train {
     /// The run folder to write.
     #[arg(long, short, value_name = "RUN", required_unless_present_any = ["resume", "dry_run"])]
     out: Option<PathBuf>,
-    /// Start from this trained model, a run or one of its checkpoints, with its settings.
+    /// Start from this trained model, with its settings: a run, one of its checkpoints, or what
+    /// `f2 import` wrote. Of another corpus it is carried over, if the tokenizer is the same.
     #[arg(long, value_name = "MODEL", conflicts_with = "resume")]
     init: Option<PathBuf>,
     /// Go on with this run, or from this checkpoint of one.
@@ -100,7 +102,7 @@ impl Train {
         let corpus = self.corpus.as_deref().expect("clap asks for it");
         let out = self.out.as_deref().expect("clap asks for it");
         let source = Source::open(corpus)?;
-        let initial = self.initial_model()?;
+        let initial = self.initial_model(Some(&source))?;
         let requested = self.settings.resolve(initial.as_ref().into())?;
         let config = requested.for_vocabulary(source.record.vocabulary)?;
         let objective = config.objective.name;
@@ -114,7 +116,7 @@ impl Train {
         let classes = self.find_classes(&source, &config, classes)?;
         let decoder = decoder(&config, source.record.vocabulary, classes.as_ref());
         if let Some(initial) = &initial {
-            initial.check(&decoder, &source)?;
+            initial.check(&decoder)?;
         }
         check_memory(&decoder, &config, &source)?;
         let mut manifest = Manifest::new(
@@ -154,15 +156,16 @@ impl Train {
         let decoder = decoder(&run.config, source.record.vocabulary, classes.as_ref());
         check_memory(&decoder, &run.config, &source)?;
         let initial = match (&checkpoint, &run.manifest.initial) {
-            (None, Some(record)) => Some(InitialModel::reopen(record)?),
+            (None, Some(record)) => Some(InitialModel::reopen(record, &source)?),
             _ => None,
         };
         Ok(Prepared { run, source, classes, decoder, initial, checkpoint })
     }
 
-    /// The model `--init` names.
-    fn initial_model(&self) -> Result<Option<InitialModel>, Failure> {
-        Ok(self.init.as_deref().map(InitialModel::open).transpose()?)
+    /// The model `--init` names, for a corpus.
+    fn initial_model(&self, corpus: Option<&Source>) -> Result<Option<InitialModel>, Failure> {
+        let open = |path| InitialModel::open(path, corpus);
+        Ok(self.init.as_deref().map(open).transpose()?)
     }
 
     /// The classes of an F² model, from `usual` unless a file is named.
@@ -193,7 +196,8 @@ impl Train {
         let attachments = source.attachments(classes.as_ref())?;
         let mut trainer = Trainer::new(device, decoder, &run.config)?;
         if let Some(initial) = initial {
-            initial.load(&mut trainer.network)?;
+            let class_vectors = run.config.initial.class_vectors;
+            initial.load(&mut trainer.network, class_vectors, &source.counts)?;
         }
         let text = Text { train: &source.train, valid: &source.valid };
         let threads = self.threads.count();

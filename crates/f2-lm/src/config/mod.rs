@@ -1,5 +1,6 @@
 //! What a training run is made of: every setting, its default, and where its value came from.
 
+mod initial;
 mod layers;
 mod lines;
 mod objective;
@@ -9,6 +10,7 @@ mod spelling;
 
 use serde::{Deserialize, Serialize};
 
+pub use initial::{ClassVectors, InitialConfig};
 pub(crate) use layers::flatten;
 pub use layers::{ConfigLayers, FINE_TUNING_STEPS, Origin, Resolved, Setting};
 pub use objective::{FaceConfig, FaceVariant, ObjectiveConfig, ObjectiveName, UnlikelihoodConfig};
@@ -29,6 +31,8 @@ pub struct TrainConfig {
     pub unlikelihood: UnlikelihoodConfig,
     /// How FACE weighs; of no effect on other objectives.
     pub face: FaceConfig,
+    /// How the run starts from a trained model; of no effect where it starts from random values.
+    pub initial: InitialConfig,
     /// How much text a step sees, and in which order.
     pub batch: BatchConfig,
     /// How a gradient becomes a step.

@@ -57,7 +57,7 @@ impl Train {
     fn with_corpus(&self, corpus: &Path) -> Result<(TrainConfig, Known), Failure> {
         let source = Source::open(corpus)?;
         let vocabulary = source.record.vocabulary;
-        let initial = self.initial_model()?;
+        let initial = self.initial_model(Some(&source))?;
         let config = self.settings.resolve(initial.as_ref().into())?.for_vocabulary(vocabulary)?;
         let windows = check_text(&config, &source.train, &source.valid)?;
         let classes = self.find_classes(&source, &config, corpus.join(checkpoint::CLASSES))?;
@@ -67,7 +67,7 @@ impl Train {
     }
 
     fn without_corpus(&self) -> Result<(TrainConfig, Known), Failure> {
-        let initial = self.initial_model()?;
+        let initial = self.initial_model(None)?;
         let config = self.settings.resolve(initial.as_ref().into())?.0.config;
         let Some(vocabulary) = config.model.vocabulary else {
             return Err(Failure::usage("the size of the vocabulary is not known")

@@ -1,7 +1,7 @@
 use std::fs;
 use std::path::Path;
 
-use f2_engine::{Device, Layout, Moments};
+use f2_engine::{Device, Layout, Moments, NamedParameter};
 
 use super::save::{FIRST, SECOND};
 use super::tensors::Tensors;
@@ -47,9 +47,18 @@ pub fn load_model<D: Device>(
     layout: &Layout,
     weights: &mut D::Weights,
 ) -> Result<(), Error> {
-    Tensors::open(&folder.join(MODEL))?.read("", layout, |named, values| {
+    read_model(folder, layout, |named, values| {
         device.write_weights(values, named.parameter, weights);
     })
+}
+
+/// Hands the parameters of a checkpoint to `put`, one by one.
+pub(crate) fn read_model(
+    folder: &Path,
+    layout: &Layout,
+    put: impl FnMut(&NamedParameter, &[f32]),
+) -> Result<(), Error> {
+    Tensors::open(&folder.join(MODEL))?.read("", layout, put)
 }
 
 /// Makes sure that a checkpoint holds the parameters of a layout, before room is made for them.

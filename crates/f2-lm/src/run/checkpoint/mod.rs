@@ -9,6 +9,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub(crate) use load::read_model;
 pub(super) use load::{check_file, check_model, read_state};
 pub use load::{load_model, load_moments, open};
 pub use save::{Contents, save, save_model};

@@ -1,33 +1,41 @@
-use std::path::{Path, PathBuf};
+//! A trained model that a run starts from, in place of random values: on its own corpus or, when
+//! the tokens are the same and their order is not, carried over to another.
 
-use f2_engine::Device;
+mod rows;
+mod transfer;
+
+use std::path::{Path, PathBuf};
 
 use super::Source;
 use crate::Error;
 use crate::config::ConfigLayers;
-use crate::model::{Decoder, ModelShape, Network};
-use crate::run::checkpoint::{self, CLASSES, RANKS, TOKENIZER};
+use crate::model::{Decoder, ModelShape};
+use crate::run::checkpoint::{self, CLASSES};
 use crate::run::{FileRecord, InitialRecord, Pick, SavedModel};
 
-/// A trained model that a run starts from, in place of random values.
+/// A trained model that a run starts from.
 #[derive(Clone, Debug)]
 pub struct InitialModel {
     model: SavedModel,
     record: InitialRecord,
+    /// The model's row of each of the corpus's ranks; none where they are the same.
+    rows: Option<Vec<u32>>,
 }
 
 impl InitialModel {
     /// Opens a run folder (its best checkpoint), one of its checkpoints, or a model's folder.
-    pub fn open(path: &Path) -> Result<Self, Error> {
+    /// Where a corpus is given, its tokens must be the model's, in whatever order.
+    pub fn open(path: &Path, corpus: Option<&Source>) -> Result<Self, Error> {
         let model = SavedModel::open(path, Pick::Best)?;
         let sha256 = sha256(&model.folder.join(checkpoint::MODEL))?;
         let path = model.folder.canonicalize().unwrap_or_else(|_| model.folder.clone());
-        Ok(Self { model, record: InitialRecord { path, sha256 } })
+        let rows = corpus.map(|corpus| rows::find(&model, corpus)).transpose()?.flatten();
+        Ok(Self { model, record: InitialRecord { path, sha256 }, rows })
     }
 
     /// Opens the model a run was begun from once more.
-    pub fn reopen(record: &InitialRecord) -> Result<Self, Error> {
-        let initial = Self::open(&record.path)?;
+    pub fn reopen(record: &InitialRecord, corpus: &Source) -> Result<Self, Error> {
+        let initial = Self::open(&record.path, Some(corpus))?;
         if initial.record.sha256 == record.sha256 {
             return Ok(initial);
         }
@@ -40,72 +48,66 @@ impl InitialModel {
         &self.record
     }
 
-    /// The file of its frequency classes, where it has any.
+    /// Whether it was trained on another corpus, in whose order its tokens are.
+    pub fn is_transfer(&self) -> bool {
+        self.rows.is_some()
+    }
+
+    /// The file of its frequency classes, where it has any and they are those of the corpus.
     pub fn classes(&self) -> Option<PathBuf> {
-        let classed = !self.model.shape.class_ends.is_empty();
+        let classed = !self.model.shape.class_ends.is_empty() && !self.is_transfer();
         classed.then(|| self.model.folder.join(CLASSES))
     }
 
     /// Adds its settings to those of a run that starts from it: all of its own run's, or its shape
-    /// where it lies by itself.
+    /// where it lies by itself. A transfer unties the output matrix from the embedding.
     pub fn settings(&self, layers: ConfigLayers) -> Result<ConfigLayers, Error> {
         let checkpoints = self.model.folder.parent().filter(|path| path.ends_with("checkpoints"));
         let config = checkpoints.and_then(Path::parent).map(|run| run.join("config.toml"));
-        if let Some(config) = config.filter(|config| config.exists()) {
-            return layers.file(&config);
-        }
-        let values = shape_values(&self.model.shape);
         let words = format!("the model in {}", self.model.folder.display());
-        layers.set(values.iter().map(|(key, value)| (*key, value.as_str(), words.as_str())))
+        let layers = match config.filter(|config| config.exists()) {
+            Some(config) => layers.file(&config)?,
+            None => {
+                let values = shape_values(&self.model.shape);
+                let values = values.iter().map(|(key, value)| (*key, &**value, &*words));
+                layers.set(values)?
+            }
+        };
+        let Some(rows) = &self.rows else { return Ok(layers) };
+        let (vocabulary, words) = (rows.len().to_string(), "transfer to another corpus");
+        layers.set([("model.tied", "false", words), ("model.vocabulary", &vocabulary, words)])
     }
 
-    /// Refuses to start a decoder from it whose parameters are others, or mean others.
-    pub fn check(&self, decoder: &Decoder, source: &Source) -> Result<(), Error> {
+    /// Refuses to start a decoder from it that it cannot give its parameters to. Windows may be
+    /// shorter than the model's, a tied matrix may become two, and classes may be others.
+    pub fn check(&self, decoder: &Decoder) -> Result<(), Error> {
         let (have, need) = (shape_values(&self.model.shape), shape_values(&decoder.shape));
-        let differs = have
-            .into_iter()
-            .zip(need)
-            .find(|((key, have), (_, need))| *key != "model.dropout" && have != need);
+        let differs = have.into_iter().zip(need).find(|((key, have), (_, need))| match *key {
+            "model.dropout" => false,
+            "model.vocabulary" => !self.is_transfer() && have != need,
+            "model.tied" => decoder.shape.model.tied && !self.model.shape.model.tied,
+            "batch.sequence" => decoder.shape.positions > self.model.shape.positions,
+            _ => have != need,
+        });
         if let Some(((key, found), (_, needed))) = differs {
             let path = self.model.folder.clone();
             return Err(Error::InitialModelMismatch { path, key, found, needed });
         }
         let [found, needed] = [&self.model.shape, &decoder.shape].map(|shape| &shape.class_ends);
-        if found != needed {
+        if needed.is_empty() && !found.is_empty() {
             let path = self.model.folder.clone();
             let [found, needed] = [found, needed].map(|ends| in_words(ends));
             return Err(Error::InitialClasses { path, found, needed });
         }
-        self.check_vocabulary(source)
-    }
-
-    /// The same tokens must have the same ids.
-    fn check_vocabulary(&self, source: &Source) -> Result<(), Error> {
-        for name in [TOKENIZER, RANKS] {
-            let paths = [self.model.folder.join(name), source.record.path.join(name)];
-            let [found, expected] =
-                paths.map(|path| path.exists().then(|| sha256(&path)).transpose());
-            if found? != expected? {
-                let (model, corpus) = (self.model.folder.clone(), source.record.path.clone());
-                return Err(Error::InitialVocabulary { model, corpus });
-            }
-        }
         Ok(())
-    }
-
-    /// Puts its parameters into a network it was [checked](Self::check) for.
-    pub fn load<D: Device>(&self, network: &mut Network<D>) -> Result<(), Error> {
-        let Network { device, decoder, weights, .. } = network;
-        checkpoint::load_model(&self.model.folder, device, &decoder.layout, weights)
     }
 }
 
 fn in_words(class_ends: &[u32]) -> String {
-    if class_ends.is_empty() {
-        return "no classes".to_owned();
+    match class_ends.len() {
+        0 => "no classes".to_owned(),
+        classes => format!("{classes} classes"),
     }
-    let ends: Vec<String> = class_ends.iter().map(u32::to_string).collect();
-    format!("classes that end at {}", ends.join(", "))
 }
 
 fn sha256(path: &Path) -> Result<String, Error> {

@@ -1,0 +1,20 @@
+use serde::{Deserialize, Serialize};
+
+/// How a run starts from a trained model.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct InitialConfig {
+    /// Where class vectors come from that the model does not have.
+    pub class_vectors: ClassVectors,
+}
+
+/// Where class vectors come from that a model does not have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClassVectors {
+    /// Drawn anew.
+    #[default]
+    Fresh,
+    /// The mean of the token vectors of the class, weighted by the tokens' counts.
+    Mean,
+}

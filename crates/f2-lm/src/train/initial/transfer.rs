@@ -1,0 +1,102 @@
+//! From a model's parameters to those of the decoder that starts from it.
+
+use f2_engine::{Device, F2Head, Parameter};
+
+use super::InitialModel;
+use crate::Error;
+use crate::config::ClassVectors;
+use crate::model::{Decoder, Head, Network};
+use crate::run::checkpoint;
+
+impl InitialModel {
+    /// Puts its parameters into a network it was [checked](Self::check) for: rows of tokens in
+    /// the order of the corpus, positions as many as there are windows, and the output matrix a
+    /// copy of the embedding where the model's is tied and the network's is not. Class vectors
+    /// come along where the classes are the same; others keep the values they were drawn with or
+    /// start from their tokens, whose `counts` go by rank.
+    pub fn load<D: Device>(
+        &self,
+        network: &mut Network<D>,
+        class_vectors: ClassVectors,
+        counts: &[u64],
+    ) -> Result<(), Error> {
+        let Network { device, decoder, weights, .. } = network;
+        let keeps_classes = self.keeps_classes(decoder);
+        let layout = self.model.decoder().layout;
+        checkpoint::read_model(&self.model.folder, &layout, |named, values| {
+            let mut put = |values: &[f32], to| device.write_weights(values, to, weights);
+            match named.name.as_str() {
+                "embedding.tokens" => {
+                    let values = self.in_order(values, named.parameter.columns);
+                    put(&values, decoder.embedding.tokens);
+                    if self.model.shape.model.tied && !decoder.shape.model.tied {
+                        put(&values, decoder.head.tokens());
+                    }
+                }
+                "head.tokens" => {
+                    put(&self.in_order(values, named.parameter.columns), decoder.head.tokens());
+                }
+                "embedding.positions" => {
+                    let positions = decoder.embedding.positions;
+                    put(&values[..positions.len()], positions);
+                }
+                "head.classes" if !keeps_classes => {}
+                name => put(values, parameter(decoder, name)),
+            }
+        })?;
+        match &decoder.head {
+            Head::F2(head) if !keeps_classes && class_vectors == ClassVectors::Mean => {
+                start_from_tokens(device, head, counts, weights)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn keeps_classes(&self, decoder: &Decoder) -> bool {
+        !self.is_transfer() && self.model.shape.class_ends == decoder.shape.class_ends
+    }
+
+    /// Token vectors in the order of the corpus's ranks. `values: [rows, width]`.
+    fn in_order(&self, values: &[f32], width: usize) -> Vec<f32> {
+        let Some(rows) = &self.rows else { return values.to_vec() };
+        let row = |row: &u32| &values[*row as usize * width..][..width];
+        rows.iter().flat_map(row).copied().collect()
+    }
+}
+
+fn parameter(decoder: &Decoder, name: &str) -> Parameter {
+    let mut all = decoder.layout.parameters().iter();
+    all.find(|named| named.name == name).expect("the shapes agree").parameter
+}
+
+/// Makes each class vector the mean of its tokens' vectors, weighted by their counts. Tokens that
+/// never occur count once, as they do where classes are cut.
+fn start_from_tokens<D: Device>(
+    device: &D,
+    head: &F2Head,
+    counts: &[u64],
+    weights: &mut D::Weights,
+) -> Result<(), Error> {
+    let width = head.tokens.columns;
+    let mut means = Vec::with_capacity(head.ends.len() * width);
+    for class in 0..head.ends.len() {
+        let members = head.members(class);
+        let slice = head.tokens.slice(members.clone());
+        let mut vectors = vec![0.0; slice.len()];
+        device.read_weights(weights, slice, &mut vectors)?;
+        means.extend(weighted_mean(&vectors, &counts[members], width));
+    }
+    device.write_weights(&means, head.classes, weights);
+    Ok(())
+}
+
+fn weighted_mean(vectors: &[f32], counts: &[u64], width: usize) -> Vec<f32> {
+    let mut sum = vec![0.0_f64; width];
+    let mut total = 0.0;
+    for (vector, count) in vectors.chunks_exact(width).zip(counts) {
+        let weight = (*count).max(1) as f64;
+        total += weight;
+        sum.iter_mut().zip(vector).for_each(|(sum, value)| *sum += weight * f64::from(*value));
+    }
+    sum.into_iter().map(|sum| (sum / total) as f32).collect()
+}
