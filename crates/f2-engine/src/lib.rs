@@ -1,4 +1,4 @@
-//! The numerics of F²: what a language model needs from a device, and the CPU that gives it.
+//! The numerics of F²: what a language model needs from a device, and the CPU and GPU that give it.
 //!
 //! The engine is a fixed list of operations with hand-written backward passes, no tensors and
 //! no automatic differentiation: the decoder's backward pass is fixed, and every objective ends
@@ -6,7 +6,7 @@
 //!
 //! - [`Device`] is the list: memory, the decoder's operations, the heads' losses, the optimiser.
 //! - [`Layout`] names the ranges of the one flat buffer all [`Parameter`]s live in.
-//! - [`Cpu`] implements the list in `f32` on all cores.
+//! - [`Cpu`] implements the list in `f32` on all cores, [`Cuda`] in bf16 on an NVIDIA GPU.
 //!
 //! ```
 //! use f2_engine::{Cpu, Device, Layout, Linear};
@@ -34,6 +34,7 @@
 
 mod batch;
 mod cpu;
+mod cuda;
 mod device;
 mod error;
 mod layers;
@@ -44,6 +45,7 @@ mod targets;
 
 pub use batch::{Dropout, Heads, Moment, Sequences, Span};
 pub use cpu::Cpu;
+pub use cuda::{Bf16, Cuda, F32, Precision, compile_kernels, cuda_is_present, nvrtc_is_present};
 pub use device::Device;
 pub use error::Error;
 pub use layers::{Embedding, F2Head, Linear, Norm, SoftmaxHead};

@@ -1,0 +1,141 @@
+//! Kernels from CUDA C++ to machine code, by NVRTC, at first use; kept on the disk afterwards.
+
+use std::env;
+use std::ffi::{CStr, CString, c_char};
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use cudarc::nvrtc::result;
+use cudarc::nvrtc::sys;
+use f2_files::write_atomically;
+use sha2::{Digest, Sha256};
+
+use super::{DEVICE, Precision};
+use crate::Error;
+
+/// All kernels, in the order they are compiled: what is shared comes first.
+const SOURCES: [(&str, &str); 8] = [
+    ("common.cu", include_str!("common.cu")),
+    ("embedding.cu", include_str!("embedding.cu")),
+    ("norm.cu", include_str!("norm.cu")),
+    ("linear.cu", include_str!("linear.cu")),
+    ("optimiser.cu", include_str!("optimiser.cu")),
+    ("head.cu", include_str!("head.cu")),
+    ("attention.cu", include_str!("attention.cu")),
+    ("attention_tensor.cu", include_str!("attention_tensor.cu")),
+];
+
+/// Whether NVRTC can be loaded.
+pub fn nvrtc_is_present() -> bool {
+    // SAFETY: loading the library runs its initialisers, as in every program that uses it.
+    unsafe { sys::is_culib_present() }
+}
+
+/// Machine code of all kernels for a compute capability such as (9, 0).
+pub fn compile_kernels<P: Precision>(capability: (i32, i32)) -> Result<Vec<u8>, Error> {
+    if !nvrtc_is_present() {
+        return Err(failed(
+            "libnvrtc was not found; install the CUDA toolkit (12 or later) or put the folder \
+             of libnvrtc into LD_LIBRARY_PATH",
+        ));
+    }
+    let source = CString::new(source()).map_err(failed)?;
+    let program = Program(result::create_program(&source, Some(c"f2.cu")).map_err(failed)?);
+    // SAFETY: the program was just created and lives until the end of this function.
+    match unsafe { result::compile_program(program.0, &options::<P>(capability)) } {
+        Ok(()) => program.machine_code(),
+        Err(_) => Err(failed(program.log())),
+    }
+}
+
+/// [`compile_kernels`], unless the cache has them.
+pub(super) fn cached_kernels<P: Precision>(capability: (i32, i32)) -> Result<Vec<u8>, Error> {
+    let path = cache_folder().map(|folder| folder.join(key::<P>(capability)));
+    if let Some(code) = path.as_ref().and_then(|path| fs::read(path).ok()) {
+        return Ok(code);
+    }
+    let code = compile_kernels::<P>(capability)?;
+    if let Some(path) = path {
+        // A cache that cannot be written costs time at the next start and nothing else.
+        let _ = path.parent().map(fs::create_dir_all);
+        let _ = write_atomically(&path, |file| file.write_all(&code));
+    }
+    Ok(code)
+}
+
+fn failed(reason: impl std::fmt::Display) -> Error {
+    Error::Failed { device: DEVICE, reason: reason.to_string() }
+}
+
+fn source() -> String {
+    let mut all = String::new();
+    for (name, text) in SOURCES {
+        let _ = write!(all, "#line 1 \"{name}\"\n{text}\n");
+    }
+    all
+}
+
+fn options<P: Precision>((major, minor): (i32, i32)) -> Vec<String> {
+    let mut options =
+        vec![format!("--gpu-architecture=sm_{major}{minor}"), "--std=c++17".to_owned()];
+    if P::NAME == "f32" {
+        options.push("-DF32".to_owned());
+    }
+    options
+}
+
+/// Where compiled kernels are kept: `$F2_CACHE`, or the user's own cache folder.
+fn cache_folder() -> Option<PathBuf> {
+    let named = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    named("F2_CACHE")
+        .or_else(|| named("XDG_CACHE_HOME").map(|folder| folder.join("f2")))
+        .or_else(|| named("HOME").map(|home| home.join(".cache").join("f2")))
+        .or_else(|| named("LOCALAPPDATA").map(|folder| folder.join("f2")))
+}
+
+/// A file name that differs wherever the machine code could.
+fn key<P: Precision>(capability: (i32, i32)) -> String {
+    let mut hash = Sha256::new();
+    hash.update(source());
+    for option in options::<P>(capability) {
+        hash.update(option);
+    }
+    let digest = hash.finalize();
+    let name: String = digest.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
+    format!("kernels-sm{}{}-{}-{name}.cubin", capability.0, capability.1, P::NAME)
+}
+
+/// A program of NVRTC's, given back at the end.
+struct Program(sys::nvrtcProgram);
+
+impl Program {
+    fn machine_code(&self) -> Result<Vec<u8>, Error> {
+        let mut size = 0;
+        // SAFETY: the program is alive, and the size has room for one number.
+        unsafe { sys::nvrtcGetCUBINSize(self.0, &raw mut size) }.result().map_err(failed)?;
+        let mut code = vec![0_u8; size];
+        // SAFETY: the library writes exactly the number of bytes it has just named.
+        unsafe { sys::nvrtcGetCUBIN(self.0, code.as_mut_ptr().cast::<c_char>()) }
+            .result()
+            .map_err(failed)?;
+        Ok(code)
+    }
+
+    /// What the compiler says.
+    fn log(&self) -> String {
+        // SAFETY: the program is alive.
+        let Ok(log) = (unsafe { result::get_program_log(self.0) }) else { return String::new() };
+        let bytes: Vec<u8> = log.iter().map(|&byte| byte as u8).collect();
+        let text = CStr::from_bytes_until_nul(&bytes).unwrap_or_default();
+        text.to_string_lossy().into_owned()
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // SAFETY: nothing else destroys it.
+        let _ = unsafe { result::destroy_program(self.0) };
+    }
+}

@@ -1,0 +1,112 @@
+// What surrounds matrix products: bias gradients, GELU, and a plain product for shapes that the
+// library does not take.
+
+// Sums over rows: a block takes 256 columns and `per_block` rows and writes its sums to
+// `partial: [blocks, columns]`.
+KERNEL __launch_bounds__(256)
+column_sums(int rows, int columns, int per_block, const real* x, float* partial) {
+    __shared__ float sums[8][257];
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    int column = blockIdx.x * 256 + lane * 8;
+    int end = min(rows, (int)(blockIdx.y + 1) * per_block);
+    float sum[8] = {};
+#pragma unroll 4
+    for (int row = blockIdx.y * per_block + warp; row < end; row += 8) {
+        float values[8];
+        load8(x + (i64)row * columns, column, columns, values);
+#pragma unroll
+        for (int i = 0; i < 8; i++) sum[i] += values[i];
+    }
+#pragma unroll
+    for (int i = 0; i < 8; i++) sums[warp][lane * 8 + i] = sum[i];
+    __syncthreads();
+    column = blockIdx.x * 256 + threadIdx.x;
+    if (column >= columns) return;
+    float total = 0.0f;
+#pragma unroll
+    for (int i = 0; i < 8; i++) total += sums[i][threadIdx.x];
+    partial[(i64)blockIdx.y * columns + column] = total;
+}
+
+// Adds `partial: [blocks, first + second columns]` to two ranges, block after block.
+KERNEL __launch_bounds__(1024)
+add_partial(int blocks, int first, int second, const float* partial, float* to_first,
+            float* to_second) {
+    __shared__ float sums[32][33];
+    int lane = threadIdx.x % 32, slice = threadIdx.x / 32;
+    int columns = first + second, column = blockIdx.x * 32 + lane;
+    int share = (blocks + 31) / 32;
+    float sum = 0.0f;
+    if (column < columns)
+        for (int block = slice * share; block < min(blocks, (slice + 1) * share); block++)
+            sum += partial[(i64)block * columns + column];
+    sums[slice][lane] = sum;
+    __syncthreads();
+    if (slice || column >= columns) return;
+    for (int i = 1; i < 32; i++) sum += sums[i][lane];
+    float* to = column < first ? to_first + column : to_second + (column - first);
+    *to += sum;
+}
+
+// (1 + tanh u) / 2 with u = √(2/π) (x + 0.044715 x³).
+__device__ __forceinline__ float gelu_gate(float x) {
+    return __fdividef(1.0f, 1.0f + __expf(-1.5957691216f * x * (1.0f + 0.044715f * x * x)));
+}
+
+// Eight numbers to a thread; buffers end at multiples of eight.
+KERNEL gelu(u64 chunks, const real* x, real* y) {
+    u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= chunks) return;
+    float values[8];
+    load8(x + 8 * i, 0, 8, values);
+#pragma unroll
+    for (int j = 0; j < 8; j++) values[j] *= gelu_gate(values[j]);
+    store8(y + 8 * i, 0, 8, values);
+}
+
+KERNEL gelu_backward(u64 chunks, const real* before, real* d) {
+    u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= chunks) return;
+    float x[8], values[8];
+    load8(before + 8 * i, 0, 8, x);
+    load8(d + 8 * i, 0, 8, values);
+#pragma unroll
+    for (int j = 0; j < 8; j++) {
+        float gate = gelu_gate(x[j]);
+        float slope = 1.5957691216f * (1.0f + 3.0f * 0.044715f * x[j] * x[j]);
+        values[j] *= gate + x[j] * slope * gate * (1.0f - gate);
+    }
+    store8(d + 8 * i, 0, 8, values);
+}
+
+KERNEL add_bias(u64 count, int columns, const real* bias, real* y) {
+    u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) y[i] = narrow(widen(y[i]) + widen(bias[i % columns]));
+}
+
+// to[i · to_row + j] (+)= Σ a[i · a_row + l · a_step] b[l · b_step + j · b_column].
+template <typename To>
+__device__ void product(int m, int n, int k, const real* a, i64 a_row, i64 a_step, const real* b,
+                        i64 b_step, i64 b_column, To* to, i64 to_row, int add) {
+    int j = blockIdx.y * blockDim.x + threadIdx.x, i = blockIdx.x;
+    if (i >= m || j >= n) return;
+    float sum = 0.0f;
+    for (int l = 0; l < k; l++)
+        sum += widen(a[i * a_row + l * a_step]) * widen(b[l * b_step + j * b_column]);
+    To* place = to + i * to_row + j;
+    if constexpr (sizeof(To) == sizeof(float)) {
+        *(float*)place = sum + (add ? *(float*)place : 0.0f);
+    } else {
+        *place = narrow(sum + (add ? widen(*place) : 0.0f));
+    }
+}
+
+KERNEL product_real(int m, int n, int k, const real* a, i64 a_row, i64 a_step, const real* b,
+                    i64 b_step, i64 b_column, real* to, i64 to_row, int add) {
+    product(m, n, k, a, a_row, a_step, b, b_step, b_column, to, to_row, add);
+}
+
+KERNEL product_float(int m, int n, int k, const real* a, i64 a_row, i64 a_step, const real* b,
+                     i64 b_step, i64 b_column, float* to, i64 to_row, int add) {
+    product(m, n, k, a, a_row, a_step, b, b_step, b_column, to, to_row, add);
+}

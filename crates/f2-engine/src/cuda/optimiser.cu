@@ -1,0 +1,126 @@
+// The global norm and AdamW: single passes over the flat buffers.
+
+// Each block's sum of squares, in double precision.
+KERNEL __launch_bounds__(512) square_sums(u64 quads, const float4* gradients, double* partial) {
+    __shared__ double parts[16];
+    double total = 0.0;
+    u64 stride = (u64)gridDim.x * blockDim.x;
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < quads; i += 4 * stride) {
+        float4 g[4];
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+            g[j] = i + j * stride < quads ? gradients[i + j * stride] : make_float4(0, 0, 0, 0);
+        float sum = 0.0f;
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+            sum += (g[j].x * g[j].x + g[j].y * g[j].y) + (g[j].z * g[j].z + g[j].w * g[j].w);
+        total += sum;
+    }
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2) total += __shfl_xor_sync(0xffffffffu, total, step);
+    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = total;
+    __syncthreads();
+    if (threadIdx.x) return;
+    for (int i = 1; i < 16; i++) total += parts[i];
+    partial[blockIdx.x] = total;
+}
+
+// The root of the sum of at most 1,024 parts, and of up to three floats the passes over quads left.
+KERNEL __launch_bounds__(1024) finish_norm(int count, const double* partial, float* norm) {
+    __shared__ double parts[32];
+    double total = threadIdx.x < count ? partial[threadIdx.x] : 0.0;
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2) total += __shfl_xor_sync(0xffffffffu, total, step);
+    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = total;
+    __syncthreads();
+    if (threadIdx.x) return;
+    for (int i = 1; i < 32; i++) total += parts[i];
+    *norm = (float)sqrt(total);
+}
+
+struct Rates {
+    float penalty, keep, beta1, rest1, beta2, rest2, step, root, epsilon;
+};
+
+__device__ __forceinline__ float update(Rates rates, bool decays, float clip, float gradient, float w,
+                                        float& m, float& v) {
+    gradient *= clip;
+    if (decays) gradient += rates.penalty * w;
+    m = rates.beta1 * m + rates.rest1 * gradient;
+    v = rates.beta2 * v + rates.rest2 * gradient * gradient;
+    float root;
+    asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(v));
+    return (decays ? w * rates.keep : w) -
+           rates.step * __fdividef(m, root * rates.root + rates.epsilon);
+}
+
+// Whether element `i` lies in one of the ascending ranges `[starts[r], ends[r])`.
+__device__ __forceinline__ bool in_ranges(int ranges, const u64* starts, const u64* ends, u64 i) {
+    int low = 0, high = ranges;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (__ldg(ends + middle) <= i) low = middle + 1;
+        else high = middle;
+    }
+    return low < ranges && __ldg(starts + low) <= i;
+}
+
+// One update, gradients back to zero, and the rounded copy anew. Where the norm is not finite only
+// the gradients change. Ranges begin and end at multiples of four. Four quads to a thread keep
+// enough bytes on their way; nothing but the rounded copy is read again soon, so the rest passes by
+// the cache.
+KERNEL __launch_bounds__(256)
+adamw(u64 quads, int ranges, const u64* bounds, const float* norm, float most, float penalty,
+      float keep, float beta1, float rest1, float beta2, float rest2, float step, float root,
+      float epsilon, float4* __restrict__ weights, float4* __restrict__ first,
+      float4* __restrict__ second, float4* __restrict__ gradients, real* __restrict__ rounded) {
+    Rates rates = {penalty, keep, beta1, rest1, beta2, rest2, step, root, epsilon};
+    float length = __ldg(norm);
+    float clip = length > most ? most / length : 1.0f;
+    u64 start = (u64)blockIdx.x * 1024 + threadIdx.x;
+    float4 g[4], w[4], m[4], v[4];
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        u64 i = start + k * 256;
+        if (i < quads) {
+            g[k] = __ldcs(gradients + i), w[k] = __ldcs(weights + i);
+            m[k] = __ldcs(first + i), v[k] = __ldcs(second + i);
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        u64 i = start + k * 256;
+        if (i >= quads) break;
+        __stcs(gradients + i, make_float4(0, 0, 0, 0));
+        if (!isfinite(length)) continue;
+        bool decays = in_ranges(ranges, bounds, bounds + ranges, 4 * i);
+        w[k].x = update(rates, decays, clip, g[k].x, w[k].x, m[k].x, v[k].x);
+        w[k].y = update(rates, decays, clip, g[k].y, w[k].y, m[k].y, v[k].y);
+        w[k].z = update(rates, decays, clip, g[k].z, w[k].z, m[k].z, v[k].z);
+        w[k].w = update(rates, decays, clip, g[k].w, w[k].w, m[k].w, v[k].w);
+        __stcs(weights + i, w[k]), __stcs(first + i, m[k]), __stcs(second + i, v[k]);
+#ifndef F32
+        ((uint2*)rounded)[i] = make_uint2(pack(w[k].x, w[k].y), pack(w[k].z, w[k].w));
+#endif
+    }
+}
+
+// The rounded copy of some weights.
+KERNEL round_weights(u64 count, const float* weights, real* rounded) {
+    u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) rounded[i] = narrow(weights[i]);
+}
+
+// `*to += Σ from`, in double precision.
+KERNEL __launch_bounds__(1024) add_sum(u64 count, const float* from, float* to) {
+    __shared__ double parts[32];
+    double total = 0.0;
+    for (u64 i = threadIdx.x; i < count; i += 1024) total += from[i];
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2) total += __shfl_xor_sync(0xffffffffu, total, step);
+    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = total;
+    __syncthreads();
+    if (threadIdx.x) return;
+    for (int i = 1; i < 32; i++) total += parts[i];
+    *to += (float)total;
+}

@@ -1,0 +1,70 @@
+//! The global norm and AdamW.
+
+use std::ops::Range;
+
+use super::launch::{Grid, arguments};
+use super::memory::{Buffer, Weights};
+use super::{Cuda, Precision};
+use crate::{AdamW, Decay, Moments};
+
+/// Blocks that share the squares of a norm; their sums are added in order.
+const NORM_BLOCKS: usize = 1024;
+
+/// Quads of parameters a thread of AdamW takes.
+const QUADS: usize = 4;
+
+impl<P: Precision> Cuda<P> {
+    pub(super) fn norm_of(&self, gradients: &Buffer<f32>, norm: &Buffer<f32>) {
+        let Some(partial) = self.scratch(NORM_BLOCKS * size_of::<f64>()) else { return };
+        let quads = gradients.len().div_ceil(4);
+        let arguments = arguments![quads, gradients.at(0), partial];
+        self.launch("square_sums", Grid::blocks(NORM_BLOCKS, 512), arguments);
+        let arguments = arguments![NORM_BLOCKS, partial, norm.at(0)];
+        self.launch("finish_norm", Grid::blocks(1, 1024), arguments);
+    }
+
+    pub(super) fn update(
+        &self,
+        settings: AdamW,
+        decayed: &[Range<usize>],
+        norm: &Buffer<f32>,
+        weights: &Weights<P>,
+        moments: &Moments<Self>,
+        gradients: &Buffer<f32>,
+    ) {
+        let starts = decayed.iter().map(|range| range.start as u64);
+        let bounds: Vec<u64> = starts.chain(decayed.iter().map(|range| range.end as u64)).collect();
+        let Some(bounds) = self.lists.load(&self.stream, &bounds) else { return };
+        let AdamW { learning_rate, beta1, beta2, weight_decay, .. } = settings;
+        let correction = |beta: f64| 1.0 - beta.powf(settings.update as f64);
+        let decoupled = settings.decay == Decay::Decoupled;
+        let penalty = if decoupled { 0.0 } else { weight_decay };
+        let keep = if decoupled { 1.0 - learning_rate * weight_decay } else { 1.0 };
+        let quads = gradients.len().div_ceil(4);
+        self.launch(
+            "adamw",
+            Grid::items(quads.div_ceil(QUADS)),
+            arguments![
+                quads,
+                decayed.len(),
+                bounds,
+                norm.at(0),
+                settings.clip as f32,
+                penalty as f32,
+                keep as f32,
+                beta1 as f32,
+                (1.0 - beta1) as f32,
+                beta2 as f32,
+                (1.0 - beta2) as f32,
+                (learning_rate / correction(beta1)) as f32,
+                (1.0 / correction(beta2).sqrt()) as f32,
+                settings.epsilon as f32,
+                weights.values.at(0),
+                moments.first.at(0),
+                moments.second.at(0),
+                gradients.at(0),
+                weights.rounded_start(),
+            ],
+        );
+    }
+}

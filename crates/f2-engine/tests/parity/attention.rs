@@ -1,0 +1,64 @@
+use f2_engine::{Device, Heads, Layout, Sequences};
+
+use super::{Bench, Outcome, Scenario, compare};
+
+struct Attention {
+    sequences: Sequences,
+    heads: Heads,
+}
+
+impl Scenario for Attention {
+    fn layout(&self) -> Layout {
+        Layout::new()
+    }
+
+    fn run<D: Device>(&self, bench: &mut Bench<D>) -> Outcome {
+        let Self { sequences, heads } = *self;
+        let (positions, width) = (sequences.positions(), heads.total_width());
+        let (qkv, d_out) =
+            (bench.input(positions * 3 * width, 1), bench.input(positions * width, 2));
+        let mut out = bench.output(positions * width);
+        let mut log_sums = bench.floats(positions * heads.count);
+        let mut d_qkv = bench.output(positions * 3 * width);
+        let device = &bench.device;
+        device.attention(sequences, heads, &qkv, &mut out, &mut log_sums);
+        device.attention_backward(sequences, heads, &qkv, &out, &log_sums, &d_out, &mut d_qkv);
+        let d_qkv = bench.read(&d_qkv, positions * 3 * width);
+        let part = |part: usize| -> Vec<f32> {
+            d_qkv.chunks(width).skip(part).step_by(3).flatten().copied().collect()
+        };
+        vec![
+            ("attended", bench.read(&out, positions * width)),
+            ("log sums", bench.read_floats(&log_sums, positions * heads.count)),
+            ("d queries", part(0)),
+            ("d keys", part(1)),
+            ("d values", part(2)),
+        ]
+    }
+}
+
+fn check(count: usize, length: usize, heads: usize, width: usize) {
+    println!("{count} × {length}, {heads} heads of {width}");
+    compare(&Attention {
+        sequences: Sequences { count, length },
+        heads: Heads { count: heads, width },
+    });
+}
+
+#[test]
+fn heads_of_64() {
+    for (count, length, heads) in
+        [(1, 64, 1), (1, 65, 1), (3, 100, 2), (1, 1, 2), (2, 130, 3), (2, 1024, 8)]
+    {
+        check(count, length, heads, 64);
+    }
+}
+
+#[test]
+fn heads_of_any_width() {
+    for (count, length, heads, width) in
+        [(1, 1, 1, 2), (2, 13, 3, 5), (2, 70, 2, 32), (1, 130, 1, 128)]
+    {
+        check(count, length, heads, width);
+    }
+}

@@ -1,0 +1,93 @@
+use f2_engine::{Device, Dropout, Layout, Norm};
+
+use super::{Bench, Outcome, Scenario, compare};
+
+struct Norms {
+    rows: usize,
+    width: usize,
+    probability: f32,
+}
+
+impl Norms {
+    fn parts(&self) -> (Layout, [Norm; 2]) {
+        let mut layout = Layout::new();
+        let norms = ["plain", "residual"].map(|name| Norm {
+            gain: layout.add(format!("{name} gain"), &[self.width], false),
+            bias: layout.add(format!("{name} bias"), &[self.width], false),
+        });
+        (layout, norms)
+    }
+}
+
+impl Scenario for Norms {
+    fn layout(&self) -> Layout {
+        self.parts().0
+    }
+
+    fn run<D: Device>(&self, bench: &mut Bench<D>) -> Outcome {
+        let (_, [plain, residual]) = self.parts();
+        let rows = self.rows;
+        let size = rows * self.width;
+        let [x, branch, d_normed] = [1, 2, 3].map(|place| bench.input(size, place));
+        let [mut d_x, mut d_sum] = [4, 5].map(|place| bench.input(size, place));
+        let [mut normed, mut sum, mut sum_normed, mut d_branch] =
+            [0; 4].map(|_| bench.output(size));
+        let [mut statistics, mut sum_statistics] = [0; 2].map(|_| bench.floats(2 * rows));
+        let Bench { device, weights, gradients, clock } = bench;
+        let dropout = Dropout { probability: self.probability, site: 7, clock };
+        device.norm(rows, plain, weights, &x, &mut normed, &mut statistics);
+        let from = (&x, &statistics, &d_normed);
+        device.norm_backward(rows, plain, weights, from.0, from.1, from.2, &mut d_x, gradients);
+        device.residual_norm(
+            rows,
+            residual,
+            weights,
+            dropout,
+            &x,
+            &branch,
+            &mut sum,
+            &mut sum_normed,
+            &mut sum_statistics,
+        );
+        device.residual_norm_backward(
+            rows,
+            residual,
+            weights,
+            dropout,
+            &sum,
+            &sum_statistics,
+            &d_normed,
+            &mut d_sum,
+            &mut d_branch,
+            gradients,
+        );
+        vec![
+            ("normed", bench.read(&normed, size)),
+            ("statistics", bench.read_floats(&statistics, 2 * rows)),
+            ("d x", bench.read(&d_x, size)),
+            ("d gain", bench.gradient(plain.gain)),
+            ("d bias", bench.gradient(plain.bias)),
+            ("sum", bench.read(&sum, size)),
+            ("normed sum", bench.read(&sum_normed, size)),
+            ("d sum", bench.read(&d_sum, size)),
+            ("d branch", bench.read(&d_branch, size)),
+            ("d gain of the residual", bench.gradient(residual.gain)),
+            ("d bias of the residual", bench.gradient(residual.bias)),
+        ]
+    }
+}
+
+#[test]
+fn norms_with_residual_and_dropout() {
+    for (rows, width, probability) in [
+        (41, 22, 0.25),
+        (3, 1, 0.0),
+        (1000, 512, 0.1),
+        (100, 256, 0.1),
+        (33, 1000, 0.0),
+        (20, 1024, 0.5),
+    ] {
+        println!("{rows} rows of {width}");
+        compare(&Norms { rows, width, probability });
+    }
+}
