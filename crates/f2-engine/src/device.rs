@@ -49,11 +49,18 @@ pub trait Device: Sized + 'static {
 
     /// Bytes of one activation.
     const ACTIVATION_BYTES: usize;
+    /// Bytes of one parameter, with its copies.
+    const WEIGHT_BYTES: usize;
 
     // ---------------------------------------------------------------- the device
 
     /// The device in words, such as `cpu`.
     fn name(&self) -> &'static str;
+
+    /// Bytes that could be had now of the device's own memory; none where it is the host's.
+    fn available_memory(&self) -> Option<u64> {
+        None
+    }
 
     /// The floating-point operations per second of a large matrix product, measured now.
     fn measured_peak(&self) -> f64;

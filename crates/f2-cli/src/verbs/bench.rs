@@ -3,14 +3,15 @@
 use std::fs;
 
 use clap::{Args, Subcommand};
-use f2_engine::Cpu;
+use f2_engine::Device;
 use f2_lm::bench::{Measurement, measure};
 use f2_lm::config::{ConfigLayers, ObjectiveName, TrainConfig};
 use serde::Serialize;
 
 use crate::failure::{Failure, Outcome};
 use crate::output;
-use crate::verbs::flags::{DeviceChoice, Objective, Threads};
+use crate::verbs::device::{DeviceChoice, Work};
+use crate::verbs::flags::{Objective, Threads};
 
 /// Measure how fast this machine trains.
 #[derive(Args)]
@@ -91,16 +92,27 @@ impl Bench {
     }
 }
 
+/// The measurement, on whichever device.
+struct Measured<'a> {
+    bench: &'a BenchTrain,
+    config: TrainConfig,
+}
+
+impl Work for Measured<'_> {
+    type Output = ();
+
+    fn run<D: Device>(self, device: D) -> Outcome {
+        let Self { bench, config } = self;
+        let name = device.name();
+        let measured = measure(device, &config, bench.vocab, bench.classes, bench.steps)?;
+        output::print(&bench.text(name, &measured))
+    }
+}
+
 impl BenchTrain {
     fn run(self) -> Outcome {
         let config = self.config()?;
-        let device = self.open_device()?;
-        let measured = measure(device, &config, self.vocab, self.classes, self.steps)?;
-        output::print(&self.text(&measured))
-    }
-
-    fn open_device(&self) -> Result<Cpu, Failure> {
-        self.device.open(self.threads.count())
+        self.device.run(self.threads.count(), Measured { bench: &self, config })
     }
 
     fn config(&self) -> Result<TrainConfig, Failure> {
@@ -135,13 +147,13 @@ impl BenchTrain {
         Ok(config)
     }
 
-    fn text(&self, measured: &Measurement) -> String {
+    fn text(&self, device: &'static str, measured: &Measurement) -> String {
         let Measurement { seconds_per_step, tokens_per_second, share_of_peak, loss } = *measured;
         let milliseconds = 1e3 * seconds_per_step;
         let objective = ObjectiveName::from(self.objective).as_str();
         if self.json {
             let line = Line {
-                device: self.device.name(),
+                device,
                 objective,
                 ms_per_step: milliseconds,
                 tokens_per_second,
@@ -153,9 +165,8 @@ impl BenchTrain {
         } else {
             let memory = indicatif::HumanBytes(peak_bytes().unwrap_or(0));
             format!(
-                "{objective} on {}: {milliseconds:.1} ms per step, {tokens_per_second:.0} tokens/s, \
+                "{objective} on {device}: {milliseconds:.1} ms per step, {tokens_per_second:.0} tokens/s, \
                  {:.0} % of peak, {memory} at most, loss {loss:.3}\n",
-                self.device.name(),
                 100.0 * share_of_peak
             )
         }

@@ -5,11 +5,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use f2_corpus::Split;
-use f2_engine::Cpu;
 use f2_lm::config::ObjectiveName;
 use f2_lm::run::{Pick, SavedModel};
 
-use crate::failure::{Failure, Kind};
+use crate::failure::Failure;
 
 /// How many threads.
 #[derive(Args, Clone, Copy)]
@@ -23,33 +22,6 @@ impl Threads {
     pub(crate) fn count(self) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         self.threads.map_or_else(cores, NonZeroUsize::get)
-    }
-}
-
-/// Which device.
-#[derive(Args, Clone, Copy)]
-pub(crate) struct DeviceChoice {
-    /// The device to work on.
-    #[arg(long, value_enum, default_value = "cpu", env = "F2_DEVICE")]
-    device: DeviceName,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum DeviceName {
-    Cpu,
-}
-
-impl DeviceChoice {
-    pub(crate) fn name(self) -> &'static str {
-        match self.device {
-            DeviceName::Cpu => "cpu",
-        }
-    }
-
-    pub(crate) fn open(self, threads: usize) -> Result<Cpu, Failure> {
-        match self.device {
-            DeviceName::Cpu => Cpu::new(threads).map_err(|error| Failure::new(Kind::Device, error)),
-        }
     }
 }
 

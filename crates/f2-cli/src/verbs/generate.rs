@@ -19,7 +19,8 @@ use f2_lm::run::SavedModel;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::interrupt;
 use crate::progress::{Progress, Unit};
-use crate::verbs::flags::{DeviceChoice, ModelChoice, Threads};
+use crate::verbs::device::{DeviceChoice, Work};
+use crate::verbs::flags::{ModelChoice, Threads};
 use prompts::{PromptFlags, Prompts};
 use record::Record;
 use screen::Screen;
@@ -78,6 +79,22 @@ pub(crate) struct Generate {
     device: DeviceChoice,
 }
 
+/// What is written, on whichever device.
+struct Writing<'a> {
+    verb: &'a Generate,
+    model: &'a SavedModel,
+    prompts: &'a Prompts,
+    request: &'a Request<'a>,
+}
+
+impl Work for Writing<'_> {
+    type Output = (Generated, f64);
+
+    fn run<D: Device>(self, device: D) -> Result<Self::Output, Failure> {
+        self.verb.write(&device, self.model, self.prompts, self.request)
+    }
+}
+
 impl Generate {
     pub(crate) fn run(self) -> Outcome {
         interrupt::listen();
@@ -94,8 +111,9 @@ impl Generate {
             end: self.end(&model, &prompts),
             batch: self.batch.get(),
         };
-        let device = self.device.open(self.threads.count())?;
-        let (generated, seconds) = self.write(&device, &model, &prompts, &request)?;
+        let writing =
+            Writing { verb: &self, model: &model, prompts: &prompts, request: &request };
+        let (generated, seconds) = self.device.run(self.threads.count(), writing)?;
         if let Some(path) = &self.prompts.references {
             save(path, &record::references(&model, &prompts)?)?;
         }

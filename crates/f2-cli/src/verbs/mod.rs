@@ -6,6 +6,7 @@ mod classes;
 mod compare;
 mod completions;
 mod demo;
+mod device;
 mod doctor;
 mod eval;
 mod experiment_advice;

@@ -14,7 +14,8 @@ use serde::Serialize;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::progress::{Progress, Unit};
 use crate::texts::open_file_or_input;
-use crate::verbs::flags::{DeviceChoice, ModelChoice, SplitName, Threads};
+use crate::verbs::device::{DeviceChoice, Work};
+use crate::verbs::flags::{ModelChoice, SplitName, Threads};
 use crate::{interrupt, output};
 
 /// Take a model's perplexity on a corpus or a text: per token, per word, and in bits per byte.
@@ -75,6 +76,21 @@ struct Report {
     stride: usize,
 }
 
+/// What is scored, on whichever device.
+struct Scoring<'a> {
+    model: &'a SavedModel,
+    text: &'a Text,
+    windows: SlidingWindows,
+}
+
+impl Work for Scoring<'_> {
+    type Output = Likelihood;
+
+    fn run<D: Device>(self, device: D) -> Result<Likelihood, Failure> {
+        score_text(&device, self.model, self.text, self.windows)
+    }
+}
+
 impl Perplexity {
     pub(crate) fn run(self) -> Outcome {
         interrupt::listen();
@@ -82,8 +98,8 @@ impl Perplexity {
         let text = self.read(&model)?;
         let sequence = self.window.unwrap_or(model.shape.positions);
         let windows = SlidingWindows { sequence, stride: self.stride.unwrap_or(sequence) };
-        let device = self.device.open(self.threads.count())?;
-        let likelihood = score_text(&device, &model, &text, windows)?;
+        let scoring = Scoring { model: &model, text: &text, windows };
+        let likelihood = self.device.run(self.threads.count(), scoring)?;
         output::print(&self.shown(&Report::new(&text, windows, likelihood)))
     }
 

@@ -8,7 +8,7 @@ mod watch;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use f2_engine::{Cpu, Device as _};
+use f2_engine::Device;
 use f2_lm::Error;
 use f2_lm::config::TrainConfig;
 use f2_lm::model::{Decoder, ModelShape};
@@ -20,7 +20,8 @@ use f2_lm::train::{
 use serde_json::json;
 
 use crate::failure::{Failure, Kind, Outcome};
-use crate::verbs::flags::{DeviceChoice, Threads};
+use crate::verbs::device::{DeviceChoice, Work};
+use crate::verbs::flags::Threads;
 use crate::{interrupt, output};
 use request::{Base, Settings};
 use watch::Watch;
@@ -84,21 +85,28 @@ struct Prepared {
     checkpoint: Option<(TrainingState, PathBuf)>,
 }
 
+impl Work for &Train {
+    type Output = ();
+
+    fn run<D: Device>(self, device: D) -> Outcome {
+        let prepared = match &self.resume {
+            Some(path) => self.reopen(&device, path)?,
+            None => self.begin(&device)?,
+        };
+        self.train(device, prepared)
+    }
+}
+
 impl Train {
     pub(crate) fn run(self) -> Outcome {
         interrupt::listen();
         if self.dry_run {
             return self.print_plan();
         }
-        let device = self.device.open(self.threads.count())?;
-        let prepared = match &self.resume {
-            Some(path) => self.reopen(path)?,
-            None => self.begin(&device)?,
-        };
-        self.train(device, prepared)
+        self.device.run(self.threads.count(), &self)
     }
 
-    fn begin(&self, device: &Cpu) -> Result<Prepared, Failure> {
+    fn begin<D: Device>(&self, device: &D) -> Result<Prepared, Failure> {
         let corpus = self.corpus.as_deref().expect("clap asks for it");
         let out = self.out.as_deref().expect("clap asks for it");
         let source = Source::open(corpus)?;
@@ -118,7 +126,7 @@ impl Train {
         if let Some(initial) = &initial {
             initial.check(&decoder)?;
         }
-        check_memory(&decoder, &config, &source)?;
+        check_memory(device, &decoder, &config, &source)?;
         let mut manifest = Manifest::new(
             source.record.clone(),
             classes.as_ref().map(|classes| classes.sha256.clone()),
@@ -131,7 +139,7 @@ impl Train {
         Ok(Prepared { run, source, classes, decoder, initial, checkpoint: None })
     }
 
-    fn reopen(&self, path: &Path) -> Result<Prepared, Failure> {
+    fn reopen<D: Device>(&self, device: &D, path: &Path) -> Result<Prepared, Failure> {
         let (folder, named) = run_and_checkpoint(path);
         let mut run = RunFolder::open(&folder)?;
         let source = Source::open(self.corpus.as_deref().unwrap_or(&run.manifest.corpus.path))?;
@@ -154,7 +162,7 @@ impl Train {
             classes.check_same(run.manifest.classes_sha256.as_deref())?;
         }
         let decoder = decoder(&run.config, source.record.vocabulary, classes.as_ref());
-        check_memory(&decoder, &run.config, &source)?;
+        check_memory(device, &decoder, &run.config, &source)?;
         let initial = match (&checkpoint, &run.manifest.initial) {
             (None, Some(record)) => Some(InitialModel::reopen(record, &source)?),
             _ => None,
@@ -185,7 +193,7 @@ impl Train {
         Ok(Some(source.classes(&path)?))
     }
 
-    fn train(&self, device: Cpu, prepared: Prepared) -> Outcome {
+    fn train<D: Device>(&self, device: D, prepared: Prepared) -> Outcome {
         let Prepared { run, source, classes, decoder, initial, checkpoint } = prepared;
         let folder = run.path().to_path_buf();
         let likelihood = run.config.objective.name.is_likelihood();
@@ -271,9 +279,14 @@ fn decoder(config: &TrainConfig, vocabulary: usize, classes: Option<&Classes>) -
     })
 }
 
-fn check_memory(decoder: &Decoder, config: &TrainConfig, source: &Source) -> Outcome {
+fn check_memory<D: Device>(
+    device: &D,
+    decoder: &Decoder,
+    config: &TrainConfig,
+    source: &Source,
+) -> Outcome {
     let outputs = source.mean_outputs(decoder.head.class_ends());
-    Ok(Plan::new::<Cpu>(decoder, config, outputs).check_memory()?)
+    Ok(Plan::new::<D>(decoder, config, outputs).check_memory(device)?)
 }
 
 /// The run folder, and the checkpoint where one of its checkpoints was named.

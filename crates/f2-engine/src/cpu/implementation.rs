@@ -26,6 +26,7 @@ impl Device for Cpu {
     type Recording = ();
 
     const ACTIVATION_BYTES: usize = size_of::<f32>();
+    const WEIGHT_BYTES: usize = size_of::<f32>();
 
     fn name(&self) -> &'static str {
         "cpu"

@@ -41,9 +41,17 @@ impl<P: Precision> Device for Cuda<P> {
     type Recording = Recording;
 
     const ACTIVATION_BYTES: usize = size_of::<P::Element>();
+    const WEIGHT_BYTES: usize = if size_of::<P::Element>() < size_of::<f32>() {
+        size_of::<f32>() + size_of::<P::Element>()
+    } else {
+        size_of::<f32>()
+    };
 
     fn name(&self) -> &'static str {
         DEVICE
+    }
+    fn available_memory(&self) -> Option<u64> {
+        self.stream.available_memory().ok()
     }
     fn measured_peak(&self) -> f64 {
         self.peak().unwrap_or(f64::NAN)
@@ -81,6 +89,9 @@ impl<P: Precision> Device for Cuda<P> {
         classes: usize,
     ) -> Result<Targets<P::Element>, Error> {
         Targets::new(&self.stream, positions, width, vocabulary, classes)
+    }
+    fn target_bytes(positions: usize, width: usize, vocabulary: usize, classes: usize) -> usize {
+        Targets::<P::Element>::bytes(positions, width, vocabulary, classes)
     }
     fn clock(&self) -> Result<Clock, Error> {
         Clock::new(&self.stream)

@@ -78,11 +78,6 @@ impl<P: Precision> Cuda<P> {
     pub fn model(&self) -> Result<String, Error> {
         self.stream.model()
     }
-
-    /// Bytes of memory that could be had now.
-    pub fn available_memory(&self) -> Result<u64, Error> {
-        self.stream.available_memory()
-    }
 }
 
 impl<P: Precision> std::fmt::Debug for Cuda<P> {

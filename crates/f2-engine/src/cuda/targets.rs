@@ -80,6 +80,14 @@ pub(super) fn stride(columns: usize) -> usize {
     columns.next_multiple_of(8)
 }
 
+/// How many elements each buffer of the workspace holds: logits, hidden states, their gradients and
+/// the logits of classes.
+fn lens(positions: usize, width: usize, vocabulary: usize, classes: usize) -> [usize; 4] {
+    let rows = (CHUNK / stride(vocabulary)).max(FEWEST_ROWS).min(positions);
+    let hidden = positions * width;
+    [rows * stride(vocabulary), hidden, hidden, positions * stride(classes)]
+}
+
 impl<E: Copy> Targets<E> {
     pub(super) fn new(
         stream: &Stream,
@@ -88,7 +96,7 @@ impl<E: Copy> Targets<E> {
         vocabulary: usize,
         classes: usize,
     ) -> Result<Self, Error> {
-        let rows = (CHUNK / stride(vocabulary)).max(FEWEST_ROWS).min(positions);
+        let [logits, hidden, d_hidden, class_logits] = lens(positions, width, vocabulary, classes);
         Ok(Self {
             words: Upload::new(stream, LISTS * positions)?,
             candidates: Upload::new(stream, 1)?,
@@ -97,11 +105,22 @@ impl<E: Copy> Targets<E> {
             starts: vec![0; 2],
             groups: Vec::new(),
             penalties: None,
-            hidden: Buffer::zeroed(stream, positions * width)?,
-            d_hidden: Buffer::zeroed(stream, positions * width)?,
-            logits: Buffer::zeroed(stream, rows * stride(vocabulary))?,
-            class_logits: Buffer::zeroed(stream, positions * stride(classes))?,
+            hidden: Buffer::zeroed(stream, hidden)?,
+            d_hidden: Buffer::zeroed(stream, d_hidden)?,
+            logits: Buffer::zeroed(stream, logits)?,
+            class_logits: Buffer::zeroed(stream, class_logits)?,
         })
+    }
+
+    /// The bytes of [`new`](Self::new).
+    pub(super) fn bytes(
+        positions: usize,
+        width: usize,
+        vocabulary: usize,
+        classes: usize,
+    ) -> usize {
+        let workspace: usize = lens(positions, width, vocabulary, classes).iter().sum();
+        LISTS * positions * size_of::<u32>() + workspace * size_of::<E>()
     }
 
     pub(super) fn load(&mut self, labels: &Labels<'_>) {

@@ -1,8 +1,16 @@
 use std::fs;
 
-/// Bytes of memory that could be had now without swapping: what the system says, or less where
-/// the process is confined to a group with a limit of its own. Nothing where neither is known.
-pub fn available_memory() -> Option<u64> {
+use f2_engine::Device;
+
+/// Bytes of the memory a device works in that could be had now: its own, or the host's. Nothing
+/// where it is not known.
+pub fn available_memory<D: Device>(device: &D) -> Option<u64> {
+    device.available_memory().or_else(host_memory)
+}
+
+/// What could be had without swapping: what the system says, or less where the process is confined
+/// to a group with a limit of its own.
+fn host_memory() -> Option<u64> {
     let system = fs::read_to_string("/proc/meminfo").ok().and_then(|text| meminfo(&text));
     let group = group_limit("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current");
     [system, group].into_iter().flatten().min()

@@ -34,7 +34,8 @@ impl Plan {
         let work = Work::new(decoder, config.batch.sequence);
         Self {
             parameters: decoder.layout.count(),
-            parameter_bytes: (4 * decoder.layout.len() * size_of::<f32>()) as u64,
+            parameter_bytes: (decoder.layout.len() * (D::WEIGHT_BYTES + 3 * size_of::<f32>()))
+                as u64,
             activation_bytes: Activations::<D>::bytes(decoder, positions) as u64,
             head_bytes: D::target_bytes(positions, model.width, vocabulary, classes) as u64,
             tokens_per_step,
@@ -48,9 +49,9 @@ impl Plan {
         self.parameter_bytes + self.activation_bytes + self.head_bytes
     }
 
-    /// Refuses a run the memory cannot hold, where the memory is known.
-    pub fn check_memory(&self) -> Result<(), Error> {
-        match available_memory() {
+    /// Refuses a run the device's memory cannot hold, where it is known.
+    pub fn check_memory<D: Device>(&self, device: &D) -> Result<(), Error> {
+        match available_memory(device) {
             Some(available) if available < self.bytes() => {
                 Err(Error::TooLittleMemory { needed: self.bytes(), available })
             }

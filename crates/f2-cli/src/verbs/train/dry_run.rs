@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use f2_engine::{Cpu, Device as _};
+use f2_engine::Device;
 use f2_lm::bench::{zipf_class_ends, zipf_tokens};
 use f2_lm::config::TrainConfig;
 use f2_lm::model::{Decoder, ModelShape};
@@ -16,6 +16,7 @@ use serde_json::json;
 use super::Train;
 use crate::failure::{Failure, Outcome};
 use crate::output;
+use crate::verbs::device::Work;
 
 /// What share of the device's peak training is assumed to reach.
 const ASSUMED_SHARE: f64 = 0.6;
@@ -31,6 +32,31 @@ struct Known {
     windows: Option<u64>,
 }
 
+/// A run that will not be made, on whichever device.
+struct Planned {
+    decoder: Decoder,
+    config: TrainConfig,
+    known: Known,
+    json: bool,
+}
+
+impl Work for Planned {
+    type Output = ();
+
+    fn run<D: Device>(self, device: D) -> Outcome {
+        let Self { decoder, config, known, json } = self;
+        let plan = Plan::new::<D>(&decoder, &config, known.mean_outputs);
+        let speed = ASSUMED_SHARE * device.measured_peak();
+        let estimate = Estimate::new(&config, &known, &plan, speed);
+        let available = available_memory(&device);
+        output::print(&if json {
+            to_json(&plan, &estimate, available)
+        } else {
+            to_text(&config, &known, &plan, &estimate, available)
+        })
+    }
+}
+
 impl Train {
     pub(super) fn print_plan(&self) -> Outcome {
         let (config, known) = match &self.corpus {
@@ -43,15 +69,8 @@ impl Train {
             vocabulary: known.vocabulary,
             class_ends: known.class_ends.clone(),
         });
-        let plan = Plan::new::<Cpu>(&decoder, &config, known.mean_outputs);
-        let device = self.device.open(self.threads.count())?;
-        let speed = ASSUMED_SHARE * device.measured_peak();
-        let estimate = Estimate::new(&config, &known, &plan, speed);
-        output::print(&if self.json {
-            to_json(&plan, &estimate)
-        } else {
-            to_text(&config, &known, &plan, &estimate)
-        })
+        let planned = Planned { decoder, config, known, json: self.json };
+        self.device.run(self.threads.count(), planned)
     }
 
     fn with_corpus(&self, corpus: &Path) -> Result<(TrainConfig, Known), Failure> {
@@ -119,11 +138,11 @@ impl Estimate {
     }
 }
 
-fn to_json(plan: &Plan, estimate: &Estimate) -> String {
+fn to_json(plan: &Plan, estimate: &Estimate, available: Option<u64>) -> String {
     let plan = json!({
         "parameters": plan.parameters,
         "bytes": plan.bytes(),
-        "available_bytes": available_memory(),
+        "available_bytes": available,
         "tokens_per_step": plan.tokens_per_step,
         "estimated_seconds_per_step": estimate.seconds_per_step,
         "steps": estimate.steps,
@@ -132,14 +151,20 @@ fn to_json(plan: &Plan, estimate: &Estimate) -> String {
     format!("{plan}\n")
 }
 
-fn to_text(config: &TrainConfig, known: &Known, plan: &Plan, estimate: &Estimate) -> String {
+fn to_text(
+    config: &TrainConfig,
+    known: &Known,
+    plan: &Plan,
+    estimate: &Estimate,
+    available: Option<u64>,
+) -> String {
     let classes = match (known.class_ends.len(), known.windows) {
         (0, _) => String::new(),
         (classes, Some(_)) => format!(", {classes} classes"),
         (classes, None) => format!(", {classes} classes assumed"),
     };
-    let available = available_memory()
-        .map_or_else(String::new, |bytes| format!("; {} available", HumanBytes(bytes)));
+    let available =
+        available.map_or_else(String::new, |bytes| format!("; {} available", HumanBytes(bytes)));
     let whole = match (estimate.steps, estimate.seconds) {
         (Some(steps), Some(seconds)) => {
             format!("{steps} steps, about {}", HumanDuration(Duration::from_secs_f64(seconds)))

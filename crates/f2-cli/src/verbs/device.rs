@@ -1,0 +1,99 @@
+//! Which device a verb works on.
+
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+use f2_engine::{Bf16, Cpu, Cuda, Device, Error, F32, cuda_is_present};
+
+use crate::failure::{Failure, Kind};
+
+/// The flags that choose a device.
+#[derive(Args, Clone, Copy)]
+pub(crate) struct DeviceChoice {
+    /// The device to work on: `cpu`, `cuda`, `cuda:N`, or `auto` for a GPU where there is one.
+    #[arg(long, value_name = "DEVICE", default_value = "auto", env = "F2_DEVICE")]
+    device: DeviceName,
+    /// Precision of activations and matrix products on a GPU; the CPU works in f32.
+    #[arg(long, value_enum, value_name = "PRECISION", default_value = "bf16")]
+    precision: PrecisionName,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DeviceName {
+    Auto,
+    Cpu,
+    Cuda(usize),
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum PrecisionName {
+    /// Fast; parameters and optimiser stay f32.
+    Bf16,
+    /// As the CPU computes.
+    F32,
+}
+
+impl FromStr for DeviceName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = match text {
+            "auto" => return Ok(Self::Auto),
+            "cpu" => return Ok(Self::Cpu),
+            "cuda" => return Ok(Self::Cuda(0)),
+            text => text.strip_prefix("cuda:").and_then(|number| number.parse().ok()),
+        };
+        number.map(Self::Cuda).ok_or_else(|| "it is `auto`, `cpu`, `cuda` or `cuda:N`".to_owned())
+    }
+}
+
+/// What a verb does on a device, whichever it is.
+pub(crate) trait Work {
+    /// What comes of it.
+    type Output;
+    fn run<D: Device>(self, device: D) -> Result<Self::Output, Failure>;
+}
+
+impl DeviceChoice {
+    /// Opens the device and works on it.
+    pub(crate) fn run<W: Work>(self, threads: usize, work: W) -> Result<W::Output, Failure> {
+        match (self.resolve(), self.precision) {
+            (None, _) => work.run(Cpu::new(threads).map_err(failure)?),
+            (Some(number), PrecisionName::Bf16) => {
+                work.run(Cuda::<Bf16>::new(number).map_err(failure)?)
+            }
+            (Some(number), PrecisionName::F32) => {
+                work.run(Cuda::<F32>::new(number).map_err(failure)?)
+            }
+        }
+    }
+
+    /// The GPU's number; none for the CPU.
+    fn resolve(self) -> Option<usize> {
+        match self.device {
+            DeviceName::Auto => cuda_is_present().is_ok().then_some(0),
+            DeviceName::Cpu => None,
+            DeviceName::Cuda(number) => Some(number),
+        }
+    }
+}
+
+fn failure(error: Error) -> Failure {
+    Failure::new(Kind::Device, error)
+        .advise("`f2 doctor` shows what this machine offers; `--device cpu` works everywhere")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_have_names_and_numbers() {
+        assert_eq!("cuda:3".parse(), Ok(DeviceName::Cuda(3)));
+        assert_eq!("cuda".parse(), Ok(DeviceName::Cuda(0)));
+        assert_eq!("auto".parse(), Ok(DeviceName::Auto));
+        for wrong in ["gpu", "cuda:", "cuda:-1", "CPU", ""] {
+            assert!(wrong.parse::<DeviceName>().is_err(), "{wrong}");
+        }
+    }
+}
