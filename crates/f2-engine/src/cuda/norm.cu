@@ -168,3 +168,94 @@ __device__ __forceinline__ void backward(int rows, int width, const float* gain,
 NORMS(1)
 NORMS(2)
 NORMS(4)
+
+// Rows too wide for one warp's registers: a block takes a row and reads it again from the cache.
+
+__device__ void norm_wide_row(int width, const float* gain, const float* bias, const real* x,
+                              real* normed, float* statistics) {
+    float sum = 0.0f, squares = 0.0f;
+    for (int i = threadIdx.x; i < width; i += blockDim.x) sum += widen(x[i]);
+    float mean = block_sum(sum) / width;
+    for (int i = threadIdx.x; i < width; i += blockDim.x)
+        squares += (widen(x[i]) - mean) * (widen(x[i]) - mean);
+    float reciprocal = rsqrtf(block_sum(squares) / width + 1e-5f);
+    if (threadIdx.x == 0) statistics[0] = mean, statistics[1] = reciprocal;
+    for (int i = threadIdx.x; i < width; i += blockDim.x)
+        normed[i] = narrow((widen(x[i]) - mean) * reciprocal * gain[i] + bias[i]);
+}
+
+KERNEL norm_wide(int rows, int width, const float* gain, const float* bias, const real* x,
+                 real* normed, float* statistics) {
+    i64 start = (i64)blockIdx.x * width;
+    norm_wide_row(width, gain, bias, x + start, normed + start, statistics + 2 * blockIdx.x);
+}
+
+KERNEL residual_norm_wide(int rows, int width, const float* gain, const float* bias,
+                          const u32* clock, u32 site, u32 threshold, float scale, const real* x,
+                          const real* branch, real* sum, real* normed, float* statistics) {
+    Mask mask = {clock, site, threshold, scale};
+    i64 start = (i64)blockIdx.x * width;
+    for (int column = threadIdx.x * 8; column < width; column += blockDim.x * 8) {
+        float values[8], added[8];
+        load8(x + start, column, width, values);
+        load8(branch + start, column, width, added);
+        drop8(mask, blockIdx.x, column, width, added);
+#pragma unroll
+        for (int i = 0; i < 8; i++) values[i] += added[i];
+        store8(sum + start, column, width, values);
+    }
+    __syncthreads();
+    norm_wide_row(width, gain, bias, sum + start, normed + start, statistics + 2 * blockIdx.x);
+}
+
+KERNEL norm_backward_wide(int rows, int width, const float* gain, const u32* clock, u32 site,
+                          u32 threshold, float scale, const real* x, const float* statistics,
+                          const real* d_normed, real* d_x, real* d_branch, float* partial) {
+    Mask mask = {clock, site, threshold, scale};
+    i64 start = (i64)blockIdx.x * width;
+    float mean = statistics[2 * blockIdx.x], reciprocal = statistics[2 * blockIdx.x + 1];
+    float sum = 0.0f, product = 0.0f;
+    for (int i = threadIdx.x; i < width; i += blockDim.x) {
+        float d = widen(d_normed[start + i]) * gain[i];
+        sum += d;
+        product += d * (widen(x[start + i]) - mean) * reciprocal;
+    }
+    sum = block_sum(sum) / width;
+    product = block_sum(product) / width;
+    for (int column = threadIdx.x * 8; column < width; column += blockDim.x * 8) {
+        float d[8], values[8], before[8], g[8];
+        load8(d_normed + start, column, width, d);
+        load8(x + start, column, width, values);
+        load8(d_x + start, column, width, before);
+        load8_values(gain, column, width, g);
+#pragma unroll
+        for (int i = 0; i < 8; i++) {
+            float standard = (values[i] - mean) * reciprocal;
+            before[i] += (d[i] * g[i] - sum - standard * product) * reciprocal;
+        }
+        store8(d_x + start, column, width, before);
+        if (d_branch) {
+            drop8(mask, blockIdx.x, column, width, before);
+            store8(d_branch + start, column, width, before);
+        }
+    }
+}
+
+// Gain and bias gradients of `per_block` rows, to `partial: [blocks, 2, width]`.
+KERNEL norm_sums_wide(int rows, int width, int per_block, const real* x, const float* statistics,
+                      const real* d_normed, float* partial) {
+    int column = blockIdx.x * blockDim.x + threadIdx.x;
+    if (column >= width) return;
+    int end = min(rows, (int)(blockIdx.y + 1) * per_block);
+    float d_gain = 0.0f, d_bias = 0.0f;
+#pragma unroll 4
+    for (int row = blockIdx.y * per_block; row < end; row++) {
+        float d = widen(d_normed[(i64)row * width + column]);
+        float value = widen(x[(i64)row * width + column]);
+        d_gain += d * (value - statistics[2 * row]) * statistics[2 * row + 1];
+        d_bias += d;
+    }
+    float* to = partial + (i64)blockIdx.y * 2 * width;
+    to[column] = d_gain;
+    to[width + column] = d_bias;
+}

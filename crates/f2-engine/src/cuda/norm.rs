@@ -8,16 +8,33 @@ use crate::Norm;
 
 /// Blocks that share the rows of a backward pass; each has a share of gain and bias gradients.
 const BLOCKS: usize = 264;
+/// Rows of wide rows a block sums up.
+const SUMMED_ROWS: usize = 32;
 
-/// The kernels by how many chunks of 256 columns a lane holds in registers.
-const CHUNKS: [usize; 3] = [1, 2, 4];
-const FORWARD: [&str; 3] = ["norm_1", "norm_2", "norm_4"];
-const RESIDUAL: [&str; 3] = ["residual_norm_1", "residual_norm_2", "residual_norm_4"];
-const BACKWARD: [&str; 3] = ["norm_backward_1", "norm_backward_2", "norm_backward_4"];
+/// The kernels for rows of one width.
+struct Kernels {
+    forward: &'static str,
+    residual: &'static str,
+    backward: &'static str,
+    /// Chunks of 256 columns a lane holds in registers, a warp to a row; none where a block takes
+    /// one.
+    chunks: Option<usize>,
+}
 
-/// Columns the registers of a warp hold for rows of `width`.
-fn held(width: usize) -> usize {
-    256 * CHUNKS.into_iter().find(|&chunks| width <= 256 * chunks).unwrap_or(0)
+impl Kernels {
+    fn of(width: usize) -> Self {
+        let (forward, residual, backward, chunks) = match width {
+            0..=256 => ("norm_1", "residual_norm_1", "norm_backward_1", Some(1)),
+            257..=512 => ("norm_2", "residual_norm_2", "norm_backward_2", Some(2)),
+            513..=1024 => ("norm_4", "residual_norm_4", "norm_backward_4", Some(4)),
+            _ => ("norm_wide", "residual_norm_wide", "norm_backward_wide", None),
+        };
+        Self { forward, residual, backward, chunks }
+    }
+
+    fn grid(&self, rows: usize) -> Grid {
+        if self.chunks.is_some() { Grid::rows(rows) } else { Grid::blocks(rows, 256) }
+    }
 }
 
 /// What a backward pass reads.
@@ -28,16 +45,6 @@ pub(super) struct Backward<'a, E> {
 }
 
 impl<P: Precision> Cuda<P> {
-    /// The kernel for rows of `width`; none, with a failure noted, for rows too wide.
-    fn norm_kernel(&self, names: [&'static str; 3], width: usize) -> Option<&'static str> {
-        let fits = CHUNKS.iter().position(|&chunks| width <= 256 * chunks);
-        if fits.is_none() {
-            let reason = format!("rows of {width} are wider than the 1,024 columns it can hold");
-            self.stream.note("layer norm", Err(reason));
-        }
-        fits.map(|index| names[index])
-    }
-
     pub(super) fn norm_rows(
         &self,
         rows: usize,
@@ -48,11 +55,11 @@ impl<P: Precision> Cuda<P> {
         statistics: &Buffer<f32>,
     ) {
         let width = norm.gain.columns;
-        let Some(kernel) = self.norm_kernel(FORWARD, width) else { return };
+        let kernels = Kernels::of(width);
         let (gain, bias) = (weights.value(norm.gain), weights.value(norm.bias));
         let to = (normed.at(0), statistics.at(0));
         let arguments = arguments![rows, width, gain, bias, x.at(0), to.0, to.1];
-        self.launch(kernel, Grid::rows(rows), arguments);
+        self.launch(kernels.forward, kernels.grid(rows), arguments);
     }
 
     pub(super) fn residual_norm_rows(
@@ -65,10 +72,10 @@ impl<P: Precision> Cuda<P> {
         statistics: &Buffer<f32>,
     ) {
         let width = norm.gain.columns;
-        let Some(kernel) = self.norm_kernel(RESIDUAL, width) else { return };
+        let kernels = Kernels::of(width);
         self.launch(
-            kernel,
-            Grid::rows(rows),
+            kernels.residual,
+            kernels.grid(rows),
             arguments![
                 rows,
                 width,
@@ -99,13 +106,17 @@ impl<P: Precision> Cuda<P> {
         gradients: &Buffer<f32>,
     ) {
         let width = norm.gain.columns;
-        let Some(kernel) = self.norm_kernel(BACKWARD, width) else { return };
-        let Some(partial) = self.scratch(BLOCKS * 2 * width * size_of::<f32>()) else { return };
+        let kernels = Kernels::of(width);
+        let blocks = kernels.chunks.map_or(rows.div_ceil(SUMMED_ROWS), |_| BLOCKS);
+        let Some(partial) = self.scratch(blocks * 2 * width * size_of::<f32>()) else { return };
         let (mask, d_branch) =
             branch.map_or((Mask::NONE, 0), |(mask, d_branch)| (mask, d_branch.at(0)));
+        let grid = kernels.chunks.map_or(Grid::blocks(rows, 256), |chunks| {
+            Grid::blocks(BLOCKS, 256).sharing(2 * 256 * chunks * size_of::<f32>())
+        });
         self.launch(
-            kernel,
-            Grid::blocks(BLOCKS, 256).sharing(2 * held(width) * size_of::<f32>()),
+            kernels.backward,
+            grid,
             arguments![
                 rows,
                 width,
@@ -122,8 +133,16 @@ impl<P: Precision> Cuda<P> {
                 partial,
             ],
         );
+        if kernels.chunks.is_none() {
+            let (x, statistics) = (from.x.at(0), from.statistics.at(0));
+            self.launch(
+                "norm_sums_wide",
+                Grid::blocks(width.div_ceil(256), 256).by(blocks),
+                arguments![rows, width, SUMMED_ROWS, x, statistics, from.d_normed.at(0), partial],
+            );
+        }
         let to = [norm.gain, norm.bias].map(|parameter| gradients.at(parameter.offset));
-        self.add_partial(BLOCKS, [width, width], partial, to);
+        self.add_partial(blocks, [width, width], partial, to);
     }
 
     /// Adds `partial: [blocks, columns]` to one or two ranges of the gradients.

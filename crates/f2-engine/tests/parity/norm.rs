@@ -86,6 +86,8 @@ fn norms_with_residual_and_dropout() {
         (100, 256, 0.1),
         (33, 1000, 0.0),
         (20, 1024, 0.5),
+        (70, 1280, 0.1),
+        (9, 2051, 0.1),
     ] {
         println!("{rows} rows of {width}");
         compare(&Norms { rows, width, probability });
