@@ -111,8 +111,7 @@ impl Generate {
             end: self.end(&model, &prompts),
             batch: self.batch.get(),
         };
-        let writing =
-            Writing { verb: &self, model: &model, prompts: &prompts, request: &request };
+        let writing = Writing { verb: &self, model: &model, prompts: &prompts, request: &request };
         let (generated, seconds) = self.device.run(self.threads.count(), writing)?;
         if let Some(path) = &self.prompts.references {
             save(path, &record::references(&model, &prompts)?)?;
