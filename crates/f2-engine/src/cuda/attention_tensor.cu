@@ -382,7 +382,7 @@ KERNEL __launch_bounds__(128, 3)
 attention_64_backward_keys(int positions, int length, int heads, float scale, const real* qkv,
                            const float* log_sums, const real* d_out, const float* deltas,
                            real* d_qkv) {
-    extern __shared__ __align__(128) unsigned char room[];
+    extern __shared__ __align__(128) unsigned char all_tiles[];
     __shared__ float log_sum[2][64], delta[2][64];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     int head = blockIdx.x % heads, sequence = blockIdx.x / heads;
@@ -391,7 +391,7 @@ attention_64_backward_keys(int positions, int length, int heads, float scale, co
     const real* rows = qkv + (i64)sequence * length * stride + head * HEAD;
     const real* d_rows = d_out + (i64)sequence * length * total + head * HEAD;
     i64 statistics = (i64)head * positions + (i64)sequence * length;
-    u32 tiles = shared_address(room);
+    u32 tiles = shared_address(all_tiles);
     auto queries = [=](int tile) { return tiles + (tile % 2) * 2 * TILE_BYTES; };
     auto copy = [&](int tile) {
         int left = length - tile * 64;
