@@ -55,6 +55,11 @@ impl Failure {
         self
     }
 
+    /// Whether the user asked for it.
+    pub(crate) fn is_interruption(&self) -> bool {
+        self.kind == Kind::Interrupted
+    }
+
     /// Prints the failure to standard error and gives the process its exit code.
     pub(crate) fn report(&self) -> ExitCode {
         eprintln!("error: {}", self.message);

@@ -1,11 +1,19 @@
-//! Results on standard output.
+//! Results on standard output, or kept for a verb that runs others.
 
 use std::io::{self, Write as _};
+use std::sync::Mutex;
 
 use crate::failure::{Failure, Kind, Outcome};
 
+/// What is printed while someone keeps it.
+static KEPT: Mutex<Option<String>> = Mutex::new(None);
+
 /// Prints a result. A reader who has seen enough and left, like `head`, is no failure.
 pub(crate) fn print(text: &str) -> Outcome {
+    if let Some(kept) = KEPT.lock().unwrap_or_else(std::sync::PoisonError::into_inner).as_mut() {
+        kept.push_str(text);
+        return Ok(());
+    }
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -13,4 +21,18 @@ pub(crate) fn print(text: &str) -> Outcome {
         }
         _ => Ok(()),
     }
+}
+
+/// Runs something and keeps what it prints.
+pub(crate) fn keep(work: impl FnOnce() -> Outcome) -> Result<String, Failure> {
+    let swap = |with: Option<String>| {
+        std::mem::replace(
+            &mut *KEPT.lock().unwrap_or_else(std::sync::PoisonError::into_inner),
+            with,
+        )
+    };
+    swap(Some(String::new()));
+    let outcome = work();
+    let kept = swap(None).unwrap_or_default();
+    outcome.map(|()| kept)
 }

@@ -45,24 +45,6 @@ fn completions_complete_the_verbs() {
 }
 
 #[test]
-fn the_demonstration_ends_in_classes_and_two_models() {
-    let folder = Folder::new();
-    let lines: String = (0..900).map(|line| format!("line {line} of a text\n\n")).collect();
-    folder.write("own.txt", lines);
-    let arguments = ["demo", "--text", "own.txt", "--out", "shown", "--minutes", "0.02"];
-    let run = folder.f2(&arguments);
-    assert_eq!(run.code, 0, "{}", run.stderr);
-    assert!(run.stderr.contains("$ f2 classes shown/corpus --plot shown/classes.svg"));
-    assert!(folder.read("shown/classes.svg").starts_with("<svg"));
-    for objective in ["mle", "f2"] {
-        assert!(folder.path(&format!("shown/{objective}/events.jsonl")).exists());
-    }
-    let again = folder.f2(&arguments);
-    assert_eq!(again.code, 2, "{}", again.stderr);
-    assert!(again.stderr.contains("error: shown already exists"), "{}", again.stderr);
-}
-
-#[test]
 fn a_closed_pipe_is_no_crash() {
     let pipe = "f2 completions bash | head -n 1";
     let bin = std::path::Path::new(env!("CARGO_BIN_EXE_f2")).parent().unwrap();

@@ -99,7 +99,7 @@ impl Sizes {
         let budget = &config.budget;
         let epochs = budget.epochs.map(|epochs| epochs * tokens / tokens_per_step);
         let steps = plan.training.steps.or(budget.steps).map(|steps| steps as f64);
-        let window = plan.generation.prefix + plan.generation.continuation;
+        let window = plan.generation.window();
         let windows = (TEST_SHARE * tokens / window as f64).floor();
         let streams = plan.generation.streams as f64;
         let texts = if windows < streams { windows } else { windows - windows % streams };

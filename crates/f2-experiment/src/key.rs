@@ -113,12 +113,12 @@ mod tests {
         fs::write(&text, "once upon a time").unwrap();
         let mut plan = PlanPreset::Tiny.plan();
         let source = TextSource::Text(vec![text.clone()]);
-        let all = stages(&plan, &source, &[]);
+        let all = stages(&plan, &source, None, &[]);
         let before = all.keys().unwrap();
         assert_eq!(before, all.keys().unwrap());
 
         plan.training.fine_tuning_steps += 1;
-        let after = stages(&plan, &source, &[]).keys().unwrap();
+        let after = stages(&plan, &source, None, &[]).keys().unwrap();
         let changed = all.0.iter().zip(before.iter().zip(&after));
         let changed: Vec<&str> = changed
             .filter(|(_, (before, after))| before != after)
@@ -143,9 +143,10 @@ mod tests {
         let plan = PlanPreset::Demo.plan();
         let source = TextSource::Text(Vec::new());
         let threads = [Word::Aside("--threads".into()), Word::Aside("2".into())];
-        let (one, two) = (stages(&plan, &source, &[]), stages(&plan, &source, &threads));
+        let (one, two) =
+            (stages(&plan, &source, None, &[]), stages(&plan, &source, None, &threads));
         assert_eq!(one.keys().unwrap(), two.keys().unwrap());
-        let cuda = stages(&plan, &source, &["--device".into(), "cuda".into()]);
+        let cuda = stages(&plan, &source, None, &["--device".into(), "cuda".into()]);
         assert_ne!(one.keys().unwrap(), cuda.keys().unwrap());
     }
 }

@@ -17,7 +17,7 @@ mod source;
 mod stages;
 mod store;
 
-pub use collect::{collect, read_run};
+pub use collect::{collect, corpus, read_run};
 pub use error::Error;
 pub use estimate::{Estimate, estimates};
 pub use key::Key;

@@ -68,6 +68,16 @@ impl DeviceChoice {
         }
     }
 
+    /// The flags that choose the same device on this machine, whatever `auto` finds.
+    pub(crate) fn words(self) -> Vec<String> {
+        let device = self.resolve().map_or("cpu".to_owned(), |number| format!("cuda:{number}"));
+        let mut words = vec!["--device".to_owned(), device];
+        if let (Some(_), PrecisionName::F32) = (self.resolve(), self.precision) {
+            words.extend(["--precision".to_owned(), "f32".to_owned()]);
+        }
+        words
+    }
+
     /// The GPU's number; none for the CPU.
     fn resolve(self) -> Option<usize> {
         match self.device {

@@ -17,6 +17,7 @@ mod import;
 mod perplexity;
 mod prepare;
 mod report;
+mod reproduce;
 mod train;
 
 use clap::{Parser, Subcommand};
@@ -45,6 +46,7 @@ enum Verb {
     Perplexity(perplexity::Perplexity),
     Eval(Box<eval::Eval>),
     Compare(compare::Compare),
+    Reproduce(Box<reproduce::Reproduce>),
     Report(report::Report),
     Doctor(doctor::Doctor),
     Bench(bench::Bench),
@@ -64,6 +66,7 @@ impl Program {
             Verb::Perplexity(verb) => verb.run(),
             Verb::Eval(verb) => verb.run(),
             Verb::Compare(verb) => verb.run(),
+            Verb::Reproduce(verb) => verb.run(),
             Verb::Report(verb) => verb.run(),
             Verb::Doctor(verb) => verb.run(),
             Verb::Bench(verb) => verb.run(),

@@ -83,3 +83,21 @@ impl Folder {
         names
     }
 }
+
+/// Documents of words that follow Zipf's law: something a model can learn from.
+pub fn invented_text(documents: usize) -> String {
+    let mut state = 1_u64;
+    let mut draw = move || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as f64 / (1_u64 << 31) as f64
+    };
+    let mut word = move || {
+        let rank = (400_f64.powf(draw())) as usize;
+        ["ka", "lo", "mi", "tu", "re", "sen", "vor"][rank % 7].repeat(1 + rank / 60)
+            + ["", "n", "s", "th", "ri"][rank / 7 % 5]
+    };
+    let mut line = move || (0..12).map(|_| word()).collect::<Vec<_>>().join(" ");
+    let document = |_| (0..4).map(|_| line() + ".\n").collect::<String>();
+    (0..documents).map(document).collect::<Vec<_>>().join("\n")
+}

@@ -1,9 +1,9 @@
 //! What the stages made, gathered into the results a report is made from.
 
-mod corpus;
 mod runs;
 mod samples;
 mod scores;
+mod text;
 
 pub use runs::read_run;
 
@@ -29,13 +29,23 @@ pub fn collect(
     let mut results = Results::new(title);
     results.paper = plan.paper;
     let Some(corpus) = made.corpus()? else { return Ok(results) };
-    results.corpus = Some(corpus::sizes(&corpus, &source.name()));
+    results.corpus = Some(text::sizes(&corpus, &source.name()));
     results.classes = made.classes()?;
     results.runs = made.runs()?;
     results.scores = made.scores()?;
     results.class_trials = made.class_trials(&results)?;
     results.samples = made.samples(plan, &corpus)?;
     Ok(results)
+}
+
+/// The corpus, where it was given or is prepared.
+pub fn corpus(
+    source: &TextSource,
+    stages: &Stages,
+    keys: &[Key],
+    store: &Store,
+) -> Result<Option<Corpus>, Error> {
+    Made { stages, keys, store, source }.corpus()
 }
 
 /// The stages that are done.

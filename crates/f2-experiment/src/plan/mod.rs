@@ -155,6 +155,19 @@ impl Default for Generation {
     }
 }
 
+impl Generation {
+    /// Tokens of a prefix and its continuation.
+    pub fn window(&self) -> usize {
+        self.prefix + self.continuation
+    }
+
+    /// The streams a test split of this size is cut into: each holds a window at least.
+    pub(crate) fn streams_of(&self, test_tokens: Option<u64>) -> usize {
+        let most = test_tokens.map_or(usize::MAX, |tokens| tokens as usize / self.window());
+        self.streams.min(most).max(1)
+    }
+}
+
 /// F² models that are trained with other classes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -207,6 +220,10 @@ impl Plan {
         }
         if let Some(twice) = self.models.iter().find(|model| first_twice(model) > 1) {
             return Some(format!("`models` names {} twice", twice.objective()));
+        }
+        let generation = &self.generation;
+        if generation.streams == 0 || generation.prefix == 0 || generation.continuation == 0 {
+            return Some("streams, prefix and continuation are 1 at least".to_owned());
         }
         if self.generation.k == 0 || self.generation.other_k.contains(&0) {
             return Some("a k of 0 leaves no token to draw".to_owned());

@@ -23,16 +23,24 @@ pub(super) struct Commands<'a> {
     device: &'a [Word],
     /// The corpus folder where it was given, else the first stage makes it.
     corpus: Option<PathBuf>,
+    /// Streams the test split is cut into.
+    streams: usize,
     stages: Vec<Stage>,
 }
 
 impl<'a> Commands<'a> {
-    pub(super) fn new(plan: &'a Plan, source: &TextSource, device: &'a [Word]) -> Self {
+    pub(super) fn new(
+        plan: &'a Plan,
+        source: &TextSource,
+        test_tokens: Option<u64>,
+        device: &'a [Word],
+    ) -> Self {
         let (corpus, stages) = match source {
             TextSource::Corpus(folder) => (Some(folder.clone()), Vec::new()),
             TextSource::Text(paths) => (None, vec![prepare(plan, paths)]),
         };
-        Self { plan, device, corpus, stages }
+        let streams = plan.generation.streams_of(test_tokens);
+        Self { plan, device, corpus, streams, stages }
     }
 
     pub(super) fn finish(self) -> Stages {
@@ -108,23 +116,24 @@ impl<'a> Commands<'a> {
         })
     }
 
+    /// Flags of training. Fine-tuning takes the settings of the model it starts from, and a
+    /// learning rate of its own.
     fn settings(&self, model: Model) -> Vec<Word> {
         let Plan { training, seed, .. } = self.plan;
-        let mut words: Vec<Word> = ["--preset", &training.preset, "--objective", model.objective()]
-            .map(Word::from)
-            .to_vec();
-        let steps = match model.starts_from() {
-            Some(_) => Some(training.fine_tuning_steps),
-            None => training.steps,
-        };
-        words.extend(["--seed".into(), seed.to_string().into()]);
-        words.extend(
-            steps.into_iter().flat_map(|steps| [Word::from("--steps"), steps.to_string().into()]),
-        );
-        let settings = training.settings.iter();
-        words.extend(
-            settings.flat_map(|(key, value)| ["--set".into(), format!("{key}={value}").into()]),
-        );
+        let from_scratch = model.starts_from().is_none();
+        let mut words: Vec<Word> = Vec::new();
+        if from_scratch {
+            words.extend(["--preset".into(), training.preset.as_str().into()]);
+        }
+        words.extend(["--objective", model.objective(), "--seed"].map(Word::from));
+        words.push(seed.to_string().into());
+        let fine_tuning = (!from_scratch).then_some(training.fine_tuning_steps);
+        if let Some(steps) = fine_tuning.or(training.steps) {
+            words.extend(["--steps".into(), steps.to_string().into()]);
+        }
+        for (key, value) in training.settings.iter().filter(|_| from_scratch) {
+            words.extend(["--set".into(), format!("{key}={value}").into()]);
+        }
         words
     }
 
@@ -148,7 +157,7 @@ impl<'a> Commands<'a> {
             words.extend(["--protocol", "paper"].map(Word::from));
             let generation = &laid.plan.generation;
             for (flag, value) in [
-                ("--streams", generation.streams),
+                ("--streams", laid.streams),
                 ("--prefix", generation.prefix),
                 ("--continuation", generation.continuation),
             ] {

@@ -14,9 +14,15 @@ use commands::Commands;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stages(pub Vec<Stage>);
 
-/// Lays out a plan. `device` are further flags of the commands that need a device.
-pub fn stages(plan: &Plan, source: &TextSource, device: &[Word]) -> Stages {
-    let mut laid = Commands::new(plan, source, device);
+/// Lays out a plan. `test_tokens` is the size of the test split, once it is known; `device` are
+/// further flags of the commands that need a device.
+pub fn stages(
+    plan: &Plan,
+    source: &TextSource,
+    test_tokens: Option<u64>,
+    device: &[Word],
+) -> Stages {
+    let mut laid = Commands::new(plan, source, test_tokens, device);
     let subjects: Vec<Subject> = plan.models.iter().map(|model| Subject::Model(*model)).collect();
     let main = Decoding::TopK { k: plan.generation.k };
     for subject in &subjects {
@@ -55,16 +61,31 @@ fn lay_out_ablations(laid: &mut Commands<'_>, plan: &Plan) {
 }
 
 impl Stages {
+    /// The first stage alone, where that is to prepare the text.
+    pub fn preparing(&self) -> Vec<bool> {
+        self.0.iter().map(|stage| stage.purpose == Purpose::Prepare).collect()
+    }
+
     /// Which stages these parts need; all stages where no part is named.
     pub fn needed_for(&self, parts: &[Part]) -> Vec<bool> {
-        let mut needed: Vec<bool> = self
-            .0
-            .iter()
-            .map(|stage| parts.is_empty() || stage.part.is_some_and(|part| parts.contains(&part)))
-            .collect();
-        for place in (0..self.0.len()).rev().filter(|_| !parts.is_empty()) {
+        let wanted = |part: Part| {
+            // Ablations are read beside the main table.
+            let beside = part == Part::Main && parts.iter().any(|part| part.is_ablation());
+            parts.is_empty() || parts.contains(&part) || beside
+        };
+        let mut needed: Vec<bool> =
+            self.0.iter().map(|stage| stage.part.is_some_and(wanted)).collect();
+        for place in (0..self.0.len()).rev() {
             if needed[place] {
                 self.0[place].reads().for_each(|read| needed[read] = true);
+            }
+        }
+        // A model that is scored has its perplexity in the table.
+        for (place, stage) in self.0.iter().enumerate() {
+            if matches!(stage.purpose, Purpose::Perplexity(_)) {
+                needed[place] |= stage
+                    .reads()
+                    .any(|read| needed[read] && matches!(self.0[read].purpose, Purpose::Train(_)));
             }
         }
         needed
@@ -77,7 +98,7 @@ mod tests {
     use crate::PlanPreset;
 
     fn laid_out(preset: PlanPreset) -> Stages {
-        stages(&preset.plan(), &TextSource::Text(vec!["novel.txt".into()]), &[])
+        stages(&preset.plan(), &TextSource::Text(vec!["novel.txt".into()]), None, &[])
     }
 
     #[test]
@@ -98,12 +119,24 @@ mod tests {
     }
 
     #[test]
-    fn one_part_needs_only_its_own_stages() {
+    fn a_short_test_split_is_cut_into_fewer_streams() {
+        let plan = PlanPreset::Demo.plan();
+        let of = |tokens| plan.generation.streams_of(Some(tokens));
+        assert_eq!((of(269_551), of(15_000), of(149)), (256, 100, 1));
+    }
+
+    #[test]
+    fn a_part_needs_its_own_stages_and_no_other_ones() {
         let stages = laid_out(PlanPreset::Tiny);
-        let needed = stages.needed_for(&[Part::Decoupling]);
-        let names = stages.0.iter().zip(needed).filter(|(_, needed)| *needed);
-        let names: Vec<&str> = names.map(|(stage, _)| stage.name.as_str()).collect();
-        let all = ["prepare", "classes-greedy", "train-f2", "generate-f2-joint-3", "score-joint-3"];
-        assert_eq!(names, all);
+        let names = |parts: &[Part]| -> Vec<&str> {
+            let needed = stages.0.iter().zip(stages.needed_for(parts));
+            needed.filter(|(_, needed)| *needed).map(|(stage, _)| stage.name.as_str()).collect()
+        };
+        let greedy = names(&[Part::Greedy]);
+        assert!(greedy.contains(&"train-face") && greedy.contains(&"perplexity-f2"), "{greedy:?}");
+        assert!(!greedy.contains(&"score-top-3") && !greedy.contains(&"train-f2-exact"));
+        let decoupling = names(&[Part::Decoupling]);
+        assert!(decoupling.contains(&"score-joint-3") && decoupling.contains(&"score-top-3"));
+        assert_eq!(names(&[]).len(), stages.0.len());
     }
 }

@@ -99,6 +99,11 @@ impl Part {
         Self::Methods,
     ];
 
+    /// Whether it takes something away, to be read beside the main table.
+    pub fn is_ablation(self) -> bool {
+        !matches!(self, Self::Main | Self::Greedy | Self::TopK)
+    }
+
     /// The name it is asked for by.
     pub fn name(self) -> &'static str {
         match self {

@@ -33,9 +33,14 @@ fn class(align: Align) -> &'static str {
     }
 }
 
+/// The value, and under it in small type how sure it is.
 fn content(cell: &Cell) -> String {
-    let text = escape(&cell.text);
-    if cell.strong { format!("<strong>{text}</strong>") } else { text }
+    let (value, interval) = match cell.text.split_once(" ±") {
+        Some((value, interval)) => (value, format!("<small>±{}</small>", escape(interval))),
+        None => (cell.text.as_str(), String::new()),
+    };
+    let value = escape(value);
+    if cell.strong { format!("<strong>{value}</strong>{interval}") } else { value + &interval }
 }
 
 #[cfg(test)]
@@ -45,10 +50,11 @@ mod tests {
     #[test]
     fn names_are_headers_and_text_is_escaped() {
         let mut table = example();
-        table.quiet_row(["<b>".into(), "1".into(), "–".into()]);
+        table.quiet_row(["<b>".into(), "1 ±0.2".into(), "–".into()]);
         let html = table.to_html();
         assert!(html.contains("<tr><th scope=\"row\">F²-Softmax</th>"), "{html}");
         assert!(html.contains("<td class=\"number\"><strong>0.62</strong></td>"), "{html}");
+        assert!(html.contains("<td class=\"number\">1<small>±0.2</small></td>"), "{html}");
         assert!(html.contains("<tr class=\"quiet\"><th scope=\"row\">&lt;b&gt;</th>"), "{html}");
     }
 }

@@ -1,0 +1,198 @@
+//! `f2 reproduce` from text to tables: whole, killed, changed, and with bad input.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use support::{Folder, Run, invented_text};
+
+/// Every part of the paper, as small as it can be.
+const PLAN: &str = r#"
+paper = "wikitext103"
+vocabulary = 300
+models = ["mle", "face", "unlikelihood", "unlikelihood-sequence", "f2"]
+
+[training]
+preset = "demo"
+steps = 3
+fine_tuning_steps = 2
+
+[training.settings]
+"model.layers" = 1
+"model.width" = 16
+"model.heads" = 2
+"model.feed_forward" = 32
+"batch.sequence" = 160
+"batch.size" = 2
+"schedule.warmup_steps" = 1
+
+[generation]
+k = 3
+other_k = [5]
+greedy = true
+joint = true
+class_nuclei = [0.9]
+streams = 4
+prefix = 8
+continuation = 16
+
+[ablation]
+methods = ["exact"]
+equal_k = [2]
+
+[evaluation]
+bootstrap = 3
+samples = 2
+"#;
+
+/// The two models a test can do with.
+fn two_models() -> String {
+    let all = "models = [\"mle\", \"face\", \"unlikelihood\", \"unlikelihood-sequence\", \"f2\"]";
+    assert!(PLAN.contains(all));
+    PLAN.replace(all, "models = [\"mle\", \"f2\"]")
+}
+
+fn folder() -> Folder {
+    let folder = Folder::new();
+    folder.write("novel.txt", invented_text(500));
+    folder.write("plan.toml", PLAN);
+    folder
+}
+
+fn reproduce(folder: &Folder, more: &[&str]) -> Run {
+    let arguments = ["reproduce", "novel.txt", "--plan", "plan.toml", "--out", "study"];
+    folder.f2(&[&arguments[..], more].concat())
+}
+
+/// Every table but the one that holds times.
+fn tables(folder: &Folder) -> BTreeMap<String, String> {
+    let entries = std::fs::read_dir(folder.path("study/tables")).unwrap();
+    entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| !name.starts_with("training."))
+        .map(|name| (name.clone(), folder.read(&format!("study/tables/{name}"))))
+        .collect()
+}
+
+#[test]
+fn everything_is_made_once_and_killing_changes_nothing() {
+    let whole = folder();
+    let run = reproduce(&whole, &[]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let expected = tables(&whole);
+    for name in ["scores", "scores-greedy", "scores-top-5", "pairwise", "ranking", "bands"]
+        .into_iter()
+        .chain(["decoupling", "class-nucleus", "class-methods", "very-rare", "corpus", "settings"])
+    {
+        assert!(expected.contains_key(&format!("{name}.tex")), "{name}");
+    }
+    for name in ["MLE", "FACE", "UL-token", "UL-token+seq", "F²-Softmax", "Human"] {
+        assert!(expected["scores.csv"].contains(&format!("\n{name},")), "{name}");
+    }
+    assert!(whole.path("study/figures/classes-kld.svg").exists());
+
+    // Again: nothing is left to do, and a file that vanished is made again with all that needs it.
+    let again = reproduce(&whole, &[]);
+    assert!(!again.stderr.contains("\n$ f2"), "{}", again.stderr);
+    assert_eq!(tables(&whole), expected);
+
+    let killed = folder();
+    kill_again_and_again(&killed);
+    let run = reproduce(&killed, &[]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(tables(&killed), expected);
+}
+
+/// Starts the experiment several times and kills it a little later each time.
+fn kill_again_and_again(folder: &Folder) {
+    for round in 1..=8 {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_f2"))
+            .args(["reproduce", "novel.txt", "--plan", "plan.toml", "--out", "study"])
+            .current_dir(folder.path(""))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_millis(170 * round) {
+            if child.try_wait().unwrap().is_some() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}
+
+#[test]
+fn a_changed_plan_redoes_only_what_it_must() {
+    let folder = folder();
+    folder.write("plan.toml", two_models());
+    assert_eq!(reproduce(&folder, &["--only", "main"]).code, 0);
+    folder.write("plan.toml", two_models().replace("\nk = 3", "\nk = 4"));
+    let run = reproduce(&folder, &["--only", "main"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let typed: Vec<&str> = run
+        .stderr
+        .lines()
+        .filter_map(|line| line.strip_prefix("$ f2 "))
+        .filter_map(|line| line.split(' ').next())
+        .collect();
+    assert_eq!(typed, ["generate", "generate", "eval"]);
+}
+
+#[test]
+fn what_a_stage_made_and_lost_is_made_again() {
+    let folder = folder();
+    folder.write("plan.toml", two_models());
+    let only = ["--only", "decoupling"];
+    assert_eq!(reproduce(&folder, &only).code, 0);
+    let stages = std::fs::read_dir(folder.path("study/stages")).unwrap();
+    let classes = stages
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.to_string_lossy().contains("/classes-greedy-"))
+        .unwrap();
+    std::fs::remove_file(classes.join("classes.json")).unwrap();
+    let run = reproduce(&folder, &only);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stderr.contains("$ f2 classes") && !run.stderr.contains("$ f2 train"));
+}
+
+#[test]
+fn a_dry_run_lists_stages_and_makes_nothing() {
+    let folder = folder();
+    let run = reproduce(&folder, &["--dry-run"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    for stage in ["prepare ", "train-unlikelihood-sequence ", "score-classes "] {
+        assert!(run.stdout.contains(stage), "{}", run.stdout);
+    }
+    assert!(run.stdout.contains("to do: "), "{}", run.stdout);
+    assert!(!folder.path("study").exists());
+}
+
+#[test]
+fn bad_input_is_refused_with_advice() {
+    let folder = folder();
+    folder.write("short.txt", "a few words\n\nand a few more\n\nand an end\n");
+    folder.write("typo.toml", PLAN.replace("greedy = true", "greddy = true"));
+    folder.write("preset.toml", PLAN.replace("preset = \"demo\"", "preset = \"demos\""));
+    folder.write("setting.toml", PLAN.replace("model.layers", "model.layer"));
+    let cases = [
+        "reproduce nowhere.txt --out x --plan plan.toml",
+        "reproduce short.txt --out x --plan plan.toml",
+        "reproduce novel.txt --out x --plan typo.toml",
+        "reproduce novel.txt --out x --plan preset.toml",
+        "reproduce novel.txt --out x --plan setting.toml",
+        "reproduce novel.txt --out x --plan missing.toml",
+        "reproduce novel.txt --out plan.toml/x --plan plan.toml",
+    ];
+    let said = cases.map(|case| {
+        let run = folder.f2(&case.split(' ').collect::<Vec<_>>());
+        let errors = run.stderr.lines().skip_while(|line| !line.starts_with("error"));
+        format!("$ f2 {case}\nexit code {}\n{}", run.code, errors.collect::<Vec<_>>().join("\n"))
+    });
+    insta::assert_snapshot!(said.join("\n\n"));
+}
