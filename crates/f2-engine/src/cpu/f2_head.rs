@@ -90,7 +90,7 @@ fn class_logits(
     let dims = [targets.ids.len(), classes, width];
     let logits = &mut targets.workspace.class_logits;
     let hidden = Matrix::rows(hidden, width);
-    parallel_product(threads, dims, hidden, matrix, logits, classes, Write::Overwrite);
+    parallel_product(threads, dims, hidden, matrix, logits, Write::Overwrite);
 }
 
 /// Runs `row` on every position's class logits; ignored ones count nothing.
@@ -135,9 +135,9 @@ fn propagate_classes(
     let d_logits = Matrix::rows(&targets.workspace.class_logits, classes);
     let matrix = Matrix::rows(&weights[head.classes.range()], width);
     let dims = [rows, width, classes];
-    parallel_product(threads, dims, d_logits, matrix, d_hidden, width, Write::Overwrite);
+    parallel_product(threads, dims, d_logits, matrix, d_hidden, Write::Overwrite);
     let d_classes = &mut gradients[head.classes.range()];
     let (d_logits, hidden) = (d_logits.transposed(), Matrix::rows(hidden, width));
     let dims = [classes, width, rows];
-    parallel_product(threads, dims, d_logits, hidden, d_classes, width, Write::Add);
+    parallel_product(threads, dims, d_logits, hidden, d_classes, Write::Add);
 }

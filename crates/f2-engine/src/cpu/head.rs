@@ -66,7 +66,7 @@ pub(super) fn for_each_chunk(
         let (lhs, rhs) = (Matrix::rows(hidden, width), Matrix::rows(vectors.rows, width));
         let dims = [rows, count, width];
         if !(kept && index == 0) {
-            parallel_product(threads, dims, lhs, rhs.transposed(), logits, count, Write::Overwrite);
+            parallel_product(threads, dims, lhs, rhs.transposed(), logits, Write::Overwrite);
         }
         let mut chunk = Chunk {
             hidden,
@@ -188,24 +188,17 @@ impl<'a> Chunk<'a> {
         let dims = [rows, width, count];
         if self.contiguous {
             let d_hidden = &mut gradients.d_hidden[positions[0] as usize * width..];
-            parallel_product(threads, dims, d_logits, matrix, d_hidden, width, gradients.write);
+            parallel_product(threads, dims, d_logits, matrix, d_hidden, gradients.write);
         } else {
             let d_hidden = &mut *self.d_hidden;
-            parallel_product(threads, dims, d_logits, matrix, d_hidden, width, Write::Overwrite);
+            parallel_product(threads, dims, d_logits, matrix, d_hidden, Write::Overwrite);
             scatter(threads, positions, width, d_hidden, gradients.write, gradients.d_hidden);
         }
         let hidden = Matrix::rows(self.hidden, width);
         let dims = [count, width, rows];
         let d_vectors = &mut *gradients.d_vectors;
-        parallel_product(
-            threads,
-            dims,
-            d_logits.transposed(),
-            hidden,
-            d_vectors,
-            width,
-            Write::Add,
-        );
+        let d_logits = d_logits.transposed();
+        parallel_product(threads, dims, d_logits, hidden, d_vectors, Write::Add);
     }
 }
 

@@ -2,8 +2,9 @@
 
 use super::add::add;
 use super::gelu::{gelu, gelu_backward};
-use super::product::{Matrix, Write, parallel_product};
+use super::product::{Matrix, Then, Write, parallel_product, product_then};
 use super::scratch::with_scratch;
+use super::shared::Shared;
 use super::threads::Threads;
 use crate::Linear;
 
@@ -18,11 +19,7 @@ pub(super) fn linear(
     x: &[f32],
     y: &mut [f32],
 ) {
-    let (inputs, outputs) = (linear.inputs(), linear.outputs());
-    let weight = Matrix::rows(&weights[linear.weight.range()], inputs).transposed();
-    let (dims, x) = ([rows, outputs, inputs], Matrix::rows(x, inputs));
-    let write = Write::Bias(&weights[linear.bias.range()]);
-    parallel_product(threads, dims, x, weight, y, outputs, write);
+    linear_then(threads, rows, linear, weights, x, y, None);
 }
 
 pub(super) fn linear_gelu(
@@ -35,12 +32,28 @@ pub(super) fn linear_gelu(
     y: &mut [f32],
 ) {
     let outputs = linear.outputs();
-    let y = &mut y[..rows * outputs];
-    self::linear(threads, rows, linear, weights, x, before);
-    let block = BLOCK * outputs;
-    threads.zip_chunks([(y, block)], |index, [y]| {
-        gelu(&before[index * block..][..y.len()], y);
-    });
+    let y = Shared::new(y);
+    let then = |first: usize, before: &mut [f32]| {
+        // SAFETY: every row comes once.
+        gelu(before, unsafe { y.piece(first * outputs, before.len()) });
+    };
+    linear_then(threads, rows, linear, weights, x, before, Some(&then));
+}
+
+fn linear_then(
+    threads: &Threads,
+    rows: usize,
+    linear: Linear,
+    weights: &[f32],
+    x: &[f32],
+    y: &mut [f32],
+    then: Option<Then<'_>>,
+) {
+    let (inputs, outputs) = (linear.inputs(), linear.outputs());
+    let weight = Matrix::rows(&weights[linear.weight.range()], inputs).transposed();
+    let (dims, x) = ([rows, outputs, inputs], Matrix::rows(x, inputs));
+    let write = Write::Bias(&weights[linear.bias.range()]);
+    product_then(threads, dims, x, weight, y, write, then);
 }
 
 pub(super) fn linear_backward(
@@ -53,7 +66,7 @@ pub(super) fn linear_backward(
     d_x: &mut [f32],
     gradients: &mut [f32],
 ) {
-    input_gradient(threads, rows, linear, weights, d_y, d_x);
+    input_gradient(threads, rows, linear, weights, d_y, d_x, None);
     parameter_gradients(threads, rows, linear, x, d_y, gradients);
 }
 
@@ -68,12 +81,10 @@ pub(super) fn linear_backward_gelu(
     d_before: &mut [f32],
     gradients: &mut [f32],
 ) {
-    input_gradient(threads, rows, linear, weights, d_y, d_before);
-    let block = BLOCK * linear.inputs();
-    let d_before = &mut d_before[..rows * linear.inputs()];
-    threads.zip_chunks([(d_before, block)], |index, [d]| {
-        gelu_backward(&before[index * block..][..d.len()], d);
-    });
+    let then = |first: usize, d: &mut [f32]| {
+        gelu_backward(&before[first * linear.inputs()..][..d.len()], d);
+    };
+    input_gradient(threads, rows, linear, weights, d_y, d_before, Some(&then));
     parameter_gradients(threads, rows, linear, x, d_y, gradients);
 }
 
@@ -85,11 +96,12 @@ fn input_gradient(
     weights: &[f32],
     d_y: &[f32],
     d_x: &mut [f32],
+    then: Option<Then<'_>>,
 ) {
     let (inputs, outputs) = (linear.inputs(), linear.outputs());
     let weight = Matrix::rows(&weights[linear.weight.range()], inputs);
-    let d_y = Matrix::rows(d_y, outputs);
-    parallel_product(threads, [rows, inputs, outputs], d_y, weight, d_x, inputs, Write::Overwrite);
+    let (dims, d_y) = ([rows, inputs, outputs], Matrix::rows(d_y, outputs));
+    product_then(threads, dims, d_y, weight, d_x, Write::Overwrite, then);
 }
 
 /// `d_weight += d_yᵀ · x`, `d_bias += Σ d_y`.
@@ -105,7 +117,7 @@ fn parameter_gradients(
     let d_weight = &mut gradients[linear.weight.range()];
     let transposed = Matrix::rows(d_y, outputs).transposed();
     let x = Matrix::rows(x, inputs);
-    parallel_product(threads, [outputs, inputs, rows], transposed, x, d_weight, inputs, Write::Add);
+    parallel_product(threads, [outputs, inputs, rows], transposed, x, d_weight, Write::Add);
     add_columns(threads, rows, d_y, &mut gradients[linear.bias.range()]);
 }
 

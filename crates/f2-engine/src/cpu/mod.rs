@@ -30,6 +30,7 @@ mod simd;
 mod softmax_head;
 mod softmax_rows;
 mod targets;
+mod team;
 mod threads;
 
 use std::sync::Mutex;

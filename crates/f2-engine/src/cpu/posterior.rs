@@ -18,7 +18,7 @@ pub(super) fn logits(
     let vectors = Matrix::rows(&weights[matrix.range()], matrix.columns).transposed();
     let hidden = Matrix::rows(hidden, matrix.columns);
     let dims = [rows, matrix.rows, matrix.columns];
-    parallel_product(threads, dims, hidden, vectors, logits, matrix.rows, Write::Overwrite);
+    parallel_product(threads, dims, hidden, vectors, logits, Write::Overwrite);
 }
 
 /// Log-probabilities over logits, in place.

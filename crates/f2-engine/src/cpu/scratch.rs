@@ -7,6 +7,7 @@ use super::memory::Buffer;
 thread_local! {
     static WORKSPACE: RefCell<Option<Buffer>> = const { RefCell::new(None) };
     static PACKING: RefCell<Option<Buffer>> = const { RefCell::new(None) };
+    static SHARED: RefCell<Option<Buffer>> = const { RefCell::new(None) };
 }
 
 /// Lends an operation slices of these lengths, their content left over from earlier uses.
@@ -26,6 +27,14 @@ pub(super) fn with_packing<const N: usize, R>(
     body: impl FnOnce([&mut [f32]; N]) -> R,
 ) -> R {
     PACKING.with_borrow_mut(|buffer| body(slices(buffer, lens)))
+}
+
+/// [`with_scratch`] for a copy that one thread makes for all, and multiplies by itself, too.
+pub(super) fn with_shared<R>(len: usize, body: impl FnOnce(&mut [f32]) -> R) -> R {
+    SHARED.with_borrow_mut(|buffer| {
+        let [shared] = slices(buffer, [len]);
+        body(shared)
+    })
 }
 
 fn slices<const N: usize>(buffer: &mut Option<Buffer>, lens: [usize; N]) -> [&mut [f32]; N] {

@@ -2,9 +2,8 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::shared::Shared;
+use super::team::Team;
 use crate::Error;
 
 /// Pieces of work a thread gets to choose from.
@@ -12,45 +11,41 @@ const SHARES: usize = 4;
 
 /// A fixed set of threads.
 #[derive(Debug)]
-pub(super) struct Threads {
-    pool: rayon::ThreadPool,
-    count: usize,
-}
+pub(super) struct Threads(Team);
 
 impl Threads {
     pub(super) fn new(count: usize) -> Result<Self, Error> {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(count)
-            .thread_name(|index| format!("f2-engine-{index}"))
-            .build()
-            .map_err(|error| Error::Threads { threads: count, reason: error.to_string() })?;
-        Ok(Self { pool, count })
+        Team::new(count).map(Self)
     }
 
     pub(super) fn count(&self) -> usize {
-        self.count
+        self.0.count()
     }
 
     /// Runs `task(0)`, …, `task(tasks - 1)`, each once, on any thread, in any order.
-    pub(super) fn each(&self, tasks: usize, task: impl Fn(usize) + Sync + Send) {
-        if tasks <= 1 || self.count == 1 {
-            (0..tasks).for_each(task);
-        } else {
-            self.pool.install(|| (0..tasks).into_par_iter().with_max_len(1).for_each(task));
-        }
+    pub(super) fn each(&self, tasks: usize, task: impl Fn(usize) + Sync) {
+        self.0.run(tasks, &task);
     }
 
-    /// Cuts `0..len` into at most one piece per thread, at multiples of `grain`.
-    pub(super) fn pieces(&self, len: usize, grain: usize) -> Vec<Range<usize>> {
-        let piece = len.div_ceil(self.count).next_multiple_of(grain).max(grain);
-        (0..len).step_by(piece).map(|start| start..len.min(start + piece)).collect()
+    /// Cuts `0..len` into pieces of at most `most` that get shorter towards the end, down to
+    /// `least`, at its multiples.
+    pub(super) fn dwindling(&self, len: usize, least: usize, most: usize) -> Vec<Range<usize>> {
+        let mut pieces = Vec::new();
+        let mut start = 0;
+        while start < len {
+            let share = (len - start) / (2 * self.count());
+            let piece = share.next_multiple_of(least).clamp(least, most);
+            pieces.push(start..len.min(start + piece));
+            start += piece;
+        }
+        pieces
     }
 
     /// Cuts `0..len` into up to [`SHARES`] pieces per thread, at multiples of `grain`; where there
     /// is enough for all threads, none is shorter than `least`.
     pub(super) fn shares(&self, len: usize, grain: usize, least: usize) -> Vec<Range<usize>> {
-        let even = len.div_ceil(self.count);
-        let shares = if self.count == 1 { 1 } else { SHARES };
+        let even = len.div_ceil(self.count());
+        let shares = if self.count() == 1 { 1 } else { SHARES };
         let piece = even.div_ceil(shares).max(least.min(even)).next_multiple_of(grain).max(grain);
         (0..len).step_by(piece).map(|start| start..len.min(start + piece)).collect()
     }
@@ -59,7 +54,7 @@ impl Threads {
     pub(super) fn zip_chunks<const N: usize>(
         &self,
         outputs: [(&mut [f32], usize); N],
-        task: impl Fn(usize, [&mut [f32]; N]) + Sync + Send,
+        task: impl Fn(usize, [&mut [f32]; N]) + Sync,
     ) {
         let tasks = outputs.iter().map(|(slice, size)| slice.len().div_ceil(*size)).max();
         let outputs = outputs.map(|(slice, size)| (slice.len(), size, Shared::new(slice)));
@@ -80,11 +75,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_cover_everything_once() {
-        let threads = Threads::new(3).unwrap();
-        assert_eq!(threads.pieces(100, 16), [0..48, 48..96, 96..100]);
-        assert_eq!(threads.pieces(5, 16), std::slice::from_ref(&(0..5)));
-        assert!(threads.pieces(0, 16).is_empty());
+    fn pieces_dwindle_and_cover_everything_once() {
+        let threads = Threads::new(2).unwrap();
+        let pieces = threads.dwindling(500, 24, 96);
+        let lens: Vec<usize> = pieces.iter().map(Range::len).collect();
+        assert_eq!(lens, [96, 96, 96, 72, 48, 24, 24, 24, 20]);
+        assert!(pieces.windows(2).all(|pair| pair[0].end == pair[1].start));
+        assert_eq!(threads.dwindling(5, 24, 96), std::slice::from_ref(&(0..5)));
+        assert!(threads.dwindling(0, 24, 96).is_empty());
     }
 
     #[test]

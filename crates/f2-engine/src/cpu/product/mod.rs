@@ -7,11 +7,13 @@ mod few_rows;
 mod kernel;
 mod pack;
 mod packed;
+mod row_blocks;
 
 use kernel::{Block, Left, tile_rows};
 
 pub(super) use self::kernel::Write;
 pub(super) use self::packed::{Packed, packed_product};
+pub(super) use self::row_blocks::Then;
 use super::scratch::with_packing;
 use super::shared::Shared;
 use super::threads::Threads;
@@ -56,46 +58,62 @@ impl<'a> Matrix<'a> {
 }
 
 /// `out = lhs · rhs`, or what `write` says, with `lhs: [m, k]`, `rhs: [k, n]` and the rows of `out`
-/// lying `stride` apart; on all threads, each computing one piece of the output.
+/// side by side; on all threads.
 pub(super) fn parallel_product(
+    threads: &Threads,
+    dims: [usize; 3],
+    lhs: Matrix<'_>,
+    rhs: Matrix<'_>,
+    out: &mut [f32],
+    write: Write<'_>,
+) {
+    product_then(threads, dims, lhs, rhs, out, write, None);
+}
+
+/// [`parallel_product`], and what is to be done with its rows while they are in the cache.
+pub(super) fn product_then(
+    threads: &Threads,
+    dims @ [m, n, k]: [usize; 3],
+    lhs: Matrix<'_>,
+    rhs: Matrix<'_>,
+    out: &mut [f32],
+    write: Write<'_>,
+    then: Option<Then<'_>>,
+) {
+    if m == 0 || n == 0 {
+        return;
+    }
+    let out = &mut out[..m * n];
+    assert!(k > 0 && lhs.fits(m, k) && rhs.fits(k, n), "an operand is too small");
+    if !few_rows::suits(m, lhs, rhs) && row_blocks::suits(dims, lhs) {
+        return row_blocks::product(threads, dims, lhs, rhs, out, write, then);
+    }
+    by_columns(threads, dims, lhs, rhs, out, write);
+    if let Some(then) = then {
+        threads.zip_chunks([(out, ROWS * n)], |block, [rows]| then(block * ROWS, rows));
+    }
+}
+
+/// Every thread has its own columns of the right operand to copy, and reads all of the left one.
+fn by_columns(
     threads: &Threads,
     [m, n, k]: [usize; 3],
     lhs: Matrix<'_>,
     rhs: Matrix<'_>,
     out: &mut [f32],
-    stride: usize,
     write: Write<'_>,
 ) {
-    // Cutting columns leaves every thread its own part of the right operand to copy, and the left
-    // one is mostly read in place; cutting rows is the way when the left one is copied too.
-    let few = few_rows::suits(m, lhs, rhs);
-    let by_rows = !few && if lhs.column_stride == 1 { n < 2 * m.min(64) } else { m >= n };
-    // Whole tiles. Every piece of rows would copy the right operand anew; columns cost nothing to
-    // cut, so there are more pieces than threads, and a thread that is held up takes fewer.
-    let pieces = if by_rows {
-        threads.pieces(m, 12)
-    } else {
-        threads.shares(n, kernel::COLUMNS, FEWEST_COLUMNS)
-    };
+    let pieces = threads.shares(n, kernel::COLUMNS, FEWEST_COLUMNS);
     let out = Shared::new(out);
     threads.each(pieces.len(), |piece| {
         let range = pieces[piece].clone();
         let start = range.start;
-        if by_rows {
-            let lhs = Matrix { elements: &lhs.elements[start * lhs.row_stride..], ..lhs };
-            let dims = [range.len(), n, k];
-            // SAFETY: rows `range` of the output, which no other piece touches.
-            unsafe { out.product(start * stride, dims, lhs, rhs, stride, write) };
-        } else {
-            let rhs = Matrix { elements: &rhs.elements[start * rhs.column_stride..], ..rhs };
-            let dims = [m, range.len(), k];
-            let write = match write {
-                Write::Bias(bias) => Write::Bias(&bias[start..]),
-                other => other,
-            };
-            // SAFETY: columns `range` of the output, which no other piece touches.
-            unsafe { out.product(start, dims, lhs, rhs, stride, write) };
-        }
+        let write = match write {
+            Write::Bias(bias) => Write::Bias(&bias[start..]),
+            other => other,
+        };
+        // SAFETY: columns `range` of the output, which no other piece touches.
+        unsafe { out.product(start, [m, range.len(), k], lhs, rhs.from(0, start), n, write) };
     });
 }
 
@@ -231,7 +249,7 @@ mod tests {
             naive(dims, &lhs, &rhs, &mut expected);
             let mut out = vec![1.0; m * n];
             let (a, b) = (Matrix::rows(&lhs, k), Matrix::rows(&rhs, n));
-            parallel_product(&threads, dims, a, b, &mut out, n, Write::Add);
+            parallel_product(&threads, dims, a, b, &mut out, Write::Add);
             assert_eq!(out, expected);
         }
     }
@@ -248,8 +266,8 @@ mod tests {
             let threads = Threads::new(threads).unwrap();
             let mut out = vec![0.5; m * n];
             let (lhs, rhs) = (Matrix::rows(&lhs, k), Matrix::rows(&rhs, k).transposed());
-            parallel_product(&threads, [m, n, k], lhs, rhs, &mut out, n, Write::Bias(&bias));
-            parallel_product(&threads, [m, n, k], lhs, rhs, &mut out, n, Write::Add);
+            parallel_product(&threads, [m, n, k], lhs, rhs, &mut out, Write::Bias(&bias));
+            parallel_product(&threads, [m, n, k], lhs, rhs, &mut out, Write::Add);
             out
         };
         let whole = run(1, m);
