@@ -2,81 +2,136 @@
 //! weight is read for a handful of tokens.
 //!
 //! Copying the matrix into panels would cost more than the product. So the roles are exchanged:
-//! its columns become the rows that are read in place, and the few rows are the panel.
+//! its columns become the rows that are read in place, and the few rows are the panel. What
+//! bounds it is how fast the weights come from memory: they are read once, in the order they lie.
 
 use super::kernel::{self, Block, Left};
-use super::{DEPTH, Matrix, Packed, Write, part_len};
-use crate::cpu::scratch::with_packing;
+use super::{DEPTH, Matrix, Packed, Write, pack, part_len};
+use crate::cpu::scratch::{with_packing, with_shared};
 use crate::cpu::shared::Shared;
+use crate::cpu::threads::Threads;
 
 /// Above this many rows, copying the matrix pays.
 const MOST_ROWS: usize = 32;
-/// Columns of the output one block computes.
-const BLOCK: usize = 96;
+/// Columns of the output whose sums are at hand at once.
+const BLOCK: usize = 24;
+/// Columns of the output a thread takes at once, at most.
+const TASK: usize = 20 * BLOCK;
 
 /// Whether this is the way for such operands.
 pub(super) fn suits(rows: usize, lhs: Matrix<'_>, rhs: Matrix<'_>) -> bool {
     rows <= MOST_ROWS && lhs.column_stride == 1 && rhs.row_stride == 1
 }
 
-/// Columns of `out = lhs · rhs`, or what `write` says, from `offset` on. Sums are taken in the
-/// order of the other way, so that a row's result does not depend on how many come with it.
-///
-/// # Safety
-/// No other thread may touch these elements meanwhile.
-pub(super) unsafe fn product(
-    out: &Shared<'_>,
-    offset: usize,
+/// `out = lhs · rhs`, or what `write` says, the rows of `out` side by side. Sums are taken in the
+/// order of the other ways, so that a row's result does not depend on how many come with it.
+pub(super) fn product(
+    threads: &Threads,
     [m, n, k]: [usize; 3],
     lhs: Matrix<'_>,
     rhs: Matrix<'_>,
-    stride: usize,
+    out: &mut [f32],
     write: Write<'_>,
 ) {
-    let width = m.next_multiple_of(kernel::COLUMNS);
     let depth = part_len(k, DEPTH);
-    let parts = k.div_ceil(depth);
     let panels = Packed::len(depth, m);
-    with_packing([parts * panels, BLOCK * width], |[packed, turned]| {
+    let tasks = threads.dwindling(n, 2 * BLOCK, TASK);
+    let out = Shared::new(out);
+    with_shared(k.div_ceil(depth) * panels, |packed| {
         for (step, packed) in (0..k).step_by(depth).zip(packed.chunks_mut(panels)) {
             let depth = depth.min(k - step);
-            Packed::new(lhs.from(0, step).transposed(), depth, m, packed);
+            pack::right(lhs.from(0, step).transposed(), depth, m, packed);
         }
-        for column in (0..n).step_by(BLOCK) {
-            let columns = BLOCK.min(n - column);
-            // SAFETY: rows of the columns the caller vouches for.
-            let row = |row: usize| unsafe { out.piece(offset + row * stride + column, columns) };
-            for i in 0..m {
-                let first = row(i);
-                for (j, first) in first.iter().enumerate() {
-                    turned[j * width + i] = match write {
-                        Write::Overwrite => 0.0,
-                        Write::Add => *first,
-                        Write::Bias(bias) => bias[column + j],
-                    };
+        let few = FewRows { dims: [m, n, k], depth, packed, rhs, write };
+        threads.each(tasks.len(), |task| {
+            let range = tasks[task].clone();
+            with_packing([BLOCK * m.next_multiple_of(kernel::COLUMNS)], |[turned]| {
+                for column in range.clone().step_by(BLOCK) {
+                    let columns = BLOCK.min(range.end - column);
+                    // SAFETY: columns of this task, which no other touches.
+                    unsafe { few.block(column, columns, turned, &out) };
                 }
-            }
-            for (step, packed) in (0..k).step_by(depth).zip(packed.chunks(panels)) {
-                let depth = depth.min(k - step);
-                let rhs = rhs.from(step, column);
-                // SAFETY: the scratch is exclusive and holds the block; the operands fit.
-                unsafe {
-                    kernel::multiply(Block {
-                        dims: [columns, m, depth],
-                        lhs: Left::Rows(rhs.elements, rhs.column_stride),
-                        rhs: packed,
-                        panel: kernel::COLUMNS * depth,
-                        out: turned.as_mut_ptr(),
-                        stride: width,
-                        write: Write::Add,
-                    });
-                }
-            }
-            for i in 0..m {
-                for (j, out) in row(i).iter_mut().enumerate() {
-                    *out = turned[j * width + i];
-                }
-            }
-        }
+            });
+        });
     });
+}
+
+/// What all tasks read.
+#[derive(Clone, Copy)]
+struct FewRows<'a> {
+    dims: [usize; 3],
+    depth: usize,
+    /// The few rows: for every `depth` of them, panels of 16.
+    packed: &'a [f32],
+    rhs: Matrix<'a>,
+    write: Write<'a>,
+}
+
+impl FewRows<'_> {
+    /// Some columns of the output, by way of `turned: [columns, rows]`.
+    ///
+    /// # Safety
+    /// No other thread may touch these columns meanwhile.
+    unsafe fn block(self, column: usize, columns: usize, turned: &mut [f32], out: &Shared<'_>) {
+        let Self { dims: [m, n, k], depth, packed, rhs, write } = self;
+        let width = m.next_multiple_of(kernel::COLUMNS);
+        for (j, turned) in turned.chunks_mut(width).take(columns).enumerate() {
+            match write {
+                Write::Overwrite => turned.fill(0.0),
+                Write::Bias(bias) => turned.fill(bias[column + j]),
+                Write::Add => {
+                    for (i, turned) in turned.iter_mut().enumerate().take(m) {
+                        // SAFETY: an element of these columns.
+                        *turned = unsafe { out.piece(i * n + column + j, 1) }[0];
+                    }
+                }
+            }
+        }
+        for step in (0..k).step_by(depth) {
+            let packed = &packed[width * step..];
+            let depth = depth.min(k - step);
+            let rhs = rhs.from(step, column);
+            // SAFETY: the scratch is exclusive and holds the block; the operands fit.
+            unsafe {
+                kernel::multiply(Block {
+                    dims: [columns, m, depth],
+                    lhs: Left::Streamed(rhs.elements, rhs.column_stride),
+                    rhs: packed,
+                    panel: kernel::COLUMNS * depth,
+                    out: turned.as_mut_ptr(),
+                    stride: width,
+                    write: Write::Add,
+                });
+            }
+        }
+        // SAFETY: as the caller vouches.
+        unsafe { turn_back(turned, width, [m, n], column..column + columns, out) };
+    }
+}
+
+/// `out[i, columns] = turned[.., i]`, eight by eight where there are as many.
+///
+/// # Safety
+/// No other thread may touch these columns meanwhile.
+unsafe fn turn_back(
+    turned: &[f32],
+    width: usize,
+    [m, n]: [usize; 2],
+    columns: std::ops::Range<usize>,
+    out: &Shared<'_>,
+) {
+    for first in (0..m).step_by(8) {
+        for start in columns.clone().step_by(8) {
+            let rows = 8.min(m - first);
+            let count = 8.min(columns.end - start);
+            let from = &turned[(start - columns.start) * width + first..];
+            for (i, row) in (first..first + rows).enumerate() {
+                // SAFETY: these columns of a row.
+                let out = unsafe { out.piece(row * n + start, count) };
+                for (j, out) in out.iter_mut().enumerate() {
+                    *out = from[j * width + i];
+                }
+            }
+        }
+    }
 }

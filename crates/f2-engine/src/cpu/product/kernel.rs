@@ -10,6 +10,11 @@ use crate::cpu::simd::{has_avx2, has_avx512};
 /// Columns of a tile: one register of AVX-512, two of AVX2, four of NEON.
 pub(super) const COLUMNS: usize = 16;
 
+/// Floats of a cache line.
+const LINE: usize = 16;
+/// How far ahead rows are asked for: memory answers within the time of a tile, or two.
+const TILES_AHEAD: usize = 2;
+
 /// What an element starts from.
 #[derive(Clone, Copy)]
 pub(in crate::cpu) enum Write<'a> {
@@ -41,6 +46,8 @@ pub(super) struct Block<'a> {
 pub(super) enum Left<'a> {
     /// In rows this far apart, read where they are.
     Rows(&'a [f32], usize),
+    /// The same, read from memory once and in order: rows to come are asked for ahead.
+    Streamed(&'a [f32], usize),
     /// Copied: `[rows / tile, depth, tile]`.
     Packed(&'a [f32]),
 }
@@ -117,12 +124,11 @@ unsafe fn tiles<A: Arithmetic, const ROWS: usize>(block: Block<'_>) {
                 let out = block.out.add(row * block.stride + column);
                 let sums = match block.lhs {
                     Left::Rows(lhs, stride) => {
-                        let mut starts = [lhs.as_ptr(); ROWS];
-                        for i in 0..ROWS {
-                            let place = (row + if i < count { i } else { count - 1 }) * stride;
-                            starts[i] = lhs.as_ptr().add(place);
-                        }
-                        tile.sums_in_place::<A, ROWS>(starts)
+                        tile.sums_in_place::<A, ROWS>(starts(lhs, stride, row, count))
+                    }
+                    Left::Streamed(lhs, stride) => {
+                        let ahead = TILES_AHEAD * ROWS * stride;
+                        tile.sums_streamed::<A, ROWS>(starts(lhs, stride, row, count), ahead)
                     }
                     Left::Packed(lhs) => {
                         tile.sums_packed::<A, ROWS>(&lhs[row * depth..(row + ROWS) * depth])
@@ -132,6 +138,39 @@ unsafe fn tiles<A: Arithmetic, const ROWS: usize>(block: Block<'_>) {
             }
         }
     }
+}
+
+/// Where a tile's rows begin; beyond `count`, the last one again.
+///
+/// # Safety
+/// The rows must lie within `lhs`.
+#[inline(always)]
+unsafe fn starts<const ROWS: usize>(
+    lhs: &[f32],
+    stride: usize,
+    row: usize,
+    count: usize,
+) -> [*const f32; ROWS] {
+    let mut starts = [lhs.as_ptr(); ROWS];
+    for i in 0..ROWS {
+        let place = (row + if i < count { i } else { count - 1 }) * stride;
+        // SAFETY: as the caller vouches.
+        starts[i] = unsafe { lhs.as_ptr().add(place) };
+    }
+    starts
+}
+
+/// Asks for the cache line of an address, which need not exist.
+#[inline(always)]
+fn prefetch(address: *const f32) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint; no address is wrong.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
 }
 
 /// Sixteen columns of the right operand, and where their products go.
@@ -154,6 +193,34 @@ impl Tile<'_> {
     ) -> [[f32; COLUMNS]; ROWS] {
         let mut sums = [[0.0; COLUMNS]; ROWS];
         for (step, rhs) in self.rhs.as_chunks::<COLUMNS>().0.iter().enumerate() {
+            for row in 0..ROWS {
+                // SAFETY: as the caller vouches.
+                let lhs = unsafe { *starts[row].add(step) };
+                for column in 0..COLUMNS {
+                    sums[row][column] = A::mul_add(lhs, rhs[column], sums[row][column]);
+                }
+            }
+        }
+        sums
+    }
+
+    /// [`Self::sums_in_place`], asking for what lies `ahead` elements further on.
+    ///
+    /// # Safety
+    /// Every start must be followed by `depth` elements.
+    #[inline(always)]
+    unsafe fn sums_streamed<A: Arithmetic, const ROWS: usize>(
+        self,
+        starts: [*const f32; ROWS],
+        ahead: usize,
+    ) -> [[f32; COLUMNS]; ROWS] {
+        let mut sums = [[0.0; COLUMNS]; ROWS];
+        for (step, rhs) in self.rhs.as_chunks::<COLUMNS>().0.iter().enumerate() {
+            if step % LINE == 0 {
+                for row in 0..ROWS {
+                    prefetch(starts[row].wrapping_add(step + ahead));
+                }
+            }
             for row in 0..ROWS {
                 // SAFETY: as the caller vouches.
                 let lhs = unsafe { *starts[row].add(step) };

@@ -85,10 +85,13 @@ pub(super) fn product_then(
     }
     let out = &mut out[..m * n];
     assert!(k > 0 && lhs.fits(m, k) && rhs.fits(k, n), "an operand is too small");
-    if !few_rows::suits(m, lhs, rhs) && row_blocks::suits(dims, lhs) {
+    if few_rows::suits(m, lhs, rhs) {
+        few_rows::product(threads, dims, lhs, rhs, out, write);
+    } else if row_blocks::suits(dims, lhs) {
         return row_blocks::product(threads, dims, lhs, rhs, out, write, then);
+    } else {
+        by_columns(threads, dims, lhs, rhs, out, write);
     }
-    by_columns(threads, dims, lhs, rhs, out, write);
     if let Some(then) = then {
         threads.zip_chunks([(out, ROWS * n)], |block, [rows]| then(block * ROWS, rows));
     }
@@ -137,13 +140,7 @@ impl Shared<'_> {
         assert!(stride >= n && offset + (m - 1) * stride + n <= self.len());
         assert!(k > 0 && lhs.fits(m, k) && rhs.fits(k, n), "an operand is too small");
         // SAFETY: within the matrix, and not touched by another thread.
-        unsafe {
-            if few_rows::suits(m, lhs, rhs) {
-                few_rows::product(self, offset, [m, n, k], lhs, rhs, stride, write);
-            } else {
-                blocks([m, n, k], lhs, rhs, self.start().add(offset), stride, write);
-            }
-        }
+        unsafe { blocks([m, n, k], lhs, rhs, self.start().add(offset), stride, write) };
     }
 }
 
