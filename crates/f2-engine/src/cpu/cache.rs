@@ -1,6 +1,6 @@
 //! Attention to keys and values of earlier tokens.
 
-use super::dot::dot;
+use super::dot::dot_kernel;
 use super::memory::Buffer;
 use super::scratch::with_scratch;
 use super::shared::Shared;
@@ -111,9 +111,7 @@ fn attend(cache: &Cache, layer: usize, span: Span, head: usize, qkv: &[f32], out
             let seen = span.cached as usize + row + 1;
             let query = &qkv[position * 3 * count * width + head * width..][..width];
             let scores = &mut scores[..seen];
-            for (score, key) in scores.iter_mut().zip(keys.chunks(width)) {
-                *score = scale * dot(query, key);
-            }
+            similarities(scale, query, keys, scores);
             // SAFETY: this head's columns of this span's rows belong to this task.
             let out = unsafe { out.piece((position * count + head) * width, width) };
             average(scores, values, out);
@@ -122,18 +120,50 @@ fn attend(cache: &Cache, layer: usize, span: Span, head: usize, qkv: &[f32], out
 }
 
 vectorised! {
+    /// `scores[i] = scale · query · keys[i]`.
+    fn similarities(scale: f32, query: &[f32], keys: &[f32], scores: &mut [f32])
+    = similarities_kernel
+}
+
+#[inline(always)]
+fn similarities_kernel<A: Arithmetic>(scale: f32, query: &[f32], keys: &[f32], scores: &mut [f32]) {
+    for (score, key) in scores.iter_mut().zip(keys.chunks_exact(query.len())) {
+        *score = scale * dot_kernel::<A>(query, key);
+    }
+}
+
+vectorised! {
     /// `out = Σ softmax(scores) · values`.
     fn average(scores: &mut [f32], values: &[f32], out: &mut [f32]) = average_kernel
 }
+
+/// Columns whose sums stay in registers.
+const TOGETHER: usize = 64;
 
 #[inline(always)]
 fn average_kernel<A: Arithmetic>(scores: &mut [f32], values: &[f32], out: &mut [f32]) {
     let largest = maximum(scores);
     let sum = simd::exponentials::<A>(1.0, largest, scores);
-    out.fill(0.0);
-    for (score, value) in scores.iter().zip(values.chunks(out.len())) {
-        for (out, value) in out.iter_mut().zip(value) {
-            *out = A::mul_add(score / sum, *value, *out);
+    for score in &mut *scores {
+        *score /= sum;
+    }
+    let width = out.len();
+    let (blocks, rest) = out.as_chunks_mut::<TOGETHER>();
+    let narrow = blocks.len() * TOGETHER;
+    for (index, out) in blocks.iter_mut().enumerate() {
+        let mut sums = [0.0; TOGETHER];
+        for (score, value) in scores.iter().zip(values.chunks_exact(width)) {
+            let value = &value[index * TOGETHER..(index + 1) * TOGETHER];
+            for column in 0..TOGETHER {
+                sums[column] = A::mul_add(*score, value[column], sums[column]);
+            }
+        }
+        *out = sums;
+    }
+    rest.fill(0.0);
+    for (score, value) in scores.iter().zip(values.chunks_exact(width)) {
+        for (out, value) in rest.iter_mut().zip(&value[narrow..]) {
+            *out = A::mul_add(*score, *value, *out);
         }
     }
 }

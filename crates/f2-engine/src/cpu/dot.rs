@@ -8,7 +8,7 @@ vectorised! {
 }
 
 #[inline(always)]
-fn dot_kernel<A: Arithmetic>(a: &[f32], b: &[f32]) -> f32 {
+pub(super) fn dot_kernel<A: Arithmetic>(a: &[f32], b: &[f32]) -> f32 {
     let mut lanes = [0.0; LANES];
     let ((a_blocks, a_rest), (b_blocks, b_rest)) =
         (a.as_chunks::<LANES>(), b[..a.len()].as_chunks::<LANES>());

@@ -175,12 +175,12 @@ fn the_posterior_is_class_times_token() {
             let pairs = found.iter().zip(expected);
             assert!(pairs.into_iter().all(|(f, e)| (f64::from(*f).exp() - e).abs() < TOLERANCE));
         };
-        close(&scores.posterior(1, &hidden).unwrap(), &case.full_posterior);
+        close(scores.posterior(1, &hidden).unwrap(), &case.full_posterior);
         close(&scores.classes(1, &hidden).unwrap(), &case.p1);
         let mut start = 0;
         for (class, end) in case.ends.iter().enumerate() {
             let end = *end as usize;
-            close(&scores.members(class, &[0], &hidden).unwrap(), &case.p2[start..end]);
+            close(scores.members(&[(class, vec![0])], &hidden).unwrap(), &case.p2[start..end]);
             start = end;
         }
     }

@@ -34,13 +34,13 @@ fn joint<D: Device>(
     hidden: &D::Activations,
     wanted: &mut [Wanted<'_>],
 ) -> Result<Vec<Token>, Error> {
-    let mut posterior = scores.posterior(wanted.len(), hidden)?;
     let decoder = scores.decoder;
     // The class of a token is worth telling even where it decided nothing.
     let classes = match &decoder.head {
         Head::F2(head) => Some((head, scores.classes(wanted.len(), hidden)?)),
         Head::Plain(_) => None,
     };
+    let posterior = scores.posterior(wanted.len(), hidden)?;
     let mut tokens = Vec::with_capacity(wanted.len());
     let rows = posterior.chunks_mut(decoder.shape.vocabulary).zip(wanted);
     for (row, (logs, Wanted { history, random })) in rows.enumerate() {
@@ -78,8 +78,7 @@ fn decoupled<D: Device>(
             planned(head, strategy, draw, &logs, &mut wanted.random)
         })
         .collect::<Result<Vec<_>, _>>()?;
-    let mut tables = tables(scores, head, hidden, &plans)?;
-    let rows = rows_of(head, &mut tables, &class_logs, wanted.len());
+    let rows = chosen_runs(scores, head, hidden, &class_logs, &plans)?;
     let mut tokens = Vec::with_capacity(wanted.len());
     for (row, (runs, wanted)) in rows.into_iter().zip(wanted).enumerate() {
         let candidates = Candidates::new(runs, strategy, wanted.history, &blocked[row]);
@@ -127,48 +126,31 @@ fn planned(
     })
 }
 
-/// One class's tokens for the rows that chose it.
-pub(super) struct Table {
-    class: usize,
-    rows: Vec<u32>,
-    logs: Vec<f32>,
-}
-
-/// Computes every class that some row chose, for those rows only.
-pub(super) fn tables<D: Device>(
-    scores: &mut Scores<'_, D>,
+/// Computes the tokens of every class that some row chose, for those rows only, and gives each row
+/// what it chose. `class_logs: [rows, classes]`.
+pub(super) fn chosen_runs<'a, D: Device>(
+    scores: &'a mut Scores<'_, D>,
     head: &F2Head,
     hidden: &D::Activations,
+    class_logs: &[f32],
     plans: &[Vec<u32>],
-) -> Result<Vec<Table>, Error> {
+) -> Result<Vec<Vec<Run<'a>>>, Error> {
     let chose = |class: usize| {
         let rows = (0_u32..).zip(plans).filter(move |(_, plan)| plan.contains(&(class as u32)));
         rows.map(|(row, _)| row).collect::<Vec<u32>>()
     };
-    (0..head.ends.len())
-        .map(|class| (class, chose(class)))
-        .filter(|(_, rows)| !rows.is_empty())
-        .map(|(class, rows)| {
-            let logs = scores.members(class, &rows, hidden)?;
-            Ok(Table { class, rows, logs })
-        })
-        .collect()
-}
-
-/// The same by row. `class_logs: [rows, classes]`.
-pub(super) fn rows_of<'a>(
-    head: &F2Head,
-    tables: &'a mut [Table],
-    class_logs: &[f32],
-    rows: usize,
-) -> Vec<Vec<Run<'a>>> {
-    let mut runs: Vec<Vec<Run<'a>>> = (0..rows).map(|_| Vec::new()).collect();
-    for Table { class, rows, logs } in tables {
+    let classes = (0..head.ends.len()).map(|class| (class, chose(class)));
+    let wanted: Vec<(usize, Vec<u32>)> = classes.filter(|(_, rows)| !rows.is_empty()).collect();
+    let mut values = scores.members(&wanted, hidden)?;
+    let mut runs: Vec<Vec<Run<'a>>> = plans.iter().map(|_| Vec::new()).collect();
+    for (class, rows) in &wanted {
         let members = head.members(*class);
-        for (row, logs) in rows.iter().zip(logs.chunks_mut(members.len())) {
+        for row in rows {
+            let (logs, rest) = values.split_at_mut(members.len());
+            values = rest;
             let class = class_logs[*row as usize * head.ends.len() + *class];
             runs[*row as usize].push(Run { first: members.start as u32, class, logs });
         }
     }
-    runs
+    Ok(runs)
 }

@@ -11,6 +11,8 @@ pub(super) struct Scores<'a, D: Device> {
     logits: D::Floats,
     gathered: D::Activations,
     picked: D::Indices,
+    /// What was read for the tokens to be chosen from; kept, so that the memory is.
+    values: Vec<f32>,
 }
 
 impl<'a, D: Device> Scores<'a, D> {
@@ -28,6 +30,7 @@ impl<'a, D: Device> Scores<'a, D> {
             logits: device.floats(rows * decoder.shape.vocabulary)?,
             gathered: device.activations(rows * decoder.shape.model.width)?,
             picked: device.indices(rows)?,
+            values: Vec::new(),
         })
     }
 
@@ -36,7 +39,7 @@ impl<'a, D: Device> Scores<'a, D> {
         &mut self,
         rows: usize,
         hidden: &D::Activations,
-    ) -> Result<Vec<f32>, Error> {
+    ) -> Result<&mut [f32], Error> {
         let Self { device, decoder, weights, logits, .. } = self;
         let vocabulary = decoder.shape.vocabulary;
         match &decoder.head {
@@ -46,7 +49,9 @@ impl<'a, D: Device> Scores<'a, D> {
             }
             Head::F2(head) => device.f2_log_posterior(rows, head, weights, hidden, logits),
         }
-        self.read(rows * vocabulary)
+        self.values.resize(rows * vocabulary, 0.0);
+        self.device.read_floats(&self.logits, 0, &mut self.values)?;
+        Ok(&mut self.values)
     }
 
     /// The classes', `[rows, classes]`.
@@ -59,30 +64,34 @@ impl<'a, D: Device> Scores<'a, D> {
         let Self { device, weights, logits, .. } = self;
         device.logits(rows, head.classes, weights, hidden, logits);
         device.log_softmax(rows, head.ends.len(), logits);
-        self.read(rows * head.ends.len())
+        let mut values = vec![0.0; rows * head.ends.len()];
+        self.device.read_floats(&self.logits, 0, &mut values)?;
+        Ok(values)
     }
 
-    /// Those of one class's tokens within it, for some rows: `[picked, members]`.
+    /// Those of some classes' tokens within their class, one after the other: for each `(class,
+    /// rows)` the matrix `[rows, members]`.
     pub(super) fn members(
         &mut self,
-        class: usize,
-        rows: &[u32],
+        wanted: &[(usize, Vec<u32>)],
         hidden: &D::Activations,
-    ) -> Result<Vec<f32>, Error> {
+    ) -> Result<&mut [f32], Error> {
         let Head::F2(head) = &self.decoder.head else { panic!("a plain head has no classes") };
-        let Self { device, weights, logits, gathered, picked, .. } = self;
-        let members = head.members(class);
-        let size = members.len();
-        device.write_indices(rows, picked);
-        device.gather(head.tokens.columns, picked, hidden, gathered);
-        device.logits(rows.len(), head.tokens.slice(members), weights, gathered, logits);
-        device.log_softmax(rows.len(), size, logits);
-        self.read(rows.len() * size)
-    }
-
-    fn read(&self, len: usize) -> Result<Vec<f32>, Error> {
-        let mut values = vec![0.0; len];
-        self.device.read_floats(&self.logits, 0, &mut values)?;
+        let Self { device, weights, logits, gathered, picked, values, .. } = self;
+        let len = |(class, rows): &(usize, Vec<u32>)| rows.len() * head.members(*class).len();
+        values.resize(wanted.iter().map(len).sum(), 0.0);
+        let mut rest = &mut values[..];
+        for (class, rows) in wanted {
+            let members = head.members(*class);
+            let size = members.len();
+            device.write_indices(rows, picked);
+            device.gather(head.tokens.columns, picked, hidden, gathered);
+            device.logits(rows.len(), head.tokens.slice(members), weights, gathered, logits);
+            device.log_softmax(rows.len(), size, logits);
+            let (read, after) = std::mem::take(&mut rest).split_at_mut(rows.len() * size);
+            device.read_floats(logits, 0, read)?;
+            rest = after;
+        }
         Ok(values)
     }
 }

@@ -74,6 +74,7 @@ impl FewRows<'_> {
     /// No other thread may touch these columns meanwhile.
     unsafe fn block(self, column: usize, columns: usize, turned: &mut [f32], out: &Shared<'_>) {
         let Self { dims: [m, n, k], depth, packed, rhs, write } = self;
+        assert!(column + columns <= n && m * n <= out.len());
         let width = m.next_multiple_of(kernel::COLUMNS);
         for (j, turned) in turned.chunks_mut(width).take(columns).enumerate() {
             match write {
@@ -104,34 +105,7 @@ impl FewRows<'_> {
                 });
             }
         }
-        // SAFETY: as the caller vouches.
-        unsafe { turn_back(turned, width, [m, n], column..column + columns, out) };
-    }
-}
-
-/// `out[i, columns] = turned[.., i]`, eight by eight where there are as many.
-///
-/// # Safety
-/// No other thread may touch these columns meanwhile.
-unsafe fn turn_back(
-    turned: &[f32],
-    width: usize,
-    [m, n]: [usize; 2],
-    columns: std::ops::Range<usize>,
-    out: &Shared<'_>,
-) {
-    for first in (0..m).step_by(8) {
-        for start in columns.clone().step_by(8) {
-            let rows = 8.min(m - first);
-            let count = 8.min(columns.end - start);
-            let from = &turned[(start - columns.start) * width + first..];
-            for (i, row) in (first..first + rows).enumerate() {
-                // SAFETY: these columns of a row.
-                let out = unsafe { out.piece(row * n + start, count) };
-                for (j, out) in out.iter_mut().enumerate() {
-                    *out = from[j * width + i];
-                }
-            }
-        }
+        // SAFETY: these columns of the output, as the caller vouches.
+        unsafe { pack::turn([m, columns], turned.as_ptr(), width, out.start().add(column), n) };
     }
 }

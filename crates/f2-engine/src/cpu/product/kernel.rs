@@ -127,8 +127,14 @@ unsafe fn tiles<A: Arithmetic, const ROWS: usize>(block: Block<'_>) {
                         tile.sums_in_place::<A, ROWS>(starts(lhs, stride, row, count))
                     }
                     Left::Streamed(lhs, stride) => {
+                        let starts = starts(lhs, stride, row, count);
                         let ahead = TILES_AHEAD * ROWS * stride;
-                        tile.sums_streamed::<A, ROWS>(starts(lhs, stride, row, count), ahead)
+                        // Half of the columns are half of the work.
+                        if tile.columns <= COLUMNS / 2 {
+                            tile.sums_streamed::<A, ROWS, { COLUMNS / 2 }>(starts, ahead)
+                        } else {
+                            tile.sums_streamed::<A, ROWS, COLUMNS>(starts, ahead)
+                        }
                     }
                     Left::Packed(lhs) => {
                         tile.sums_packed::<A, ROWS>(&lhs[row * depth..(row + ROWS) * depth])
@@ -204,17 +210,18 @@ impl Tile<'_> {
         sums
     }
 
-    /// [`Self::sums_in_place`], asking for what lies `ahead` elements further on.
+    /// [`Self::sums_in_place`] of the first `USED` columns, asking for what lies `ahead` elements
+    /// further on.
     ///
     /// # Safety
     /// Every start must be followed by `depth` elements.
     #[inline(always)]
-    unsafe fn sums_streamed<A: Arithmetic, const ROWS: usize>(
+    unsafe fn sums_streamed<A: Arithmetic, const ROWS: usize, const USED: usize>(
         self,
         starts: [*const f32; ROWS],
         ahead: usize,
     ) -> [[f32; COLUMNS]; ROWS] {
-        let mut sums = [[0.0; COLUMNS]; ROWS];
+        let mut sums = [[0.0; USED]; ROWS];
         for (step, rhs) in self.rhs.as_chunks::<COLUMNS>().0.iter().enumerate() {
             if step % LINE == 0 {
                 for row in 0..ROWS {
@@ -224,12 +231,16 @@ impl Tile<'_> {
             for row in 0..ROWS {
                 // SAFETY: as the caller vouches.
                 let lhs = unsafe { *starts[row].add(step) };
-                for column in 0..COLUMNS {
+                for column in 0..USED {
                     sums[row][column] = A::mul_add(lhs, rhs[column], sums[row][column]);
                 }
             }
         }
-        sums
+        let mut all = [[0.0; COLUMNS]; ROWS];
+        for row in 0..ROWS {
+            all[row][..USED].copy_from_slice(&sums[row]);
+        }
+        all
     }
 
     #[inline(always)]

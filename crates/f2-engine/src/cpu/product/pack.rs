@@ -104,6 +104,38 @@ unsafe fn transpose_8x8(from: *const f32, from_stride: usize, to: *mut f32, to_s
     }
 }
 
+/// Writes `[columns, rows]`, whose rows lie `from_stride` apart, as `[rows, columns]`.
+///
+/// # Safety
+/// Both matrices must be valid, and nothing else may touch `to`.
+pub(super) unsafe fn turn(
+    [rows, columns]: [usize; 2],
+    from: *const f32,
+    from_stride: usize,
+    to: *mut f32,
+    to_stride: usize,
+) {
+    for row in (0..rows).step_by(8) {
+        for column in (0..columns).step_by(8) {
+            // SAFETY: as the caller vouches.
+            unsafe {
+                let from = from.add(column * from_stride + row);
+                let to = to.add(row * to_stride + column);
+                #[cfg(target_arch = "x86_64")]
+                if row + 8 <= rows && column + 8 <= columns && has_avx2() {
+                    transpose_8x8(from, from_stride, to, to_stride);
+                    continue;
+                }
+                for i in 0..8.min(rows - row) {
+                    for j in 0..8.min(columns - column) {
+                        *to.add(i * to_stride + j) = *from.add(j * from_stride + i);
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// Copies `[rows, depth]` of the left operand into panels of `tile` rows: `[rows / tile, depth,
 /// tile]`. For operands whose rows lie side by side.
 pub(super) fn left(matrix: Matrix<'_>, rows: usize, depth: usize, tile: usize, packed: &mut [f32]) {

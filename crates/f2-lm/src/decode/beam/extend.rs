@@ -1,7 +1,7 @@
 use f2_engine::{Device, F2Head};
 
 use super::super::candidates::{Candidates, Run};
-use super::super::sampler::{open_classes, rows_of, tables};
+use super::super::sampler::{chosen_runs, open_classes};
 use super::super::scores::Scores;
 use super::super::{BeamSearch, Strategy, Token, repetition};
 use crate::Error;
@@ -48,7 +48,7 @@ fn joint<D: Device>(
         Head::F2(_) => scores.classes(histories.len(), hidden)?,
         Head::Plain(_) => Vec::new(),
     };
-    let mut posterior = scores.posterior(histories.len(), hidden)?;
+    let posterior = scores.posterior(histories.len(), hidden)?;
     let rows = posterior.chunks_mut(decoder.shape.vocabulary).zip(histories);
     Ok(rows
         .enumerate()
@@ -81,8 +81,7 @@ fn decoupled<D: Device>(
             likeliest(&open_classes(head, logs, &blocked), classes)
         })
         .collect();
-    let mut tables = tables(scores, head, hidden, &plans)?;
-    let rows = rows_of(head, &mut tables, &class_logs, histories.len());
+    let rows = chosen_runs(scores, head, hidden, &class_logs, &plans)?;
     let rows = rows.into_iter().zip(histories).enumerate();
     let extend = |(row, (runs, history)): (usize, (Vec<Run<'_>>, &&[u32]))| {
         let class = |id| Some(class_of(head, id, row, &class_logs));
