@@ -1,6 +1,6 @@
 //! Buffers aligned to cache lines, on huge pages where the system offers them.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::alloc::{Layout, alloc, dealloc};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
@@ -33,10 +33,14 @@ impl Buffer {
             || Error::OutOfMemory { device: "cpu", bytes: len.saturating_mul(size_of::<f32>()) };
         let layout = Self::layout(len).ok_or_else(out_of_memory)?;
         // SAFETY: the layout has a size above zero.
-        let start = unsafe { alloc_zeroed(layout) };
+        let start = unsafe { alloc(layout) };
         #[allow(clippy::cast_ptr_alignment, reason = "the layout asks for more")]
         let start = NonNull::new(start.cast::<f32>()).ok_or_else(out_of_memory)?;
+        // Before the first touch, which decides on the pages. An allocator asked for zeros at
+        // this alignment would have touched them all.
         prefer_huge_pages(start, layout);
+        // SAFETY: the range was just allocated.
+        unsafe { start.as_ptr().cast::<u8>().write_bytes(0, layout.size()) };
         Ok(Self { start, len })
     }
 

@@ -4,8 +4,9 @@ use f2_engine::{Device, Dropout, Error, Span};
 
 use super::Decoder;
 
-/// Rows one pass takes at most; longer prompts go through in parts.
-const MOST_ROWS: usize = 256;
+/// Rows one pass takes at most; longer prompts go through in parts. Every pass reads, and for
+/// many rows copies, all weights.
+const MOST_ROWS: usize = 1024;
 
 /// New tokens of one sequence.
 #[derive(Clone, Copy, Debug)]
