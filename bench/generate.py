@@ -161,6 +161,7 @@ def main():
         rates, texts = {name: [] for name in runs}, {}
         for round in range(a.rounds + 1):
             for name, run in runs.items():
+                time.sleep(1)  # what the run before leaves behind
                 rate, texts[name] = run()
                 if round == 0:
                     continue  # a warm-up

@@ -1,6 +1,7 @@
 //! Buffers aligned to cache lines, on huge pages where the system offers them.
 
 use std::alloc::{Layout, alloc, dealloc};
+use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
@@ -11,6 +12,9 @@ const LINE: usize = 64;
 /// Above this, a buffer is aligned to and asked to lie on huge pages: a pass over all parameters
 /// misses the address cache far less often.
 const HUGE_PAGE: usize = 2 << 20;
+
+/// Bytes worth a thread of their own when they are touched first: a few milliseconds' work.
+const FEWEST_CLEARED: usize = 16 << 20;
 
 /// A fixed number of `f32`, zero at first.
 pub struct Buffer {
@@ -39,9 +43,13 @@ impl Buffer {
         // Before the first touch, which decides on the pages. An allocator asked for zeros at
         // this alignment would have touched them all.
         prefer_huge_pages(start, layout);
-        // SAFETY: the range was just allocated.
-        unsafe { start.as_ptr().cast::<u8>().write_bytes(0, layout.size()) };
-        Ok(Self { start, len })
+        let buffer = Self { start, len };
+        // SAFETY: the range was just allocated, for bytes of any value.
+        let bytes = unsafe {
+            std::slice::from_raw_parts_mut(start.as_ptr().cast::<MaybeUninit<u8>>(), layout.size())
+        };
+        clear(bytes);
+        Ok(buffer)
     }
 
     fn layout(len: usize) -> Option<Layout> {
@@ -49,6 +57,22 @@ impl Buffer {
         let alignment = if bytes >= HUGE_PAGE { HUGE_PAGE } else { LINE };
         Layout::from_size_align(bytes, alignment).ok()
     }
+}
+
+/// Writes zeros. The first touch of a page is slow, above all on virtual machines, and threads do
+/// it side by side.
+fn clear(bytes: &mut [MaybeUninit<u8>]) {
+    let zero = |part: &mut [MaybeUninit<u8>]| part.fill(MaybeUninit::new(0));
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let part = bytes.len().div_ceil(threads).max(FEWEST_CLEARED).next_multiple_of(HUGE_PAGE);
+    if bytes.len() <= part {
+        return zero(bytes);
+    }
+    std::thread::scope(|scope| {
+        for part in bytes.chunks_mut(part) {
+            scope.spawn(move || zero(part));
+        }
+    });
 }
 
 #[cfg(target_os = "linux")]
@@ -100,7 +124,7 @@ mod tests {
 
     #[test]
     fn starts_zero_and_aligned() {
-        for len in [0, 1, 17, 1 << 20] {
+        for len in [0, 1, 17, 1 << 20, (5 << 22) + 3] {
             let buffer = Buffer::zeroed(len).unwrap();
             assert_eq!(buffer.len(), len);
             assert!(buffer.iter().all(|&x| x == 0.0));

@@ -14,9 +14,9 @@ use crate::cpu::threads::Threads;
 /// Above this many rows, copying the matrix pays.
 const MOST_ROWS: usize = 32;
 /// Columns of the output whose sums are at hand at once.
-const BLOCK: usize = 24;
+const BLOCK: usize = 12;
 /// Columns of the output a thread takes at once, at most.
-const TASK: usize = 20 * BLOCK;
+const TASK: usize = 40 * BLOCK;
 
 /// Whether this is the way for such operands.
 pub(super) fn suits(rows: usize, lhs: Matrix<'_>, rhs: Matrix<'_>) -> bool {
@@ -35,7 +35,7 @@ pub(super) fn product(
 ) {
     let depth = part_len(k, DEPTH);
     let panels = Packed::len(depth, m);
-    let tasks = threads.dwindling(n, 2 * BLOCK, TASK);
+    let tasks = threads.dwindling(n, 4 * BLOCK, TASK);
     let out = Shared::new(out);
     with_shared(k.div_ceil(depth) * panels, |packed| {
         for (step, packed) in (0..k).step_by(depth).zip(packed.chunks_mut(panels)) {

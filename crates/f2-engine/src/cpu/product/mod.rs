@@ -93,7 +93,8 @@ pub(super) fn product_then(
         by_columns(threads, dims, lhs, rhs, out, write);
     }
     if let Some(then) = then {
-        threads.zip_chunks([(out, ROWS * n)], |block, [rows]| then(block * ROWS, rows));
+        let rows = m.div_ceil(2 * threads.count()).min(ROWS);
+        threads.zip_chunks([(out, rows * n)], |block, [out]| then(block * rows, out));
     }
 }
 
