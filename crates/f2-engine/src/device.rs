@@ -119,6 +119,17 @@ pub trait Device: Sized + 'static {
     fn write_floats(&self, from: &[f32], offset: usize, to: &mut Self::Floats);
     /// Reads `to.len()` floats at `offset`.
     fn read_floats(&self, from: &Self::Floats, offset: usize, to: &mut [f32]) -> Result<(), Error>;
+    /// The first `len` floats, for the host to read and write over: where they lie, or in `copy`.
+    fn host_floats<'a>(
+        &self,
+        from: &'a mut Self::Floats,
+        len: usize,
+        copy: &'a mut Vec<f32>,
+    ) -> Result<&'a mut [f32], Error> {
+        copy.resize(len, 0.0);
+        self.read_floats(from, 0, copy)?;
+        Ok(copy)
+    }
     /// Writes one parameter, `from.len() == parameter.len()`.
     fn write_weights(&self, from: &[f32], parameter: Parameter, to: &mut Self::Weights);
     /// Reads one parameter in full precision.

@@ -96,6 +96,14 @@ impl Device for Cpu {
         to.copy_from_slice(&from[offset..offset + to.len()]);
         Ok(())
     }
+    fn host_floats<'a>(
+        &self,
+        from: &'a mut Buffer,
+        len: usize,
+        _: &'a mut Vec<f32>,
+    ) -> Result<&'a mut [f32], Error> {
+        Ok(&mut from[..len])
+    }
     fn write_weights(&self, from: &[f32], parameter: Parameter, to: &mut Buffer) {
         to[parameter.range()].copy_from_slice(from);
     }

@@ -20,6 +20,31 @@ pub(super) struct Run<'a> {
     pub(super) logs: &'a mut [f32],
 }
 
+impl Run<'_> {
+    /// A token's value in full, where it is one of these.
+    fn log(&self, id: u32) -> Option<f32> {
+        let place = id.checked_sub(self.first)? as usize;
+        self.logs.get(place).map(|log| log + self.class)
+    }
+
+    /// The most likely, ties by id; none where nothing is possible.
+    fn best(&self) -> Option<(u32, f32)> {
+        // Eight at a time, as the processor compares them. Adding the class keeps the order, but
+        // may make equal what was not.
+        let mut lanes = [f32::NEG_INFINITY; 8];
+        let (blocks, rest) = self.logs.as_chunks::<8>();
+        for block in blocks {
+            for lane in 0..8 {
+                lanes[lane] = if block[lane] > lanes[lane] { block[lane] } else { lanes[lane] };
+            }
+        }
+        let largest = lanes.iter().chain(rest).fold(f32::NEG_INFINITY, |a, b| a.max(*b));
+        let best = largest + self.class;
+        let place = self.logs.iter().position(|log| log + self.class == best)?;
+        (best > f32::NEG_INFINITY).then_some((self.first + place as u32, best))
+    }
+}
+
 impl<'a> Candidates<'a> {
     /// Takes what may come after `history`, with the strategy's aversion to what came before.
     pub(super) fn new(
@@ -67,14 +92,15 @@ impl<'a> Candidates<'a> {
     /// What the model itself says of a token.
     pub(super) fn log_probability(&self, id: u32) -> f32 {
         let said = self.changed.iter().find(|(changed, _)| *changed == id);
-        let unchanged = || self.logs().find(|(token, _)| *token == id);
-        said.copied().or_else(unchanged).map_or(f32::NEG_INFINITY, |(_, log)| log)
+        let said = said.map(|(_, log)| *log);
+        let unchanged = || self.runs.iter().find_map(|run| run.log(id));
+        said.or_else(unchanged).unwrap_or(f32::NEG_INFINITY)
     }
 
     /// Chooses one; none where the model's numbers are not numbers.
     pub(super) fn choose(&self, strategy: &Strategy, random: &mut Philox) -> Option<u32> {
         if strategy.temperature == 0.0 {
-            let best = most_likely(self.logs());
+            let best = most_likely(self.runs.iter().filter_map(Run::best));
             return self.log_probability(best).is_finite().then_some(best);
         }
         let law = self.law(strategy);

@@ -49,9 +49,7 @@ impl<'a, D: Device> Scores<'a, D> {
             }
             Head::F2(head) => device.f2_log_posterior(rows, head, weights, hidden, logits),
         }
-        self.values.resize(rows * vocabulary, 0.0);
-        self.device.read_floats(&self.logits, 0, &mut self.values)?;
-        Ok(&mut self.values)
+        Ok(device.host_floats(logits, rows * vocabulary, &mut self.values)?)
     }
 
     /// The classes', `[rows, classes]`.
