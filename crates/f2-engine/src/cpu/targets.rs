@@ -5,14 +5,20 @@ use std::ops::Range;
 use super::memory::Buffer;
 use crate::{Error, IGNORED, Labels, Penalties};
 
-/// Logits at hand at once: 64 MiB, whatever the batch. Smaller chunks would stay in the cache, but the
-/// output matrix, read three times for each, is larger than any cache.
-const CHUNK: usize = 1 << 24;
 /// Positions a chunk has at least, so that matrix products stay matrix products.
 const FEWEST_ROWS: usize = 32;
-/// Positions a chunk has at most: more would spare little of the output matrix's traffic and push
-/// a small vocabulary's logits out of the cache.
-const MOST_ROWS: usize = 512;
+/// Logits that a last-level cache may hold: 16 MiB.
+const CACHED: usize = 1 << 22;
+/// Logits at hand at once, at most: 128 MiB, whatever the batch.
+const CHUNK: usize = 1 << 25;
+
+/// Positions of a chunk of logits over `members` tokens. The output matrix is read three times for
+/// each chunk: few rows are too many passes over it. A small vocabulary's logits stay in the
+/// cache with 512 rows; those that do not may as well be twice as many.
+fn chunk_rows(members: usize) -> usize {
+    let most = if 512 * members <= CACHED { 512 } else { 1024 };
+    (CHUNK / members).clamp(FEWEST_ROWS, most)
+}
 
 /// Targets grouped by class, with the workspace of the head's loss.
 #[derive(Debug)]
@@ -83,7 +89,7 @@ pub(super) struct Workspace {
 impl Workspace {
     /// How many floats each buffer holds, in their order.
     fn lens(positions: usize, width: usize, vocabulary: usize, classes: usize) -> [usize; 5] {
-        let rows = (CHUNK / vocabulary).clamp(FEWEST_ROWS, MOST_ROWS).min(positions);
+        let rows = chunk_rows(vocabulary).min(positions);
         let hidden = positions * width;
         [rows * vocabulary, hidden, hidden, positions * 2, positions * classes]
     }
@@ -200,8 +206,7 @@ impl Targets {
         members: usize,
     ) -> impl ExactSizeIterator<Item = Range<usize>> + Clone + use<> {
         let Range { start, end } = self.class(class);
-        let room = (CHUNK / members).clamp(FEWEST_ROWS, MOST_ROWS);
-        let room = room.min(self.workspace.logits.len() / members);
+        let room = chunk_rows(members).min(self.workspace.logits.len() / members);
         // Equal chunks: a last one of a few rows would waste a pass over the matrix.
         let count = (end - start).div_ceil(room.max(1)).max(1);
         let rows = (end - start).div_ceil(count).max(1);
