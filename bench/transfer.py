@@ -2,18 +2,26 @@
 scratch with the same fine-tuning budget.
 
     cargo build --release
-    python bench/transfer.py --pretrain wiki-ko/train-00.txt.zst --out transfer \\
+    python bench/transfer.py --pretrain wiki-ko/train-00.txt.zst --out transfer --seeds 0 1 2 \\
         --train nsmc/train.txt.zst --valid nsmc/valid.txt.zst --test nsmc/test.txt.zst
 
 Every command is printed before it runs; what is there already is not done again. The tokenizer is
 learnt from the first corpus and kept for the second, so all perplexities are over the same tokens.
-Ends with a table in Markdown: the validation perplexity after the same number of steps on the
-second corpus, and the paper's (test perplexity on its lyrics, 430,837 songs) beside.
+There is one pretrained model; a seed decides the order of the second corpus, dropout, and what is
+random of the weights. Ends with a table in Markdown: the validation perplexity after the same number
+of steps on the second corpus, its mean over the seeds, and the paper's (test perplexity on its
+lyrics, 430,837 songs) beside.
+
+The whole in a minute, to see that it works:
+
+    python bench/transfer.py ... --out tiny --vocabulary 500 --steps 5 --pretrain-budget "--steps 5" \\
+        --settings model.layers=1 model.width=16 batch.size=2
 """
 
 import argparse
 import json
 import shlex
+import statistics
 import subprocess
 from pathlib import Path
 
@@ -26,14 +34,28 @@ def run(program, *arguments):
     subprocess.run(command, check=True, stdout=subprocess.PIPE)
 
 
+def events_of(out, kind):
+    events = map(json.loads, (out / "events.jsonl").read_text().splitlines())
+    return [event for event in events if event["event"] == kind]
+
+
 def trained(program, out, corpus, *arguments):
-    """Trains unless it is done, and gives the last validation perplexity and the tokens seen."""
-    if not list(out.glob("checkpoints/step-*")):
+    """Trains, or goes on where it was stopped; gives the last validation perplexity, the steps and
+    the tokens seen."""
+    if not out.exists():
         run(program, "train", corpus, "--out", out, *arguments)
-    events = [json.loads(line) for line in (out / "events.jsonl").read_text().splitlines()]
-    evaluated = [event for event in events if event["event"] == "evaluated"]
-    steps = [event for event in events if event["event"] == "step"]
-    return evaluated[-1]["perplexity"], steps[-1]["step"], steps[-1]["tokens"]
+    elif not any(event["complete"] for event in events_of(out, "ended")):
+        run(program, "train", corpus, "--resume", out)
+    steps = events_of(out, "step")
+    return events_of(out, "evaluated")[-1]["perplexity"], steps[-1]["step"], steps[-1]["tokens"]
+
+
+def row(name, runs):
+    perplexities = [perplexity for perplexity, _, _ in runs]
+    _, steps, tokens = runs[0]
+    each = ", ".join(f"{perplexity:.2f}" for perplexity in perplexities)
+    mean = statistics.mean(perplexities)
+    return f"| {name} | {steps} | {tokens} | {mean:.2f} | {each} | {PAPER.get(name, '')} |"
 
 
 def main():
@@ -44,6 +66,8 @@ def main():
     parser.add_argument("--vocabulary", type=int, default=4096)
     parser.add_argument("--pretrain-budget", default="--max-minutes 15", help="flags that limit the pretraining")
     parser.add_argument("--steps", type=int, default=500, help="of fine-tuning, and of training from scratch")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="of fine-tuning and training from scratch")
+    parser.add_argument("--settings", nargs="+", default=[], metavar="KEY=VALUE", help="of all models")
     options = parser.parse_args()
     f2, out = options.f2, options.out
     first, second, pretrained = out / "first", out / "second", out / "pretrained"
@@ -52,23 +76,28 @@ def main():
     if not second.exists():
         texts = ["--train", options.train, "--valid", options.valid, "--test", options.test]
         run(f2, "prepare", *texts, "--tokenizer", first / "tokenizer.json", "--out", second)
+    if not (second / "classes.json").exists():
         run(f2, "classes", second)
-    only_at_the_end = ["--set", "evaluation.every_steps=0"]
-    before = trained(
-        f2, pretrained, first, "--preset", "demo", "--objective", "mle", *options.pretrain_budget.split(), *only_at_the_end
-    )
-    budget = ["--objective", "f2", "--steps", options.steps, *only_at_the_end]
-    rows = {
-        "from scratch": trained(f2, out / "scratch", second, "--preset", "demo", *budget),
-        "transferred": trained(f2, out / "transferred", second, "--init", pretrained, *budget),
-        "transferred, classes from the mean of their tokens": trained(
-            f2, out / "transferred-mean", second, "--init", pretrained, *budget, "--set", "initial.class_vectors=mean"
-        ),
+    settings = ["--preset", "demo", "--set", "evaluation.every_steps=0"]
+    for setting in options.settings:
+        settings += ["--set", setting]
+    before = trained(f2, pretrained, first, "--objective", "mle", *settings, *options.pretrain_budget.split())
+    ways = {
+        "from scratch": [],
+        "transferred": ["--init", pretrained],
+        "transferred, classes from the mean of their tokens": ["--init", pretrained, "--set", "initial.class_vectors=mean"],
     }
+    folders = dict(zip(ways, ["scratch", "transferred", "transferred-mean"]))
+    rows = {way: [] for way in ways}
+    for seed in options.seeds:
+        for way, flags in ways.items():
+            budget = ["--objective", "f2", "--steps", options.steps, "--seed", seed]
+            folder = out / f"{folders[way]}-{seed}"
+            rows[way].append(trained(f2, folder, second, *settings, *budget, *flags))
     print(f"\npretrained: {before[1]} steps, {before[2]} tokens, perplexity {before[0]:.1f} on its own corpus\n")
-    print("| F² model | steps | tokens | validation perplexity | paper |\n|---|--:|--:|--:|--:|")
-    for name, (perplexity, steps, tokens) in rows.items():
-        print(f"| {name} | {steps} | {tokens} | {perplexity:.2f} | {PAPER.get(name, '')} |")
+    print("| F² model | steps | tokens | validation perplexity | of each seed | paper |\n|---|--:|--:|--:|---|--:|")
+    for way, runs in rows.items():
+        print(row(way, runs))
 
 
 if __name__ == "__main__":

@@ -21,8 +21,9 @@ const SMALLER: [(&str, &str); 7] = [
 ];
 
 /// The tiny plan, as small as it can be.
-const SMALLER_PLAN: [(&str, &str); 9] = [
+const SMALLER_PLAN: [(&str, &str); 10] = [
     ("steps = 150", "steps = 2"),
+    ("steps = 300", "steps = 2"),
     ("fine_tuning_steps = 30", "fine_tuning_steps = 1"),
     ("\"model.layers\" = 2", "\"model.layers\" = 1"),
     ("\"model.width\" = 64", "\"model.width\" = 16"),
@@ -47,6 +48,7 @@ fn replaced(text: &str, replacements: &[(&str, &str)]) -> String {
 fn every_command_of_the_guide_works() {
     let folder = Folder::new();
     folder.write("novel.txt", invented_text(400));
+    folder.write("news.txt", invented_text(400).replace("ka", "zu"));
     let plan = folder.f2(&["reproduce", "--preset", "tiny", "--show-plan"]).stdout;
     folder.write("small.toml", replaced(&plan, &SMALLER_PLAN));
     let program = Path::new(env!("CARGO_BIN_EXE_f2")).parent().unwrap().to_path_buf();
@@ -69,7 +71,7 @@ fn every_command_of_the_guide_works() {
         assert!(output.status.success(), "$ {command}\n{said}");
         run += 1;
     }
-    assert_eq!(run, 20, "commands of the guide");
+    assert_eq!(run, 26, "commands of the guide");
     for made in ["classes.svg", "report.html", "study/report.html", "f2-demo/report.html"] {
         assert!(folder.path(made).exists(), "{made}");
     }

@@ -57,21 +57,24 @@ fn two_models() -> String {
 fn folder() -> Folder {
     let folder = Folder::new();
     folder.write("novel.txt", invented_text(500));
+    folder.write("news.txt", invented_text(300).replace("ka", "zu"));
     folder.write("plan.toml", PLAN);
     folder
 }
 
+const COMMAND: [&str; 8] =
+    ["reproduce", "novel.txt", "--plan", "plan.toml", "--out", "study", "--pretrain", "news.txt"];
+
 fn reproduce(folder: &Folder, more: &[&str]) -> Run {
-    let arguments = ["reproduce", "novel.txt", "--plan", "plan.toml", "--out", "study"];
-    folder.f2(&[&arguments[..], more].concat())
+    folder.f2(&[&COMMAND[..], more].concat())
 }
 
-/// Every table but the one that holds times.
+/// Every table but those that hold times.
 fn tables(folder: &Folder) -> BTreeMap<String, String> {
     let entries = std::fs::read_dir(folder.path("study/tables")).unwrap();
     entries
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .filter(|name| !name.starts_with("training."))
+        .filter(|name| !name.starts_with("training.") && !name.starts_with("transfer-training."))
         .map(|name| (name.clone(), folder.read(&format!("study/tables/{name}"))))
         .collect()
 }
@@ -85,6 +88,7 @@ fn everything_is_made_once_and_killing_changes_nothing() {
     for name in ["scores", "scores-greedy", "scores-top-5", "pairwise", "ranking", "bands"]
         .into_iter()
         .chain(["decoupling", "class-nucleus", "class-methods", "very-rare", "corpus", "settings"])
+        .chain(["transfer"])
     {
         assert!(expected.contains_key(&format!("{name}.tex")), "{name}");
     }
@@ -109,7 +113,7 @@ fn everything_is_made_once_and_killing_changes_nothing() {
 fn kill_again_and_again(folder: &Folder) {
     for round in 1..=8 {
         let mut child = Command::new(env!("CARGO_BIN_EXE_f2"))
-            .args(["reproduce", "novel.txt", "--plan", "plan.toml", "--out", "study"])
+            .args(COMMAND)
             .current_dir(folder.path(""))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -125,6 +129,53 @@ fn kill_again_and_again(folder: &Folder) {
         child.kill().unwrap();
         child.wait().unwrap();
     }
+}
+
+#[test]
+fn transfer_can_be_had_alone_from_text_and_from_corpora() {
+    let folder = folder();
+    let run = reproduce(&folder, &["--only", "transfer"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    for said in ["train-pretrained", "train-from-scratch", "train-transferred", "score-transfer"] {
+        assert!(run.stderr.contains(said), "{said}: {}", run.stderr);
+    }
+    assert!(!run.stderr.contains("] prepare;") && !run.stderr.contains("train-mle"));
+    let table = folder.read("study/tables/transfer.csv");
+    let rows: Vec<&str> = table.lines().filter_map(|line| line.split(',').next()).collect();
+    let paper = ["From scratch", "\"From scratch", "Transferred", "\"Transferred"];
+    assert_eq!(rows[1..5], paper, "{table}");
+    assert!(
+        run.stdout.contains("Pretrained on news, F² reaches a perplexity of"),
+        "{}",
+        run.stdout
+    );
+
+    // A corpus keeps its tokens, and the pretraining takes them over.
+    let prepare = ["prepare", "novel.txt", "--vocab-size", "300", "--out", "corpus"];
+    assert_eq!(folder.f2(&prepare).code, 0);
+    let arguments = ["reproduce", "corpus", "--only", "transfer", "--plan", "plan.toml"];
+    let more = ["--pretrain", "news.txt", "--out", "other"];
+    let run = folder.f2(&[&arguments[..], &more[..]].concat());
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stderr.contains("$ f2 prepare news.txt --tokenizer corpus/tokenizer.json"));
+}
+
+#[test]
+fn a_plan_names_the_text_to_pretrain_on() {
+    let folder = folder();
+    std::fs::create_dir(folder.path("plans")).unwrap();
+    let transfer = "[transfer]\npretrain = [\"../news.txt\"]\npretraining_steps = 5\n";
+    folder.write("plans/mine.toml", format!("{PLAN}\n{transfer}"));
+    let arguments = ["reproduce", "novel.txt", "--plan", "plans/mine.toml", "--dry-run", "--json"];
+    let run = folder.f2(&arguments);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stdout.contains("f2 prepare plans/../news.txt --vocab-size 300"), "{}", run.stdout);
+    assert!(run.stdout.contains("--objective mle --seed 0 --steps 5 "), "{}", run.stdout);
+
+    // Without one the part is left out, and the reader is told.
+    let tiny = folder.f2(&["reproduce", "novel.txt", "--preset", "tiny", "--dry-run"]);
+    assert!(!tiny.stdout.contains("transfer"), "{}", tiny.stdout);
+    assert!(tiny.stderr.contains("note: transfer is left out"), "{}", tiny.stderr);
 }
 
 #[test]
@@ -180,6 +231,9 @@ fn bad_input_is_refused_with_advice() {
     folder.write("typo.toml", PLAN.replace("greedy = true", "greddy = true"));
     folder.write("preset.toml", PLAN.replace("preset = \"demo\"", "preset = \"demos\""));
     folder.write("setting.toml", PLAN.replace("model.layers", "model.layer"));
+    for (text, out) in [("novel.txt", "corpus"), ("news.txt", "other")] {
+        assert_eq!(folder.f2(&["prepare", text, "--vocab-size", "300", "--out", out]).code, 0);
+    }
     let cases = [
         "reproduce nowhere.txt --out x --plan plan.toml",
         "reproduce short.txt --out x --plan plan.toml",
@@ -188,6 +242,9 @@ fn bad_input_is_refused_with_advice() {
         "reproduce novel.txt --out x --plan setting.toml",
         "reproduce novel.txt --out x --plan missing.toml",
         "reproduce novel.txt --out plan.toml/x --plan plan.toml",
+        "reproduce novel.txt --out x --plan plan.toml --only transfer",
+        "reproduce novel.txt --out x --plan plan.toml --pretrain nowhere.txt",
+        "reproduce corpus --out x --plan plan.toml --pretrain other",
     ];
     let said = cases.map(|case| {
         let run = folder.f2(&case.split(' ').collect::<Vec<_>>());

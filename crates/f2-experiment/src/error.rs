@@ -44,6 +44,16 @@ pub enum Error {
         /// Where it was looked for.
         path: PathBuf,
     },
+    /// A model of one corpus cannot be transferred to the other.
+    #[error("{} and {} are cut into different tokens: {reason}", main.display(), pretraining.display())]
+    Tokenizers {
+        /// The corpus to transfer to.
+        main: PathBuf,
+        /// The one to pretrain on.
+        pretraining: PathBuf,
+        /// How they differ.
+        reason: String,
+    },
     /// The corpus cannot be read.
     #[error(transparent)]
     Corpus(#[from] f2_corpus::Error),

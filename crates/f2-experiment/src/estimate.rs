@@ -2,7 +2,7 @@ use f2_lm::config::{ConfigLayers, Preset, TrainConfig};
 use f2_lm::model::{Decoder, ModelShape};
 
 use crate::stages::{Purpose, Subject};
-use crate::{Error, Model, Plan, Stages, TextSource};
+use crate::{CorpusRole, Error, Model, Plan, Stages, Texts};
 
 /// What a stage will take.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -28,33 +28,23 @@ const JSON_PER_TOKEN: f64 = 40.0;
 pub fn estimates(
     plan: &Plan,
     stages: &Stages,
-    source: &TextSource,
+    texts: &Texts,
     speed: f64,
 ) -> Result<Vec<Estimate>, Error> {
     let config = configuration(plan)?;
-    let tokens = source.bytes() as f64 / BYTES_PER_TOKEN;
-    let sizes = Sizes::new(plan, &config, tokens);
+    let main = Sizes::new(plan, &config, texts.main.bytes());
+    let other = texts.pretraining.as_ref().map_or(0, |text| text.bytes());
+    let other = Sizes::new(plan, &config, other);
+    let of = |role: CorpusRole| if role == CorpusRole::Pretraining { &other } else { &main };
     let estimate = |purpose: &Purpose| match purpose {
-        Purpose::Prepare => Estimate {
-            seconds: 1.0 + source.bytes() as f64 / PREPARED_PER_SECOND,
-            bytes: (2.0 * tokens) as u64 + 500_000,
-        },
+        Purpose::Prepare(role) => of(*role).preparing(),
         Purpose::Classes(..) => Estimate { seconds: 0.1, bytes: 20_000 },
-        Purpose::Train(subject) => sizes.training(plan, *subject, speed),
-        Purpose::Perplexity(_) => {
-            Estimate { seconds: sizes.parameters * 2.0 * TEST_SHARE * tokens / speed, bytes: 1_000 }
-        }
-        Purpose::Generate(..) => Estimate {
-            seconds: sizes.parameters * 2.0 * sizes.generated / (DECODING_SPEED * speed),
-            bytes: (sizes.generated * JSON_PER_TOKEN) as u64,
-        },
-        Purpose::Score(_, subjects) | Purpose::ScoreTrials(subjects) => Estimate {
-            seconds: subjects.len() as f64
-                * sizes.generated
-                * 2e-7
-                * (1.0 + plan.evaluation.bootstrap as f64),
-            bytes: 10_000,
-        },
+        Purpose::Train(subject) => of(subject.corpus()).training(plan, *subject, speed),
+        Purpose::Perplexity(subject) => of(subject.corpus()).perplexity(speed),
+        Purpose::Generate(..) => main.generating(speed),
+        Purpose::Score(_, subjects)
+        | Purpose::ScoreTrials(subjects)
+        | Purpose::ScoreTransfer(_, subjects) => main.scoring(plan, subjects.len()),
     };
     Ok(stages.0.iter().map(|stage| estimate(&stage.purpose)).collect())
 }
@@ -78,8 +68,11 @@ fn configuration(plan: &Plan) -> Result<TrainConfig, Error> {
 
 /// The numbers estimates are made of.
 struct Sizes {
+    /// Of the text.
+    bytes: f64,
+    tokens: f64,
     parameters: f64,
-    /// Targets of a step, and the steps of the preset's own limit.
+    /// Targets of a step, and the steps of the settings' own limit.
     tokens_per_step: f64,
     steps: f64,
     /// Tokens a model reads and writes for one set of texts.
@@ -87,7 +80,9 @@ struct Sizes {
 }
 
 impl Sizes {
-    fn new(plan: &Plan, config: &TrainConfig, tokens: f64) -> Self {
+    fn new(plan: &Plan, config: &TrainConfig, bytes: u64) -> Self {
+        let bytes = bytes as f64;
+        let tokens = bytes / BYTES_PER_TOKEN;
         let shape = ModelShape {
             model: config.model.clone(),
             positions: config.batch.sequence,
@@ -98,12 +93,14 @@ impl Sizes {
         let tokens_per_step = config.batch.tokens_per_step() as f64;
         let budget = &config.budget;
         let epochs = budget.epochs.map(|epochs| epochs * tokens / tokens_per_step);
-        let steps = plan.training.steps.or(budget.steps).map(|steps| steps as f64);
+        let steps = budget.steps.map(|steps| steps as f64);
         let window = plan.generation.window();
         let windows = (TEST_SHARE * tokens / window as f64).floor();
         let streams = plan.generation.streams as f64;
         let texts = if windows < streams { windows } else { windows - windows % streams };
         Self {
+            bytes,
+            tokens,
             parameters,
             tokens_per_step,
             steps: steps.or(epochs).unwrap_or(1_000.0),
@@ -111,17 +108,40 @@ impl Sizes {
         }
     }
 
+    fn preparing(&self) -> Estimate {
+        Estimate {
+            seconds: 1.0 + self.bytes / PREPARED_PER_SECOND,
+            bytes: (2.0 * self.tokens) as u64 + 500_000,
+        }
+    }
+
+    fn perplexity(&self, speed: f64) -> Estimate {
+        let seconds = self.parameters * 2.0 * TEST_SHARE * self.tokens / speed;
+        Estimate { seconds, bytes: 1_000 }
+    }
+
+    fn generating(&self, speed: f64) -> Estimate {
+        Estimate {
+            seconds: self.parameters * 2.0 * self.generated / (DECODING_SPEED * speed),
+            bytes: (self.generated * JSON_PER_TOKEN) as u64,
+        }
+    }
+
+    fn scoring(&self, plan: &Plan, models: usize) -> Estimate {
+        let draws = 1.0 + plan.evaluation.bootstrap as f64;
+        Estimate { seconds: models as f64 * self.generated * 2e-7 * draws, bytes: 10_000 }
+    }
+
     fn training(&self, plan: &Plan, subject: Subject, speed: f64) -> Estimate {
-        let fine_tuned = matches!(subject, Subject::Model(model) if model.starts_from().is_some());
-        let steps = if fine_tuned { plan.training.fine_tuning_steps as f64 } else { self.steps };
+        let steps = subject.steps(plan).map_or(self.steps, |steps| steps as f64);
         // Beside a plain step: candidates or predictions cost a second look, classes save most
         // of the head, and a sequence step writes a text before it learns from it.
-        let factor = match subject {
-            Subject::Model(Model::Mle) => 1.0,
-            Subject::Model(Model::Face) => 1.15,
-            Subject::Model(Model::Unlikelihood) => 1.6,
-            Subject::Model(Model::UnlikelihoodSequence) => 2.0,
-            Subject::Model(Model::F2) | Subject::Classes(..) => 0.75,
+        let factor = match subject.model() {
+            Model::Mle => 1.0,
+            Model::Face => 1.15,
+            Model::Unlikelihood => 1.6,
+            Model::UnlikelihoodSequence => 2.0,
+            Model::F2 => 0.75,
         };
         Estimate {
             seconds: factor * 6.0 * self.parameters * self.tokens_per_step * steps / speed,

@@ -104,7 +104,11 @@ fn hexadecimal(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{PlanPreset, TextSource, stages};
+    use crate::{PlanPreset, TestTokens, TextSource, Texts, stages};
+
+    fn texts(paths: Vec<PathBuf>) -> Texts {
+        Texts { main: TextSource::Text(paths), pretraining: None }
+    }
 
     #[test]
     fn a_change_reaches_all_that_depends_on_it_and_nothing_else() {
@@ -112,13 +116,13 @@ mod tests {
         let text = folder.path().join("novel.txt");
         fs::write(&text, "once upon a time").unwrap();
         let mut plan = PlanPreset::Tiny.plan();
-        let source = TextSource::Text(vec![text.clone()]);
-        let all = stages(&plan, &source, None, &[]);
+        let source = texts(vec![text.clone()]);
+        let all = stages(&plan, &source, TestTokens::default(), &[]);
         let before = all.keys().unwrap();
         assert_eq!(before, all.keys().unwrap());
 
         plan.training.fine_tuning_steps += 1;
-        let after = stages(&plan, &source, None, &[]).keys().unwrap();
+        let after = stages(&plan, &source, TestTokens::default(), &[]).keys().unwrap();
         let changed = all.0.iter().zip(before.iter().zip(&after));
         let changed: Vec<&str> = changed
             .filter(|(_, (before, after))| before != after)
@@ -141,12 +145,15 @@ mod tests {
     #[test]
     fn threads_are_of_no_consequence() {
         let plan = PlanPreset::Demo.plan();
-        let source = TextSource::Text(Vec::new());
+        let source = texts(Vec::new());
         let threads = [Word::Aside("--threads".into()), Word::Aside("2".into())];
-        let (one, two) =
-            (stages(&plan, &source, None, &[]), stages(&plan, &source, None, &threads));
+        let (one, two) = (
+            stages(&plan, &source, TestTokens::default(), &[]),
+            stages(&plan, &source, TestTokens::default(), &threads),
+        );
         assert_eq!(one.keys().unwrap(), two.keys().unwrap());
-        let cuda = stages(&plan, &source, None, &["--device".into(), "cuda".into()]);
+        let cuda =
+            stages(&plan, &source, TestTokens::default(), &["--device".into(), "cuda".into()]);
         assert_ne!(one.keys().unwrap(), cuda.keys().unwrap());
     }
 }

@@ -1,8 +1,38 @@
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+
+use f2_corpus::Corpus;
 
 use crate::Error;
 
-/// The text an experiment is made on.
+/// The texts of an experiment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Texts {
+    /// The text the models are compared on.
+    pub main: TextSource,
+    /// The text a model is pretrained on before it is transferred to the main one.
+    pub pretraining: Option<TextSource>,
+}
+
+impl Texts {
+    /// Puts two texts together. Two corpora must have the same tokens, as no text is there to cut
+    /// again.
+    pub fn new(main: TextSource, pretraining: Option<TextSource>) -> Result<Self, Error> {
+        if let (TextSource::Corpus(main), Some(TextSource::Corpus(pretraining))) =
+            (&main, &pretraining)
+        {
+            let [own, other] = [main, pretraining].map(|folder| Corpus::open(folder)?.tokenizer());
+            other?.ids_of(&own?).map_err(|reason| Error::Tokenizers {
+                main: main.clone(),
+                pretraining: pretraining.clone(),
+                reason: reason.to_string(),
+            })?;
+        }
+        Ok(Self { main, pretraining })
+    }
+}
+
+/// A text an experiment is made on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TextSource {
     /// A corpus folder that `f2 prepare` wrote.
@@ -46,10 +76,15 @@ fn is_corpus(folder: &Path) -> bool {
     folder.join("manifest.json").is_file() && folder.join("train.bin").is_file()
 }
 
-/// Bytes of a file, or of all files in a folder.
+/// What packed text is unpacked to, about.
+const UNPACKED: u64 = 3;
+
+/// Bytes of a file, or of all files in a folder; packed ones as they are unpacked.
 fn size(path: &Path) -> u64 {
     let Ok(entries) = path.read_dir() else {
-        return path.metadata().map_or(0, |metadata| metadata.len());
+        let packed = ["gz", "zst"].map(OsStr::new).contains(&path.extension().unwrap_or_default());
+        let bytes = path.metadata().map_or(0, |metadata| metadata.len());
+        return if packed { UNPACKED * bytes } else { bytes };
     };
     entries.flatten().map(|entry| size(&entry.path())).sum()
 }

@@ -22,6 +22,7 @@ fn every_part_of_the_results_is_shown() {
         "decoding",
         "matches",
         "ablations",
+        "transfer",
         "training",
         "classes",
         "corpus",
@@ -46,6 +47,28 @@ fn names_of_tables_and_figures_are_different_files() {
         names.dedup();
         assert_eq!(names.len(), all, "{names:?}");
     }
+}
+
+#[test]
+fn transfer_stands_beside_training_from_scratch_and_the_paper() {
+    let report = Report::new(&invented::results());
+    let table = report.tables().find(|table| table.name == "transfer").unwrap();
+    let lines = "\
+| model | PPL | MSJ2 | SB2 | Uniq |
+| --- | --: | --: | --: | --: |
+| From scratch | 24.5 | **42.4** | **71.9** | **15700** |
+| From scratch, paper | 13.2 | 52.4 | **76.1** | **25200** |
+| Transferred | **18.2** | **42.4** | **71.9** | **15700** |
+| Transferred, paper | **9.8** | **56.1** | 74.7 | 23900 |
+| Human | – | – | 74.1 | 15200 |
+| Human, paper | – | – | 76.6 | 27900 |
+";
+    assert_eq!(table.table.to_markdown(), lines);
+    assert_eq!(
+        report.lead[1],
+        "Pretrained on Another text, F² reaches a perplexity of 18.2 in 600 steps; from scratch \
+         24.5."
+    );
 }
 
 #[test]

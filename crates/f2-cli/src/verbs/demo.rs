@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use f2_experiment::{PlanPreset, TextSource};
+use f2_experiment::{PlanPreset, TextSource, Texts};
 
 use super::reproduce::Experiment;
 use crate::failure::{Failure, Outcome};
@@ -50,7 +50,7 @@ impl Demo {
         };
         let experiment = Experiment {
             plan,
-            source: TextSource::find(&[text])?,
+            texts: Texts::new(TextSource::find(&[text])?, None)?,
             out: self.out,
             only: Vec::new(),
             threads: self.threads,

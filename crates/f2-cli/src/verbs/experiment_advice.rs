@@ -15,6 +15,9 @@ impl From<Error> for Failure {
             Error::NoText { .. } => {
                 Self::data(error).advise("name the corpus or text the experiment is made on")
             }
+            Error::Tokenizers { .. } => Self::data(error).advise(
+                "name the text of one of them instead of its corpus: it is cut into the tokens of the other",
+            ),
             Error::Damaged { .. } => Self::data(error)
                 .advise("remove the folder of that stage; the same command makes it again"),
             Error::Read { .. } | Error::Classes(_) => Self::data(error),

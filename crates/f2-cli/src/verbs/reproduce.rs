@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Args, ValueEnum};
-use f2_experiment::{Part, Plan, PlanPreset, TextSource};
+use f2_experiment::{Part, Plan, PlanPreset, TextSource, Texts};
 
 use crate::failure::{Failure, Outcome};
 use crate::verbs::device::DeviceChoice;
@@ -22,6 +22,7 @@ Examples:
   f2 reproduce novels/ --out study --preset tiny
   f2 reproduce corpus --out study --preset small --only main,greedy
   f2 reproduce corpus --out study --plan mine.toml --dry-run
+  f2 reproduce lyrics/ --out study --preset small --only transfer --pretrain wikipedia/
 
 Started again with the same --out it does only what is missing or changed; killed anywhere, it ends
 in the same tables. `f2 reproduce --preset tiny --show-plan` prints a plan to begin your own with.")]
@@ -38,6 +39,9 @@ pub(crate) struct Reproduce {
     /// A plan of your own.
     #[arg(long, value_name = "FILE.toml")]
     plan: Option<PathBuf>,
+    /// A corpus or text to pretrain on, for the transfer part; may be repeated.
+    #[arg(long, value_name = "TEXT_OR_CORPUS")]
+    pretrain: Vec<PathBuf>,
     /// Do only these parts, and what they need.
     #[arg(long, value_name = "PART", value_delimiter = ',', value_parser = part_parser())]
     only: Vec<Part>,
@@ -102,15 +106,36 @@ impl Reproduce {
             Some(path) => Plan::load(path)?,
             None => preset.plan(),
         };
+        let texts = Texts::new(TextSource::find(&self.corpus)?, self.pretraining(&plan)?)?;
         let out = self.out.clone().unwrap_or_else(|| PathBuf::from("."));
         let experiment = Experiment {
             plan,
-            source: TextSource::find(&self.corpus)?,
+            texts,
             out,
             only: self.only,
             threads: self.threads,
             device: self.device,
         };
         if self.dry_run { experiment.print_stages(self.json) } else { experiment.run(self.json) }
+    }
+
+    /// The text to pretrain on, where one is named and the parts asked for need it.
+    fn pretraining(&self, plan: &Plan) -> Result<Option<TextSource>, Failure> {
+        if !self.only.is_empty() && !self.only.contains(&Part::Transfer) {
+            return Ok(None);
+        }
+        let planned = plan.transfer.as_ref().map_or(&[][..], |transfer| &transfer.pretrain);
+        let named = if self.pretrain.is_empty() { planned } else { &self.pretrain };
+        if !named.is_empty() {
+            return Ok(Some(TextSource::find(named)?));
+        }
+        if self.only.contains(&Part::Transfer) {
+            return Err(Failure::usage("there is no text to pretrain on before the transfer")
+                .advise(
+                    "name one with `--pretrain TEXT_OR_CORPUS`, or in the plan by `pretrain` in \
+                     `[transfer]`",
+                ));
+        }
+        Ok(None)
     }
 }

@@ -4,6 +4,7 @@ mod runs;
 mod samples;
 mod scores;
 mod text;
+mod transfer;
 
 pub use runs::read_run;
 
@@ -14,38 +15,41 @@ use f2_report::Results;
 
 use crate::stages::Purpose;
 use crate::stages::commands::files;
-use crate::{Error, Key, Plan, Stage, Stages, Store, TextSource};
+use crate::{CorpusRole, Error, Key, Plan, Stage, Stages, Store, TextSource, Texts};
 
 /// Gathers what is done; what is not is left out.
 pub fn collect(
     plan: &Plan,
-    source: &TextSource,
+    texts: &Texts,
     stages: &Stages,
     keys: &[Key],
     store: &Store,
 ) -> Result<Results, Error> {
-    let made = Made { stages, keys, store, source };
-    let title = plan.title.clone().unwrap_or_else(|| format!("F² on {}", source.name()));
-    let mut results = Results::new(title);
+    let made = Made { stages, keys, store, texts };
+    let name = texts.main.name();
+    let mut results = Results::new(plan.title.clone().unwrap_or_else(|| format!("F² on {name}")));
     results.paper = plan.paper;
-    let Some(corpus) = made.corpus()? else { return Ok(results) };
-    results.corpus = Some(text::sizes(&corpus, &source.name()));
     results.classes = made.classes()?;
     results.runs = made.runs()?;
     results.scores = made.scores()?;
     results.class_trials = made.class_trials(&results)?;
-    results.samples = made.samples(plan, &corpus)?;
+    results.transfer = made.transfer()?;
+    if let Some(corpus) = made.corpus(CorpusRole::Main)? {
+        results.corpus = Some(text::sizes(&corpus, &name));
+        results.samples = made.samples(plan, &corpus)?;
+    }
     Ok(results)
 }
 
-/// The corpus, where it was given or is prepared.
+/// The corpus of a role, where it was given or is prepared.
 pub fn corpus(
-    source: &TextSource,
+    role: CorpusRole,
+    texts: &Texts,
     stages: &Stages,
     keys: &[Key],
     store: &Store,
 ) -> Result<Option<Corpus>, Error> {
-    Made { stages, keys, store, source }.corpus()
+    Made { stages, keys, store, texts }.corpus(role)
 }
 
 /// The stages that are done.
@@ -54,7 +58,7 @@ struct Made<'a> {
     stages: &'a Stages,
     keys: &'a [Key],
     store: &'a Store,
-    source: &'a TextSource,
+    texts: &'a Texts,
 }
 
 impl<'a> Made<'a> {
@@ -76,12 +80,14 @@ impl<'a> Made<'a> {
         found.map(|(stage, key, _)| self.store.output(stage, key)).transpose()
     }
 
-    fn corpus(self) -> Result<Option<Corpus>, Error> {
-        let folder = match self.source {
-            TextSource::Corpus(folder) => Some(folder.clone()),
-            TextSource::Text(_) => {
-                self.folder(&Purpose::Prepare).map(|folder| folder.join(files::CORPUS))
-            }
+    fn corpus(self, role: CorpusRole) -> Result<Option<Corpus>, Error> {
+        let source = match role {
+            CorpusRole::Main | CorpusRole::Target => Some(&self.texts.main),
+            CorpusRole::Pretraining => self.texts.pretraining.as_ref(),
+        };
+        let folder = match source {
+            Some(TextSource::Corpus(folder)) => Some(folder.clone()),
+            _ => self.folder(&Purpose::Prepare(role)).map(|folder| folder.join(files::CORPUS)),
         };
         Ok(folder.map(|folder| Corpus::open(&folder)).transpose()?)
     }

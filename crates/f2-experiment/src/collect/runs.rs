@@ -17,14 +17,20 @@ impl Made<'_> {
     /// The models of the tables, in their order.
     pub(super) fn runs(self) -> Result<Vec<RunResult>, Error> {
         let mut runs = Vec::new();
-        for (stage, _, folder) in self.done() {
+        for (stage, ..) in self.done() {
             if let Purpose::Train(subject @ Subject::Model(_)) = &stage.purpose {
-                let mut run = read_run(&subject.title(), &folder.join(files::RUN))?;
-                run.perplexity = self.perplexity(*subject)?.or(run.perplexity);
-                runs.push(run);
+                runs.extend(self.run(*subject)?);
             }
         }
         Ok(runs)
+    }
+
+    /// A run under its name for tables, where it is done.
+    pub(super) fn run(self, subject: Subject) -> Result<Option<RunResult>, Error> {
+        let Some(folder) = self.folder(&Purpose::Train(subject)) else { return Ok(None) };
+        let mut run = read_run(&subject.title(), &folder.join(files::RUN))?;
+        run.perplexity = self.perplexity(subject)?.or(run.perplexity);
+        Ok(Some(run))
     }
 
     /// The perplexity of a model on the test split, where it was taken.

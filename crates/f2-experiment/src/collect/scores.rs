@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::Made;
 use crate::stages::commands::files;
 use crate::stages::{Purpose, Subject};
-use crate::{Error, Stage};
+use crate::{CorpusRole, Error, Stage};
 
 impl Made<'_> {
     /// The scores of every way of decoding, the main ones first, with perplexities beside.
@@ -46,7 +46,7 @@ impl Made<'_> {
         Ok(trials)
     }
 
-    fn with_perplexities(
+    pub(super) fn with_perplexities(
         self,
         mut records: Vec<ResultRecord>,
         subjects: &[Subject],
@@ -61,14 +61,15 @@ impl Made<'_> {
         if let Some(k) = k {
             return Ok(k);
         }
-        let folder = self.folder(&Purpose::Classes(rule, None)).unwrap_or_default();
+        let folder =
+            self.folder(&Purpose::Classes(CorpusRole::Main, rule, None)).unwrap_or_default();
         let path = folder.join(files::CLASSES);
         Ok(f2_classes::ClassSelection::load(&path)?.classes().len())
     }
 }
 
 /// What `f2 eval --json` printed: one result, or a list of them.
-fn records(stage: &Stage, output: &str) -> Result<Vec<ResultRecord>, Error> {
+pub(super) fn records(stage: &Stage, output: &str) -> Result<Vec<ResultRecord>, Error> {
     let parsed = match serde_json::from_str(output) {
         Ok(Value::Array(list)) => list.into_iter().map(serde_json::from_value).collect(),
         Ok(value) => serde_json::from_value(value).map(|record| vec![record]),

@@ -3,9 +3,9 @@ use f2_corpus::Corpus;
 use f2_report::results::{ClassRule, ClassesResult, CorpusResult, SplitResult};
 
 use super::Made;
-use crate::Error;
 use crate::stages::Purpose;
 use crate::stages::commands::files;
+use crate::{CorpusRole, Error};
 
 /// The paper's table of dataset statistics.
 pub(super) fn sizes(corpus: &Corpus, name: &str) -> CorpusResult {
@@ -28,7 +28,7 @@ impl Made<'_> {
     pub(super) fn classes(self) -> Result<Vec<ClassesResult>, Error> {
         let mut all = Vec::new();
         for rule in [ClassRule::Greedy, ClassRule::Author, ClassRule::Exact] {
-            if let Some(folder) = self.folder(&Purpose::Classes(rule, None)) {
+            if let Some(folder) = self.folder(&Purpose::Classes(CorpusRole::Main, rule, None)) {
                 all.push(classes(&ClassSelection::load(&folder.join(files::CLASSES))?));
             }
         }

@@ -1,6 +1,8 @@
 //! What an experiment is to do, as a TOML file says it.
 
+mod generation;
 mod preset;
+mod transfer;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,7 +11,9 @@ use f2_report::PaperSet;
 use f2_report::results::ClassRule;
 use serde::{Deserialize, Serialize};
 
+pub use generation::Generation;
 pub use preset::PlanPreset;
+pub use transfer::Transfer;
 
 use crate::Error;
 
@@ -39,6 +43,9 @@ pub struct Plan {
     /// What else is cut off and tried.
     #[serde(default)]
     pub ablation: Ablation,
+    /// What is pretrained on another text, where anything is.
+    #[serde(default)]
+    pub transfer: Option<Transfer>,
     /// How the texts are scored.
     #[serde(default)]
     pub evaluation: Evaluation,
@@ -118,56 +125,6 @@ fn default_fine_tuning() -> u64 {
     1_500
 }
 
-/// How prefixes are continued.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Generation {
-    /// The k of the main table.
-    pub k: usize,
-    /// Further k.
-    pub other_k: Vec<usize>,
-    /// Whether to decode greedily too.
-    pub greedy: bool,
-    /// Whether to decode F² from the full posterior too.
-    pub joint: bool,
-    /// Nuclei of classes to decode F² with too; the main table draws from all classes.
-    pub class_nuclei: Vec<f64>,
-    /// Streams the test split is cut into.
-    pub streams: usize,
-    /// Tokens of a prefix.
-    pub prefix: usize,
-    /// Tokens of a continuation.
-    pub continuation: usize,
-}
-
-impl Default for Generation {
-    fn default() -> Self {
-        Self {
-            k: 3,
-            other_k: Vec::new(),
-            greedy: false,
-            joint: false,
-            class_nuclei: Vec::new(),
-            streams: 256,
-            prefix: 50,
-            continuation: 100,
-        }
-    }
-}
-
-impl Generation {
-    /// Tokens of a prefix and its continuation.
-    pub fn window(&self) -> usize {
-        self.prefix + self.continuation
-    }
-
-    /// The streams a test split of this size is cut into: each holds a window at least.
-    pub(crate) fn streams_of(&self, test_tokens: Option<u64>) -> usize {
-        let most = test_tokens.map_or(usize::MAX, |tokens| tokens as usize / self.window());
-        self.streams.min(most).max(1)
-    }
-}
-
 /// F² models that are trained with other classes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -198,7 +155,11 @@ impl Plan {
     /// Reads a plan.
     pub fn load(path: &Path) -> Result<Self, Error> {
         let text = std::fs::read_to_string(path).map_err(Error::read(path))?;
-        Self::parse(&text, &path.display().to_string())
+        let mut plan = Self::parse(&text, &path.display().to_string())?;
+        if let Some(transfer) = &mut plan.transfer {
+            transfer.resolve(path.parent().unwrap_or_else(|| Path::new("")));
+        }
+        Ok(plan)
     }
 
     fn parse(text: &str, name: &str) -> Result<Self, Error> {
@@ -221,15 +182,8 @@ impl Plan {
         if let Some(twice) = self.models.iter().find(|model| first_twice(model) > 1) {
             return Some(format!("`models` names {} twice", twice.objective()));
         }
-        let generation = &self.generation;
-        if generation.streams == 0 || generation.prefix == 0 || generation.continuation == 0 {
-            return Some("streams, prefix and continuation are 1 at least".to_owned());
-        }
-        if self.generation.k == 0 || self.generation.other_k.contains(&0) {
-            return Some("a k of 0 leaves no token to draw".to_owned());
-        }
-        if self.generation.class_nuclei.iter().any(|p| !(*p > 0.0 && *p <= 1.0)) {
-            return Some("a class nucleus lies between 0 and 1".to_owned());
+        if let Some(complaint) = self.generation.complaint() {
+            return Some(complaint.to_owned());
         }
         if self.ablation.methods.iter().any(|method| !method.is_mefmax()) {
             return Some("`ablation.methods` takes greedy, author and exact".to_owned());

@@ -1,15 +1,14 @@
-use std::path::PathBuf;
-
 use f2_report::results::{ClassRule, Decoding};
 
-use super::{Part, Purpose, Stage, Stages, Subject, Word};
-use crate::{Model, Plan, TextSource};
+use super::{CorpusRole, Part, Purpose, Stage, Stages, Subject, TestTokens, Word};
+use crate::{Model, Plan, Texts};
 
 /// What the stages' files are called.
 pub(crate) mod files {
     pub(crate) const CORPUS: &str = "corpus";
     pub(crate) const CORPUS_MANIFEST: &str = "corpus/manifest.json";
     pub(crate) const CORPUS_COUNTS: &str = "corpus/counts.json";
+    pub(crate) const CORPUS_TOKENIZER: &str = "corpus/tokenizer.json";
     pub(crate) const CLASSES: &str = "classes.json";
     pub(crate) const RUN: &str = "run";
     pub(crate) const RUN_CHECKPOINTS: &str = "run/checkpoints";
@@ -19,50 +18,33 @@ pub(crate) mod files {
 
 /// Adds commands one after the other, each once.
 pub(super) struct Commands<'a> {
-    plan: &'a Plan,
+    pub(super) plan: &'a Plan,
+    pub(super) texts: &'a Texts,
+    test_tokens: TestTokens,
     device: &'a [Word],
-    /// The corpus folder where it was given, else the first stage makes it.
-    corpus: Option<PathBuf>,
-    /// Streams the test split is cut into.
-    streams: usize,
     stages: Vec<Stage>,
 }
 
 impl<'a> Commands<'a> {
     pub(super) fn new(
         plan: &'a Plan,
-        source: &TextSource,
-        test_tokens: Option<u64>,
+        texts: &'a Texts,
+        test_tokens: TestTokens,
         device: &'a [Word],
     ) -> Self {
-        let (corpus, stages) = match source {
-            TextSource::Corpus(folder) => (Some(folder.clone()), Vec::new()),
-            TextSource::Text(paths) => (None, vec![prepare(plan, paths)]),
-        };
-        let streams = plan.generation.streams_of(test_tokens);
-        Self { plan, device, corpus, streams, stages }
+        Self { plan, texts, test_tokens, device, stages: Vec::new() }
     }
 
     pub(super) fn finish(self) -> Stages {
         Stages(self.stages)
     }
 
-    fn corpus(&self) -> Word {
-        match &self.corpus {
-            Some(folder) => Word::Outside(folder.clone()),
-            None => Word::Made { stage: 0, name: files::CORPUS },
-        }
-    }
-
-    fn counts(&self) -> Word {
-        match &self.corpus {
-            Some(folder) => Word::Outside(folder.join("counts.json")),
-            None => Word::Made { stage: 0, name: files::CORPUS_COUNTS },
-        }
-    }
-
     /// The place of the stage with this purpose, which is added if there is none.
-    fn place(&mut self, purpose: &Purpose, add: impl FnOnce(&mut Self) -> Stage) -> usize {
+    pub(super) fn place(
+        &mut self,
+        purpose: &Purpose,
+        add: impl FnOnce(&mut Self) -> Stage,
+    ) -> usize {
         if let Some(place) = self.stages.iter().position(|stage| stage.purpose == *purpose) {
             return place;
         }
@@ -71,15 +53,16 @@ impl<'a> Commands<'a> {
         self.stages.len() - 1
     }
 
-    fn classes(&mut self, rule: ClassRule, k: Option<usize>) -> usize {
-        let purpose = Purpose::Classes(rule, k);
+    fn classes(&mut self, role: CorpusRole, rule: ClassRule, k: Option<usize>) -> usize {
+        let purpose = Purpose::Classes(role, rule, k);
         self.place(&purpose.clone(), |laid| {
-            let mut words = vec!["classes".into(), laid.corpus()];
+            let mut words = vec!["classes".into(), laid.corpus(role).folder()];
             words.extend(["--method", rule.name()].map(Word::from));
             words.extend(k.into_iter().flat_map(|k| [Word::from("--k"), k.to_string().into()]));
             words.extend(["--out".into(), Word::Makes(files::CLASSES)]);
-            let name = k.map_or_else(String::new, |k| format!("-{k}"));
-            let name = format!("classes-{}{name}", rule.name());
+            let of = if role == CorpusRole::Target { "-target" } else { "" };
+            let many = k.map_or_else(String::new, |k| format!("-{k}"));
+            let name = format!("classes{of}-{}{many}", rule.name());
             stage(name, purpose, words, vec![files::CLASSES])
         })
     }
@@ -87,26 +70,22 @@ impl<'a> Commands<'a> {
     pub(super) fn train(&mut self, subject: Subject) -> usize {
         let purpose = Purpose::Train(subject);
         self.place(&purpose.clone(), |laid| {
-            let (model, classes) = match subject {
-                Subject::Model(Model::F2) => (Model::F2, Some((ClassRule::Greedy, None))),
-                Subject::Model(model) => (model, None),
-                Subject::Classes(rule, k) => (Model::F2, Some((rule, k))),
-            };
+            let corpus = laid.corpus(subject.corpus()).folder();
             let mut given = Vec::new();
-            if let Some((rule, k)) = classes {
-                let stage = laid.classes(rule, k);
+            if let Some((rule, k)) = subject.classes() {
+                let stage = laid.classes(subject.corpus(), rule, k);
                 given.extend(["--classes".into(), Word::Made { stage, name: files::CLASSES }]);
             }
-            let start = model.starts_from().map(|start| laid.train(Subject::Model(start)));
-            let mut words = vec!["train".into(), laid.corpus()];
-            words.extend(laid.settings(model));
+            let start = subject.starts_from().map(|start| laid.train(start));
+            let mut words = vec!["train".into(), corpus.clone()];
+            words.extend(laid.settings(subject));
             if let Some(stage) = start {
                 words.extend(["--init".into(), Word::Made { stage, name: files::RUN }]);
             }
             words.extend(given.iter().cloned());
             words.extend(laid.device.iter().cloned());
             words.extend(["--out".into(), Word::Makes(files::RUN)]);
-            let mut resume = vec!["train".into(), laid.corpus()];
+            let mut resume = vec!["train".into(), corpus];
             resume.extend(["--resume".into(), Word::Makes(files::RUN)]);
             resume.extend(given);
             resume.extend(laid.device.iter().cloned());
@@ -117,21 +96,20 @@ impl<'a> Commands<'a> {
     }
 
     /// Flags of training. Fine-tuning takes the settings of the model it starts from, and a
-    /// learning rate of its own.
-    fn settings(&self, model: Model) -> Vec<Word> {
+    /// learning rate of its own; a transfer has those of training from scratch.
+    fn settings(&self, subject: Subject) -> Vec<Word> {
         let Plan { training, seed, .. } = self.plan;
-        let from_scratch = model.starts_from().is_none();
+        let own_settings = !subject.is_fine_tuned();
         let mut words: Vec<Word> = Vec::new();
-        if from_scratch {
+        if own_settings {
             words.extend(["--preset".into(), training.preset.as_str().into()]);
         }
-        words.extend(["--objective", model.objective(), "--seed"].map(Word::from));
+        words.extend(["--objective", subject.model().objective(), "--seed"].map(Word::from));
         words.push(seed.to_string().into());
-        let fine_tuning = (!from_scratch).then_some(training.fine_tuning_steps);
-        if let Some(steps) = fine_tuning.or(training.steps) {
+        if let Some(steps) = subject.steps(self.plan) {
             words.extend(["--steps".into(), steps.to_string().into()]);
         }
-        for (key, value) in training.settings.iter().filter(|_| from_scratch) {
+        for (key, value) in training.settings.iter().filter(|_| own_settings) {
             words.extend(["--set".into(), format!("{key}={value}").into()]);
         }
         words
@@ -141,7 +119,8 @@ impl<'a> Commands<'a> {
         let purpose = Purpose::Perplexity(subject);
         self.place(&purpose.clone(), |laid| {
             let run = Word::Made { stage: laid.train(subject), name: files::RUN };
-            let mut words = vec!["perplexity".into(), run, laid.corpus(), "--json".into()];
+            let corpus = laid.corpus(subject.corpus()).folder();
+            let mut words = vec!["perplexity".into(), run, corpus, "--json".into()];
             words.extend(laid.device.iter().cloned());
             let stage = stage(format!("perplexity-{}", subject.name()), purpose, words, Vec::new());
             let part = matches!(subject, Subject::Model(_)).then_some(Part::Main);
@@ -153,11 +132,12 @@ impl<'a> Commands<'a> {
         let purpose = Purpose::Generate(subject, decoding);
         self.place(&purpose.clone(), |laid| {
             let run = Word::Made { stage: laid.train(subject), name: files::RUN };
-            let mut words = vec!["generate".into(), run, "--corpus".into(), laid.corpus()];
+            let corpus = laid.corpus(subject.corpus()).folder();
+            let mut words = vec!["generate".into(), run, "--corpus".into(), corpus];
             words.extend(["--protocol", "paper"].map(Word::from));
             let generation = &laid.plan.generation;
             for (flag, value) in [
-                ("--streams", laid.streams),
+                ("--streams", generation.streams_of(laid.test_tokens.of(subject.corpus()))),
                 ("--prefix", generation.prefix),
                 ("--continuation", generation.continuation),
             ] {
@@ -193,6 +173,17 @@ impl<'a> Commands<'a> {
         self.add_score(format!("score-{}", part.name()), purpose, decoding, subjects, part);
     }
 
+    /// Scores F² from scratch and transferred, as the main table decodes.
+    pub(super) fn score_transfer(&mut self) {
+        let subjects = [Subject::FromScratch, Subject::Transferred];
+        for subject in [Subject::Pretrained].iter().chain(&subjects) {
+            self.perplexity(*subject);
+        }
+        let decoding = Decoding::TopK { k: self.plan.generation.k };
+        let purpose = Purpose::ScoreTransfer(decoding, subjects.to_vec());
+        self.add_score("score-transfer".to_owned(), purpose, decoding, &subjects, Part::Transfer);
+    }
+
     fn add_score(
         &mut self,
         name: String,
@@ -203,11 +194,12 @@ impl<'a> Commands<'a> {
     ) {
         let texts: Vec<usize> =
             subjects.iter().map(|subject| self.generate(*subject, decoding)).collect();
-        let Some(&first) = texts.first() else { return };
+        let Some((&first, of)) = texts.first().zip(subjects.first()) else { return };
+        let counts = self.corpus(of.corpus()).counts();
         let mut words: Vec<Word> = vec!["eval".into(), "--hyps".into()];
         words.extend(texts.iter().map(|&stage| Word::Made { stage, name: files::TEXTS }));
         words.extend(["--refs".into(), Word::Made { stage: first, name: files::REFERENCES }]);
-        words.extend(["--counts".into(), self.counts(), "--names".into()]);
+        words.extend(["--counts".into(), counts, "--names".into()]);
         words.extend(subjects.iter().map(|subject| subject.title().into()));
         match self.plan.evaluation.bootstrap {
             0 => {}
@@ -219,21 +211,18 @@ impl<'a> Commands<'a> {
     }
 }
 
-fn stage(name: String, purpose: Purpose, words: Vec<Word>, makes: Vec<&'static str>) -> Stage {
+pub(super) fn stage(
+    name: String,
+    purpose: Purpose,
+    words: Vec<Word>,
+    makes: Vec<&'static str>,
+) -> Stage {
     Stage { name, purpose, part: None, words, resume: None, makes }
-}
-
-fn prepare(plan: &Plan, paths: &[PathBuf]) -> Stage {
-    let mut words: Vec<Word> = vec!["prepare".into()];
-    words.extend(paths.iter().cloned().map(Word::Outside));
-    words.extend(["--vocab-size".into(), plan.vocabulary.to_string().into()]);
-    words.extend(["--out".into(), Word::Makes(files::CORPUS)]);
-    stage("prepare".to_owned(), Purpose::Prepare, words, vec![files::CORPUS_MANIFEST])
 }
 
 fn strategy(subject: Subject, decoding: Decoding) -> Vec<Word> {
     let top_k = |k: usize| vec!["--top-k".into(), k.to_string().into()];
-    let f2 = !matches!(subject, Subject::Model(model) if model != Model::F2);
+    let f2 = subject.model() == Model::F2;
     match decoding {
         Decoding::Given => Vec::new(),
         Decoding::Greedy => vec!["--greedy".into()],

@@ -1,28 +1,44 @@
 //! A plan as commands, in the order they can run.
 
 pub(crate) mod commands;
+mod corpora;
 mod stage;
+mod subject;
 
-pub use stage::{Part, Purpose, Stage, Subject, Word};
+pub use stage::{Part, Purpose, Stage, Word};
+pub use subject::{CorpusRole, Subject};
 
 use f2_report::results::{ClassRule, Decoding};
 
-use crate::{Model, Plan, TextSource};
+use crate::{Model, Plan, Texts};
 use commands::Commands;
 
 /// Commands in an order in which each finds what it reads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stages(pub Vec<Stage>);
 
-/// Lays out a plan. `test_tokens` is the size of the test split, once it is known; `device` are
-/// further flags of the commands that need a device.
-pub fn stages(
-    plan: &Plan,
-    source: &TextSource,
-    test_tokens: Option<u64>,
-    device: &[Word],
-) -> Stages {
-    let mut laid = Commands::new(plan, source, test_tokens, device);
+/// The sizes of test splits, once they are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TestTokens {
+    /// That of the main corpus.
+    pub main: Option<u64>,
+    /// That of the corpus a model is transferred to.
+    pub target: Option<u64>,
+}
+
+impl TestTokens {
+    fn of(self, role: CorpusRole) -> Option<u64> {
+        match role {
+            CorpusRole::Main => self.main,
+            CorpusRole::Target => self.target,
+            CorpusRole::Pretraining => None,
+        }
+    }
+}
+
+/// Lays out a plan. `device` are further flags of the commands that need a device.
+pub fn stages(plan: &Plan, texts: &Texts, test_tokens: TestTokens, device: &[Word]) -> Stages {
+    let mut laid = Commands::new(plan, texts, test_tokens, device);
     let subjects: Vec<Subject> = plan.models.iter().map(|model| Subject::Model(*model)).collect();
     let main = Decoding::TopK { k: plan.generation.k };
     for subject in &subjects {
@@ -38,6 +54,9 @@ pub fn stages(
     }
     if plan.has(Model::F2) {
         lay_out_ablations(&mut laid, plan);
+    }
+    if texts.pretraining.is_some() {
+        laid.score_transfer();
     }
     laid.finish()
 }
@@ -61,9 +80,9 @@ fn lay_out_ablations(laid: &mut Commands<'_>, plan: &Plan) {
 }
 
 impl Stages {
-    /// The first stage alone, where that is to prepare the text.
+    /// The stages that prepare text.
     pub fn preparing(&self) -> Vec<bool> {
-        self.0.iter().map(|stage| stage.purpose == Purpose::Prepare).collect()
+        self.0.iter().map(|stage| matches!(stage.purpose, Purpose::Prepare(_))).collect()
     }
 
     /// Which stages these parts need; all stages where no part is named.
@@ -95,10 +114,13 @@ impl Stages {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::PlanPreset;
+    use crate::{PlanPreset, TextSource};
 
     fn laid_out(preset: PlanPreset) -> Stages {
-        stages(&preset.plan(), &TextSource::Text(vec!["novel.txt".into()]), None, &[])
+        let [main, other] =
+            ["novel.txt", "news.txt"].map(|name| TextSource::Text(vec![name.into()]));
+        let texts = Texts { main, pretraining: preset.plan().transfer.map(|_| other) };
+        stages(&preset.plan(), &texts, TestTokens::default(), &[])
     }
 
     #[test]

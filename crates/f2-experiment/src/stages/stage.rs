@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use f2_report::results::{ClassRule, Decoding};
 
-use crate::Model;
+use super::{CorpusRole, Subject};
 
 /// One command of `f2`, what it reads and what it makes.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,9 +25,9 @@ pub struct Stage {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Purpose {
     /// Text to corpus.
-    Prepare,
+    Prepare(CorpusRole),
     /// Counts to classes.
-    Classes(ClassRule, Option<usize>),
+    Classes(CorpusRole, ClassRule, Option<usize>),
     /// Corpus to model.
     Train(Subject),
     /// Perplexity on the test split.
@@ -38,34 +38,8 @@ pub enum Purpose {
     Score(Decoding, Vec<Subject>),
     /// Scores of F² models with other classes.
     ScoreTrials(Vec<Subject>),
-}
-
-/// What is trained.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Subject {
-    /// A model of the tables.
-    Model(Model),
-    /// An F² model with classes of this rule, as many as given.
-    Classes(ClassRule, Option<usize>),
-}
-
-impl Subject {
-    /// Its name in stages and files.
-    pub fn name(self) -> String {
-        match self {
-            Self::Model(model) => model.objective().to_owned(),
-            Self::Classes(rule, None) => format!("f2-{}", rule.name()),
-            Self::Classes(rule, Some(k)) => format!("f2-{}-{k}", rule.name()),
-        }
-    }
-
-    /// Its name in tables.
-    pub fn title(self) -> String {
-        match self {
-            Self::Model(model) => model.name().to_owned(),
-            Self::Classes(..) => self.name(),
-        }
-    }
+    /// Scores of F² from scratch and transferred.
+    ScoreTransfer(Decoding, Vec<Subject>),
 }
 
 /// A part of the paper that can be asked for alone.
@@ -85,11 +59,13 @@ pub enum Part {
     Classes,
     /// The MefMax methods side by side.
     Methods,
+    /// A pretrained model transferred to the text.
+    Transfer,
 }
 
 impl Part {
     /// Every part, in the order of the report.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Main,
         Self::Greedy,
         Self::TopK,
@@ -97,11 +73,12 @@ impl Part {
         Self::Nucleus,
         Self::Classes,
         Self::Methods,
+        Self::Transfer,
     ];
 
     /// Whether it takes something away, to be read beside the main table.
     pub fn is_ablation(self) -> bool {
-        !matches!(self, Self::Main | Self::Greedy | Self::TopK)
+        !matches!(self, Self::Main | Self::Greedy | Self::TopK | Self::Transfer)
     }
 
     /// The name it is asked for by.
@@ -114,6 +91,7 @@ impl Part {
             Self::Nucleus => "nucleus",
             Self::Classes => "classes",
             Self::Methods => "methods",
+            Self::Transfer => "transfer",
         }
     }
 }

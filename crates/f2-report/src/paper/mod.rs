@@ -99,6 +99,24 @@ pub fn decoupling() -> Vec<(bool, ResultRecord)> {
     tables().decoupling.into_iter().map(row).collect()
 }
 
+/// The paper's table of transfer learning (lyrics, bigrams).
+pub fn transfer() -> Vec<ResultRecord> {
+    let row = |(name, ppl, msj, sb, uniq): (String, f64, f64, f64, f64)| {
+        let human = tables().sets.lyrics.human;
+        ResultRecord {
+            name,
+            convention: "paper".to_owned(),
+            ppl: Some(ppl),
+            ms_jaccard: vec![None, Some(msj / 100.0)],
+            self_bleu: vec![None, Some(sb / 100.0)],
+            uniq: Some(thousands(uniq)),
+            human: Some(human_record(&human)),
+            ..ResultRecord::default()
+        }
+    };
+    tables().transfer.into_iter().map(row).collect()
+}
+
 /// The paper's ranking over both sets, greedy: place, model, matches won and lost.
 pub fn ranking() -> Vec<(usize, String, usize, usize)> {
     tables().ranking_greedy
@@ -112,6 +130,7 @@ struct Tables {
     sets: Sets,
     ranking_greedy: Vec<(usize, String, usize, usize)>,
     decoupling: Vec<(String, bool, f64, f64, f64, f64)>,
+    transfer: Vec<(String, f64, f64, f64, f64)>,
     datasets: Datasets,
     hyperparameters: BTreeMap<String, [f64; 2]>,
 }
@@ -213,5 +232,6 @@ mod tests {
         }
         assert_eq!(ranking()[0], (1, "F²-Softmax".to_owned(), 7, 1));
         assert_eq!(decoupling()[1].1.kld, Some(0.31));
+        assert_eq!(transfer()[1].ppl, Some(9.8));
     }
 }

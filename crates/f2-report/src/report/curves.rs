@@ -28,7 +28,7 @@ pub(super) fn section(results: &Results) -> Option<Section> {
     })
 }
 
-fn chart(
+pub(super) fn chart(
     name: &str,
     title: &str,
     runs: &[RunResult],
@@ -44,7 +44,7 @@ fn chart(
     any.then(|| NamedFigure::new(name, Figure::new(title).line_chart(&chart)))
 }
 
-fn table(runs: &[RunResult]) -> Table {
+pub(super) fn table(runs: &[RunResult]) -> Table {
     let mut table = Table::new([
         ("model", Align::Left),
         ("parameters", Align::Right),

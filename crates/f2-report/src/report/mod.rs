@@ -10,6 +10,7 @@ mod matches;
 mod samples;
 mod scores;
 mod summary;
+mod transfer;
 mod write;
 
 use crate::plot::Figure;
@@ -96,6 +97,7 @@ impl Report {
             scores::others(results),
             matches::section(results),
             ablations::section(results),
+            transfer::section(results),
             curves::section(results),
             classes::section(results),
             corpus::section(results),

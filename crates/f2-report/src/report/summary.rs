@@ -140,7 +140,8 @@ pub(super) fn lead(results: &Results) -> Vec<String> {
         let human = f2.human.as_ref().map(HumanRecord::metrics)?;
         Some(format!("{} ({}).", versus(f2, mle, &human), main.decoding))
     });
-    verdict.into_iter().chain(results.remarks.iter().cloned()).collect()
+    let transfer = super::transfer::lead(results);
+    verdict.into_iter().chain(transfer).chain(results.remarks.iter().cloned()).collect()
 }
 
 fn versus(f2: &ResultRecord, mle: &ResultRecord, human: &Metrics) -> String {

@@ -5,6 +5,7 @@ mod load;
 mod run;
 mod sample;
 mod scores;
+mod transfer;
 
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +14,7 @@ pub use load::LoadError;
 pub use run::RunResult;
 pub use sample::{Continuation, SampleResult, SampleToken};
 pub use scores::{ClassRule, ClassTrial, Decoding, ScoreSet};
+pub use transfer::TransferResult;
 
 use crate::paper::PaperSet;
 
@@ -47,6 +49,9 @@ pub struct Results {
     /// F² models whose classes were cut by other rules.
     #[serde(default)]
     pub class_trials: Vec<ClassTrial>,
+    /// F² with and without pretraining on another text.
+    #[serde(default)]
+    pub transfer: Option<TransferResult>,
     /// Continuations of the same prefixes by all models.
     #[serde(default)]
     pub samples: Vec<SampleResult>,

@@ -6,7 +6,7 @@
 
 use f2_report::results::{
     ClassRule, ClassTrial, ClassesResult, Continuation, CorpusResult, Decoding, RunResult,
-    SampleResult, SampleToken, ScoreSet, SplitResult,
+    SampleResult, SampleToken, ScoreSet, SplitResult, TransferResult,
 };
 use f2_report::{BandShares, HumanRecord, PaperSet, ResultRecord, Results};
 
@@ -29,6 +29,7 @@ pub fn results() -> Results {
     results.classes = vec![classes("greedy", 9), classes("exact", 13)];
     results.runs = [("MLE", 3.2), ("F²-Softmax", 3.1)].map(|(name, end)| run(name, end)).to_vec();
     results.class_trials = trials(&f2_alone(3)[0]);
+    results.transfer = Some(transfer(&f2_alone(3)[0]));
     results.samples = vec![sample("In the beginning"), sample("And it came to pass")];
     results
 }
@@ -102,6 +103,20 @@ fn trials(record: &ResultRecord) -> Vec<ClassTrial> {
         .into_iter()
         .flat_map(|k| [trial(ClassRule::EqualTokens, k), trial(ClassRule::EqualFrequency, k)]);
     fixed.chain([trial(ClassRule::Greedy, 9), trial(ClassRule::Exact, 13)]).collect()
+}
+
+fn transfer(record: &ResultRecord) -> TransferResult {
+    let named =
+        |name: &str, ppl| ResultRecord { name: name.to_owned(), ppl: Some(ppl), ..record.clone() };
+    TransferResult {
+        pretraining: CorpusResult { name: "Another text".to_owned(), ..corpus() },
+        target: corpus(),
+        decoding: Decoding::TopK { k: 3 },
+        runs: [("Pretrained", 3.3), ("From scratch", 3.2), ("Transferred", 2.9)]
+            .map(|(name, end)| run(name, end))
+            .to_vec(),
+        records: vec![named("From scratch", 24.5), named("Transferred", 18.2)],
+    }
 }
 
 fn sample(prefix: &str) -> SampleResult {

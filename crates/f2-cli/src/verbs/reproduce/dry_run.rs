@@ -22,6 +22,7 @@ struct Line<'a> {
 
 impl Experiment {
     pub(in crate::verbs) fn print_stages(&self, json: bool) -> Outcome {
+        self.note_left_out();
         let LaidOut { stages, keys, needed, estimates, store } = self.lay_out(self.speed()?)?;
         let all = stages.0.iter().zip(&keys).zip(&estimates).zip(&needed);
         let lines: Vec<Line<'_>> = all

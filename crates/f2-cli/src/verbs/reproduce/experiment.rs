@@ -3,8 +3,8 @@ use std::path::{Path, PathBuf};
 use f2_corpus::{Corpus, Split};
 use f2_engine::Device;
 use f2_experiment::{
-    Estimate, Key, Part, Plan, Stages, Store, TextSource, Word, collect, corpus, estimates,
-    perform, stages,
+    CorpusRole, Estimate, Key, Part, Plan, Stages, Store, TestTokens, Texts, Word, collect, corpus,
+    estimates, perform, stages,
 };
 use f2_report::{MetricTable, Report, Results};
 use serde_json::json;
@@ -29,10 +29,10 @@ impl Work for Peak {
     }
 }
 
-/// A plan, the text it is for, and the folder it is done in.
+/// A plan, the texts it is for, and the folder it is done in.
 pub(in crate::verbs) struct Experiment {
     pub(in crate::verbs) plan: Plan,
-    pub(in crate::verbs) source: TextSource,
+    pub(in crate::verbs) texts: Texts,
     pub(in crate::verbs) out: PathBuf,
     /// The parts asked for; all where there are none.
     pub(in crate::verbs) only: Vec<Part>,
@@ -57,20 +57,22 @@ impl Experiment {
 
     /// Lays the plan out, as well as the text is known yet.
     pub(super) fn lay_out(&self, speed: f64) -> Result<LaidOut, Failure> {
-        let laid = self.lay_out_for(None, speed)?;
-        let LaidOut { stages, keys, store, .. } = &laid;
-        match corpus(&self.source, stages, keys, store)? {
-            Some(corpus) => self.lay_out_for(Some(self.test_tokens(&corpus)?), speed),
-            None => Ok(laid),
-        }
+        let unknown = self.lay_out_for(TestTokens::default(), speed)?;
+        let LaidOut { stages, keys, store, .. } = &unknown;
+        let tokens = |role: CorpusRole| {
+            let corpus = corpus(role, &self.texts, stages, keys, store)?;
+            corpus.map(|corpus| self.test_tokens(&corpus)).transpose()
+        };
+        let (main, target) = (tokens(CorpusRole::Main)?, tokens(CorpusRole::Target)?);
+        self.lay_out_for(TestTokens { main, target }, speed)
     }
 
-    fn lay_out_for(&self, test_tokens: Option<u64>, speed: f64) -> Result<LaidOut, Failure> {
-        let stages = stages(&self.plan, &self.source, test_tokens, &self.device_words());
+    fn lay_out_for(&self, test_tokens: TestTokens, speed: f64) -> Result<LaidOut, Failure> {
+        let stages = stages(&self.plan, &self.texts, test_tokens, &self.device_words());
         Ok(LaidOut {
             keys: stages.keys()?,
             needed: stages.needed_for(&self.only),
-            estimates: estimates(&self.plan, &stages, &self.source, speed)?,
+            estimates: estimates(&self.plan, &stages, &self.texts, speed)?,
             store: Store::new(&self.out),
             stages,
         })
@@ -102,22 +104,38 @@ impl Experiment {
         threads.into_iter().chain(device).collect()
     }
 
+    /// Whether the plan has a transfer that cannot be made.
+    fn lacks_pretraining(&self) -> bool {
+        self.only.is_empty() && self.plan.transfer.is_some() && self.texts.pretraining.is_none()
+    }
+
+    /// Tells what will be missing before anything takes time.
+    pub(super) fn note_left_out(&self) {
+        if self.lacks_pretraining() {
+            eprintln!("note: transfer is left out; name a text to pretrain on with `--pretrain`");
+        }
+    }
+
     /// Does what is not done yet, and writes results and report.
     pub(in crate::verbs) fn run(&self, json: bool) -> Outcome {
         interrupt::listen();
+        self.note_left_out();
         let speed = self.speed()?;
         let mut laid = self.lay_out(speed)?;
         std::fs::create_dir_all(&self.out).map_err(|error| Failure::writing(&self.out, &error))?;
         let mut typist = Typist::new(&self.out);
-        if laid.is_unprepared() {
+        if let Some(preparing) = laid.unprepared() {
             // How the rest is laid out depends on the size of the corpus.
             let LaidOut { stages, keys, estimates, store, .. } = &laid;
-            perform(stages, &stages.preparing(), keys, estimates, store, &mut typist)?;
+            perform(stages, &preparing, keys, estimates, store, &mut typist)?;
             laid = self.lay_out(speed)?;
         }
         let LaidOut { stages, keys, needed, estimates, store } = &laid;
         perform(stages, needed, keys, estimates, store, &mut typist)?;
-        let results = collect(&self.plan, &self.source, stages, keys, store)?;
+        let mut results = collect(&self.plan, &self.texts, stages, keys, store)?;
+        if self.lacks_pretraining() {
+            results.remarks.push("Transfer was left out: no text to pretrain on.".to_owned());
+        }
         let page = write(&results, &self.out)?;
         if json {
             return output::print(&format!("{:#}\n", summary(&results, &self.out, &page)));
@@ -129,11 +147,20 @@ impl Experiment {
 }
 
 impl LaidOut {
-    fn is_unprepared(&self) -> bool {
-        let first = self.stages.0.iter().zip(&self.keys).zip(self.stages.preparing()).next();
-        first.is_some_and(|((stage, key), prepares)| {
-            prepares && self.store.done(stage, key).is_none()
-        })
+    /// The stages that prepare text for what is needed, where not all are done.
+    fn unprepared(&self) -> Option<Vec<bool>> {
+        let preparing = self.stages.preparing().into_iter().zip(&self.needed);
+        let preparing: Vec<bool> =
+            preparing.map(|(prepares, needed)| prepares && *needed).collect();
+        let done = |(stage, key)| self.store.done(stage, key).is_some();
+        let all_done = self
+            .stages
+            .0
+            .iter()
+            .zip(&self.keys)
+            .zip(&preparing)
+            .all(|(stage, prepares)| !prepares || done(stage));
+        (!all_done).then_some(preparing)
     }
 }
 
@@ -145,14 +172,16 @@ fn write(results: &Results, out: &Path) -> Result<PathBuf, Failure> {
     Report::new(results).write(out).map_err(|(path, error)| Failure::writing(&path, &error))
 }
 
-/// The main table and what it says in a sentence.
+/// The main table, that of transfer, and what they say in a sentence.
 fn tables(results: &Results) -> String {
     let colour = std::io::IsTerminal::is_terminal(&std::io::stdout());
-    let lead: String = Report::new(results).lead.iter().map(|line| format!("{line}\n")).collect();
-    results.scores.first().map_or_else(
-        || lead.clone(),
-        |main| format!("{}\n{lead}", MetricTable::new(&main.records).build().to_terminal(colour)),
-    )
+    let report = Report::new(results);
+    let main = results.scores.first().map(|set| MetricTable::new(&set.records).build());
+    let transfer = report.tables().find(|named| named.name == "transfer");
+    let tables = main.iter().chain(transfer.map(|named| &named.table));
+    let lead = report.lead.iter().map(|line| format!("{line}\n")).collect();
+    let parts: Vec<String> = tables.map(|table| table.to_terminal(colour)).chain([lead]).collect();
+    parts.join("\n")
 }
 
 fn summary(results: &Results, out: &Path, page: &Path) -> serde_json::Value {
@@ -161,5 +190,6 @@ fn summary(results: &Results, out: &Path, page: &Path) -> serde_json::Value {
         "report": page,
         "lead": Report::new(results).lead,
         "scores": results.scores,
+        "transfer": results.transfer,
     })
 }

@@ -1,0 +1,63 @@
+use super::{Block, Section, curves};
+use crate::metrics_table::MetricTable;
+use crate::paper;
+use crate::results::{CorpusResult, Results, RunResult, TransferResult};
+
+/// What the paper's table has.
+const COLUMNS: [&str; 4] = ["PPL", "MSJ2", "SB2", "Uniq"];
+
+/// A pretrained model beside training from scratch: the paper's last table.
+pub(super) fn section(results: &Results) -> Option<Section> {
+    let transfer = results.transfer.as_ref()?;
+    let printed = results.paper.map_or_else(Vec::new, |_| paper::transfer());
+    let table = MetricTable::new(&transfer.records).beside(&printed).only(&COLUMNS).build();
+    let beside = if printed.is_empty() { "" } else { " (the paper: Melo-Lyrics, k = 20)" };
+    let caption = format!("F² from scratch and transferred, {}{beside}", transfer.decoding);
+    let mut blocks = vec![Block::table("transfer", caption, table)];
+    let pretrained_left_out = transfer.runs.get(1..).unwrap_or_default();
+    let chart = curves::chart(
+        "transfer-validation",
+        "Validation loss with and without pretraining",
+        pretrained_left_out,
+        |run| &run.validation,
+    );
+    blocks.extend(chart.map(|figure| Block::Figures(vec![figure])));
+    let trained = curves::table(&transfer.runs);
+    blocks.push(Block::table("transfer-training", "What was trained", trained));
+    Some(Section {
+        id: "transfer",
+        title: "Transfer".to_owned(),
+        text: vec![explanation(transfer)],
+        blocks,
+    })
+}
+
+fn explanation(transfer: &TransferResult) -> String {
+    let tokens = |corpus: &CorpusResult| corpus.splits.first().map_or(0, |split| split.tokens);
+    let TransferResult { pretraining, target, .. } = transfer;
+    format!(
+        "A model was pretrained with the plain softmax on {} ({} tokens). Its embeddings were put \
+         in the order of the token counts of {} ({} tokens), it was given classes and class \
+         vectors, and trained on with F²; beside it F² from scratch, with the same tokens, settings \
+         and number of steps. Perplexities are comparable with each other, not with those of \
+         models with a tokenizer of their own.",
+        pretraining.name,
+        tokens(pretraining),
+        target.name,
+        tokens(target)
+    )
+}
+
+/// What came out, in a sentence.
+pub(super) fn lead(results: &Results) -> Option<String> {
+    let runs = &results.transfer.as_ref()?.runs;
+    let perplexity = |run: &RunResult| run.perplexity;
+    let [_, scratch, transferred] = runs.as_slice() else { return None };
+    let steps = transferred.steps;
+    Some(format!(
+        "Pretrained on {}, F² reaches a perplexity of {:.1} in {steps} steps; from scratch {:.1}.",
+        results.transfer.as_ref()?.pretraining.name,
+        perplexity(transferred)?,
+        perplexity(scratch)?
+    ))
+}
