@@ -22,9 +22,9 @@ const SMALLER: [(&str, &str); 7] = [
 
 /// The tiny plan, as small as it can be.
 const SMALLER_PLAN: [(&str, &str); 10] = [
-    ("steps = 150", "steps = 2"),
-    ("steps = 300", "steps = 2"),
-    ("fine_tuning_steps = 30", "fine_tuning_steps = 1"),
+    ("steps = 400", "steps = 2"),
+    ("steps = 800", "steps = 2"),
+    ("fine_tuning_steps = 150", "fine_tuning_steps = 1"),
     ("\"model.layers\" = 2", "\"model.layers\" = 1"),
     ("\"model.width\" = 64", "\"model.width\" = 16"),
     ("\"batch.size\" = 8", "\"batch.size\" = 2"),
