@@ -2,7 +2,7 @@ use f2_lm::config::{ConfigLayers, Preset, TrainConfig};
 use f2_lm::model::{Decoder, ModelShape};
 
 use crate::stages::{Purpose, Subject};
-use crate::{CorpusRole, Error, Model, Plan, Stages, Texts};
+use crate::{CorpusRole, Error, Model, Plan, Stages, TextSource, Texts};
 
 /// What a stage will take.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -33,7 +33,7 @@ pub fn estimates(
 ) -> Result<Vec<Estimate>, Error> {
     let config = configuration(plan)?;
     let main = Sizes::new(plan, &config, texts.main.bytes());
-    let other = texts.pretraining.as_ref().map_or(0, |text| text.bytes());
+    let other = texts.pretraining.as_ref().map_or(0, TextSource::bytes);
     let other = Sizes::new(plan, &config, other);
     let of = |role: CorpusRole| if role == CorpusRole::Pretraining { &other } else { &main };
     let estimate = |purpose: &Purpose| match purpose {
@@ -98,6 +98,7 @@ impl Sizes {
         let windows = (TEST_SHARE * tokens / window as f64).floor();
         let streams = plan.generation.streams as f64;
         let texts = if windows < streams { windows } else { windows - windows % streams };
+        let texts = plan.generation.texts.map_or(texts, |most| texts.min(most as f64));
         Self {
             bytes,
             tokens,

@@ -25,7 +25,7 @@ impl Texts {
             other?.ids_of(&own?).map_err(|reason| Error::Tokenizers {
                 main: main.clone(),
                 pretraining: pretraining.clone(),
-                reason: reason.to_string(),
+                reason,
             })?;
         }
         Ok(Self { main, pretraining })

@@ -16,6 +16,8 @@ pub struct Generation {
     pub class_nuclei: Vec<f64>,
     /// Streams the test split is cut into.
     pub streams: usize,
+    /// Texts of a model at most, from all over the test split; all that it holds where missing.
+    pub texts: Option<usize>,
     /// Tokens of a prefix.
     pub prefix: usize,
     /// Tokens of a continuation.
@@ -31,6 +33,7 @@ impl Default for Generation {
             joint: false,
             class_nuclei: Vec::new(),
             streams: 256,
+            texts: None,
             prefix: 50,
             continuation: 100,
         }
@@ -51,8 +54,9 @@ impl Generation {
 
     /// What makes it impossible.
     pub(super) fn complaint(&self) -> Option<&'static str> {
-        if self.streams == 0 || self.prefix == 0 || self.continuation == 0 {
-            return Some("streams, prefix and continuation are 1 at least");
+        let texts = self.texts == Some(0);
+        if texts || self.streams == 0 || self.prefix == 0 || self.continuation == 0 {
+            return Some("streams, texts, prefix and continuation are 1 at least");
         }
         if self.k == 0 || self.other_k.contains(&0) {
             return Some("a k of 0 leaves no token to draw");

@@ -143,6 +143,9 @@ impl<'a> Commands<'a> {
             ] {
                 words.extend([flag.into(), value.to_string().into()]);
             }
+            if let Some(texts) = generation.texts {
+                words.extend(["--texts".into(), texts.to_string().into()]);
+            }
             words.extend(["--seed".into(), laid.plan.seed.to_string().into()]);
             words.extend(strategy(subject, decoding));
             words.extend(laid.device.iter().cloned());

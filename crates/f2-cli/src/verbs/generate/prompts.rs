@@ -1,6 +1,7 @@
 //! What the model goes on from: a text, a file, standard input, or the paper's protocol.
 
 use std::io::IsTerminal as _;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -43,6 +44,9 @@ pub(super) struct PromptFlags {
     /// Tokens of a window after the prefix: as many are written.
     #[arg(long, value_name = "N", default_value_t = 100, requires = "corpus")]
     continuation: usize,
+    /// No more windows than this, taken from all over the split.
+    #[arg(long, value_name = "N", requires = "corpus")]
+    texts: Option<NonZeroUsize>,
     /// Write what a human wrote after the protocol's prefixes to this file, as JSON lines.
     #[arg(long, value_name = "FILE", requires = "corpus")]
     pub(super) references: Option<PathBuf>,
@@ -110,6 +114,8 @@ impl PromptFlags {
         let mut ids = vec![0; shard.len()];
         shard.copy_to(0, &mut ids);
         let TestWindows { prefixes, references } = protocol.cut(&ids)?;
+        let most = self.texts.map_or(usize::MAX, NonZeroUsize::get);
+        let [prefixes, references] = [prefixes, references].map(|all| spread(all, most));
         let texts = prefixes.iter().map(|_| None).collect();
         let new_tokens = Some(protocol.new_tokens());
         let mut prompts = Prompts { ids: prefixes, texts, references, new_tokens };
@@ -167,6 +173,14 @@ impl PromptFlags {
     }
 }
 
+/// As many as asked for at most, at even distances.
+fn spread<T>(all: Vec<T>, most: usize) -> Vec<T> {
+    let count = all.len();
+    let kept = most.min(count);
+    let places = all.into_iter().enumerate();
+    places.filter(|(place, _)| place * kept % count < kept).map(|(_, one)| one).collect()
+}
+
 impl Prompts {
     fn push_text(&mut self, text: String, model: &SavedModel) -> Result<(), Failure> {
         self.ids.push(model.vocabulary.encode(&text)?);
@@ -198,5 +212,20 @@ impl Prompts {
                 Err(Failure::data(reason).advise(advice))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::spread;
+
+    #[test]
+    fn fewer_windows_come_from_all_over_the_split() {
+        let all = |count: usize| (0..count).collect::<Vec<_>>();
+        assert_eq!(spread(all(10), 4), [0, 3, 5, 8]);
+        assert_eq!(spread(all(3), 3), [0, 1, 2]);
+        assert_eq!(spread(all(3), usize::MAX), [0, 1, 2]);
+        assert_eq!(spread(all(0), 5), all(0));
+        assert!((1..50).all(|most| spread(all(49), most).len() == most));
     }
 }
