@@ -66,7 +66,7 @@ enum PresetName {
     Demo,
     /// Everything, in minutes: to see it work.
     Tiny,
-    /// Everything, at a size that shows the effects: hours on two cores.
+    /// Everything, at a size that shows the effects: a day on two cores, minutes on a GPU.
     Small,
     /// The paper's full settings, for a GPU.
     Paper,

@@ -7,7 +7,7 @@ pub enum PlanPreset {
     Demo,
     /// Everything, in minutes on a CPU: to see it work.
     Tiny,
-    /// Everything, at a size that shows the paper's effects in hours on a CPU.
+    /// Everything, at a size that shows the paper's effects: a day on two cores, minutes on a GPU.
     Small,
     /// The paper's full settings, for a GPU.
     Paper,
