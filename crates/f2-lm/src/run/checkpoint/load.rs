@@ -1,5 +1,5 @@
-use std::fs;
 use std::path::Path;
+use std::{fs, io};
 
 use f2_engine::{Device, Layout, Moments, NamedParameter};
 
@@ -20,15 +20,13 @@ pub fn open(folder: &Path) -> Result<TrainingState, Error> {
 /// Reads where a checkpoint stands, and leaves its other files unread.
 pub(in crate::run) fn read_state(folder: &Path) -> Result<TrainingState, Error> {
     let path = folder.join(STATE);
-    let text = fs::read_to_string(&path)
-        .map_err(|source| Error::ReadFile { path: path.clone(), source })?;
+    let text = fs::read_to_string(&path).map_err(|source| unreadable(&path, source))?;
     TrainingState::from_json(&text).map_err(|reason| Error::BadCheckpoint { path, reason })
 }
 
 /// Refuses a file that is not what it was when it was written.
 pub(in crate::run) fn check_file(path: &Path, expected: &FileRecord) -> Result<(), Error> {
-    let found = FileRecord::of(path)
-        .map_err(|source| Error::ReadFile { path: path.to_path_buf(), source })?;
+    let found = FileRecord::of(path).map_err(|source| unreadable(path, source))?;
     if found == *expected {
         return Ok(());
     }
@@ -38,6 +36,15 @@ pub(in crate::run) fn check_file(path: &Path, expected: &FileRecord) -> Result<(
         format!("it has {} bytes instead of {}", found.bytes, expected.bytes)
     };
     Err(Error::BadCheckpoint { path: path.to_path_buf(), reason })
+}
+
+/// A file that is not there is the checkpoint's fault, any other the disk's.
+fn unreadable(path: &Path, source: io::Error) -> Error {
+    let path = path.to_path_buf();
+    match source.kind() {
+        io::ErrorKind::NotFound => Error::BadCheckpoint { path, reason: "it is missing".into() },
+        _ => Error::ReadFile { path, source },
+    }
 }
 
 /// Reads the parameters of a checkpoint into `weights`.

@@ -26,7 +26,7 @@ pub struct TrainingState {
     pub skipped_in_a_row: u32,
     /// The best validation perplexity so far.
     pub best: Option<Best>,
-    /// Evaluations in a row since then.
+    /// Evaluations in a row since then; files from before early stopping have none.
     #[serde(default)]
     pub evaluations_since_best: u64,
     /// What the objective carries from step to step.
@@ -99,7 +99,9 @@ impl TrainingState {
 
     /// The text of `state.json`, its checksum filled in.
     pub(super) fn to_json(&self) -> String {
-        self.clone().sealed().text()
+        let unsealed = Self { checksum: String::new(), ..self.clone() };
+        let checksum = hexadecimal(&Sha256::digest(unsealed.text()));
+        Self { checksum, ..unsealed }.text()
     }
 
     /// Reads `state.json`, or says what is wrong with it.
@@ -108,21 +110,22 @@ impl TrainingState {
         if state.format != FORMAT {
             return Err(format!("its format is {}, this program reads {FORMAT}", state.format));
         }
-        if state.clone().sealed().checksum != state.checksum {
+        // The text decides, not what this program would write: an older one may lack a field.
+        let unsealed = text.replacen(&seal(&state.checksum), &seal(""), 1);
+        if hexadecimal(&Sha256::digest(unsealed)) != state.checksum {
             return Err("its content does not match its checksum".to_owned());
         }
         Ok(state)
     }
 
-    fn sealed(mut self) -> Self {
-        self.checksum.clear();
-        self.checksum = hexadecimal(&Sha256::digest(self.text()));
-        self
-    }
-
     fn text(&self) -> String {
         serde_json::to_string_pretty(self).expect("a state has nothing JSON cannot say")
     }
+}
+
+/// How a checksum stands in the file.
+fn seal(checksum: &str) -> String {
+    format!("\"checksum\": \"{checksum}\"")
 }
 
 pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
@@ -144,6 +147,20 @@ mod tests {
             prop_assert_eq!(read.best, state.best);
             prop_assert_eq!(read.seconds.to_bits(), state.seconds.to_bits());
         }
+    }
+
+    /// As a checkpoint was written before early stopping came.
+    #[test]
+    fn a_state_from_before_early_stopping_is_read() {
+        let text = TrainingState { step: 41, ..TrainingState::start("cpu", 2) }.text();
+        let older = text.replace("  \"evaluations_since_best\": 0,\n", "");
+        assert_ne!(older, text);
+        let checksum = hexadecimal(&Sha256::digest(&older));
+        let sealed = older.replace(&seal(""), &seal(&checksum));
+        let state = TrainingState::from_json(&sealed).unwrap();
+        assert_eq!((state.step, state.evaluations_since_best), (41, 0));
+        let changed = sealed.replace("\"step\": 41", "\"step\": 42");
+        assert!(TrainingState::from_json(&changed).unwrap_err().contains("checksum"));
     }
 
     #[test]
