@@ -2,6 +2,7 @@
 
 use super::dot::dot_kernel;
 use super::memory::Buffer;
+use super::reorder::{Move, moves};
 use super::scratch::with_scratch;
 use super::shared::Shared;
 use super::simd::{self, Arithmetic, maximum, vectorised};
@@ -40,22 +41,24 @@ impl Cache {
             * self.head_len()
     }
 
-    /// Sequence `i` becomes a copy of sequence `parents[i]`'s first `length` tokens.
+    /// Sequence `i` becomes a copy of sequence `parents[i]`'s first `length` tokens. Nothing else
+    /// is touched.
     pub(super) fn reorder(&mut self, parents: &[u32], length: usize) {
-        let whole = self.heads.count * self.head_len();
+        let moves = moves(parents, self.sequences);
+        let (count, head_len) = (self.heads.count, self.head_len());
         let used = length * self.heads.width;
-        let mut before = Vec::new();
-        for part in self.elements.chunks_mut(self.sequences * whole) {
-            before.clear();
-            before.extend_from_slice(part);
-            for (sequence, &parent) in parents.iter().enumerate() {
-                if sequence == parent as usize {
-                    continue;
-                }
-                for head in 0..self.heads.count {
-                    let offset = head * self.capacity * self.heads.width;
-                    let from = &before[parent as usize * whole + offset..][..used];
-                    part[sequence * whole + offset..][..used].copy_from_slice(from);
+        let mut lifted = vec![0.0; used];
+        for part in self.elements.chunks_mut(self.sequences * count * head_len) {
+            for head in 0..count {
+                let start = |sequence: usize| (sequence * count + head) * head_len;
+                for step in &moves {
+                    match *step {
+                        Move::Copy { from, to } => {
+                            part.copy_within(start(from)..start(from) + used, start(to));
+                        }
+                        Move::Lift(from) => lifted.copy_from_slice(&part[start(from)..][..used]),
+                        Move::Drop(to) => part[start(to)..][..used].copy_from_slice(&lifted),
+                    }
                 }
             }
         }

@@ -24,6 +24,7 @@ mod norm;
 mod peak;
 mod posterior;
 mod product;
+mod reorder;
 mod scratch;
 mod shared;
 mod simd;

@@ -47,24 +47,38 @@ fn cached_attention_is_attention() {
     }
 }
 
+/// Two that change places, one that stays, and two that follow one another.
 #[test]
 fn a_reordered_cache_continues_its_parents() {
+    const PARENTS: [u32; 5] = [1, 0, 2, 2, 3];
     let bench = Bench::new(&Layout::new());
     let width = HEADS.total_width();
-    let prompts = random(2 * 4 * 3 * width, 1);
-    let next = random(3 * width, 2);
-    let mut cache = bench.cpu.cache(1, 2, 5, HEADS).unwrap();
-    let mut spans = bench.cpu.spans(2).unwrap();
-    let span = |sequence: u32, cached, first_row, rows| Span { sequence, cached, first_row, rows };
-    bench.cpu.load_spans(&[span(0, 0, 0, 4), span(1, 0, 4, 4)], &mut spans);
-    let mut out = bench.cpu.activations(8 * width).unwrap();
-    bench.cpu.attention_cached(0, &spans, &bench.upload(&prompts), &mut cache, &mut out);
-    bench.cpu.reorder_cache(&[1, 1], 4, &mut cache);
-    bench.cpu.load_spans(&[span(0, 4, 0, 1)], &mut spans);
-    bench.cpu.attention_cached(0, &spans, &bench.upload(&next), &mut cache, &mut out);
-    let whole = [&prompts[4 * 3 * width..], &next].concat();
-    let expected = attention(&whole, 1, 5, HEADS.count, HEADS.width);
-    assert_close(&out[..width], &expected[4 * width..], 1e-5);
+    let prompts = random(5 * 4 * 3 * width, 1);
+    let next = random(5 * 3 * width, 2);
+    let mut cache = bench.cpu.cache(2, 5, 6, HEADS).unwrap();
+    let mut spans = bench.cpu.spans(5).unwrap();
+    let all = |cached: u32, rows: u32| -> Vec<Span> {
+        let span = |sequence| Span { sequence, cached, first_row: sequence * rows, rows };
+        (0..5).map(span).collect()
+    };
+    let mut out = bench.cpu.activations(5 * 4 * width).unwrap();
+    for layer in 0..2 {
+        bench.cpu.load_spans(&all(0, 4), &mut spans);
+        bench.cpu.attention_cached(layer, &spans, &bench.upload(&prompts), &mut cache, &mut out);
+    }
+    bench.cpu.reorder_cache(&PARENTS, 4, &mut cache);
+    for layer in 0..2 {
+        bench.cpu.load_spans(&all(4, 1), &mut spans);
+        bench.cpu.attention_cached(layer, &spans, &bench.upload(&next), &mut cache, &mut out);
+        let rows = |of: &[f64], rows: usize, sequence: usize| {
+            of[sequence * rows * 3 * width..(sequence + 1) * rows * 3 * width].to_vec()
+        };
+        for (sequence, &parent) in PARENTS.iter().enumerate() {
+            let whole = [rows(&prompts, 4, parent as usize), rows(&next, 1, sequence)].concat();
+            let expected = attention(&whole, 1, 5, HEADS.count, HEADS.width);
+            assert_close(&out[sequence * width..][..width], &expected[4 * width..], 1e-5);
+        }
+    }
 }
 
 #[test]

@@ -1,0 +1,103 @@
+//! The order in which sequences of a cache are copied over one another.
+
+/// One copy on the way to a new order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Move {
+    /// A sequence over another, which nobody reads any more.
+    Copy {
+        /// What is read.
+        from: usize,
+        /// What is overwritten.
+        to: usize,
+    },
+    /// A sequence out of the way.
+    Lift(usize),
+    /// The one that was lifted over another.
+    Drop(usize),
+}
+
+/// The copies after which sequence `i` is what `parents[i]` was, in an order in which none is
+/// overwritten before it was read. A sequence that stays is not touched.
+pub(super) fn moves(parents: &[u32], sequences: usize) -> Vec<Move> {
+    let parent = |sequence: usize| parents[sequence] as usize;
+    let mut waits: Vec<bool> =
+        (0..sequences).map(|it| it < parents.len() && parent(it) != it).collect();
+    let mut readers = vec![0; sequences];
+    (0..sequences).filter(|it| waits[*it]).for_each(|it| readers[parent(it)] += 1);
+    let mut unread: Vec<usize> =
+        (0..sequences).filter(|it| waits[*it] && readers[*it] == 0).collect();
+    let mut moves = Vec::new();
+    while let Some(to) = unread.pop() {
+        let from = parent(to);
+        moves.push(Move::Copy { from, to });
+        waits[to] = false;
+        readers[from] -= 1;
+        if readers[from] == 0 && waits[from] {
+            unread.push(from);
+        }
+    }
+    // All that still wait have one reader each: they stand in circles.
+    for first in 0..sequences {
+        if waits[first] {
+            turn(first, parent, &mut waits, &mut moves);
+        }
+    }
+    moves
+}
+
+/// Turns one circle by one place.
+fn turn(first: usize, parent: impl Fn(usize) -> usize, waits: &mut [bool], moves: &mut Vec<Move>) {
+    moves.push(Move::Lift(first));
+    let mut to = first;
+    waits[to] = false;
+    while parent(to) != first {
+        let from = parent(to);
+        moves.push(Move::Copy { from, to });
+        waits[from] = false;
+        to = from;
+    }
+    moves.push(Move::Drop(to));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What becomes of numbered sequences; those that are overwritten, in order.
+    fn follow(moves: &[Move], sequences: usize) -> (Vec<usize>, Vec<usize>) {
+        let mut now: Vec<usize> = (0..sequences).collect();
+        let (mut lifted, mut overwritten) = (None, Vec::new());
+        for step in moves {
+            match *step {
+                Move::Copy { from, to } => now[to] = now[from],
+                Move::Lift(from) => lifted = Some(now[from]),
+                Move::Drop(to) => now[to] = lifted.take().unwrap(),
+            }
+            if let Move::Copy { to, .. } | Move::Drop(to) = *step {
+                overwritten.push(to);
+            }
+        }
+        (now, overwritten)
+    }
+
+    /// All orders of five sequences there are.
+    #[test]
+    fn every_sequence_becomes_its_parent_at_one_copy_each() {
+        for number in 0..5_u32.pow(5) {
+            let parents: Vec<u32> = (0..5).map(|place| number / 5_u32.pow(place) % 5).collect();
+            let (now, mut overwritten) = follow(&moves(&parents, 5), 5);
+            assert!(now.iter().zip(&parents).all(|(now, parent)| *now == *parent as usize));
+            overwritten.sort_unstable();
+            let moved = (0..5).filter(|&it| parents[it] as usize != it);
+            assert_eq!(overwritten, moved.collect::<Vec<_>>(), "{parents:?}");
+        }
+    }
+
+    #[test]
+    fn sequences_that_stay_or_are_not_named_are_left_alone() {
+        assert_eq!(moves(&[0, 1, 2], 5), []);
+        assert_eq!(moves(&[4, 1], 5), [Move::Copy { from: 4, to: 0 }]);
+        let swap = [Move::Lift(0), Move::Copy { from: 1, to: 0 }, Move::Drop(1)];
+        assert_eq!(moves(&[1, 0], 2), swap);
+    }
+}
