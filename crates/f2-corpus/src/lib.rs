@@ -42,4 +42,4 @@ pub use manifest::{Manifest, SplitSize};
 pub use prepare::{Inputs, Observer, Options, Silent, Summary, TokenizerChoice, prepare};
 pub use shard::Shard;
 pub use split::{Fractions, Split};
-pub use tokenizer::{Encoder, Tokenizer};
+pub use tokenizer::{END_OF_TEXT, Encoder, Tokenizer};

@@ -7,7 +7,7 @@ use std::fs;
 use f2_engine::{Cpu, Device as _};
 use f2_lm::config::TrainConfig;
 use f2_lm::run::{Manifest, Pick, RunFolder, SavedModel, checkpoint};
-use f2_lm::train::{Session, Source, Text, Trainer};
+use f2_lm::train::{Session, Source, Trainer};
 use workshop::{TEXT, Workshop, decoder, named};
 
 #[test]
@@ -87,7 +87,7 @@ fn run(workshop: &Workshop) -> RunFolder {
     let manifest = Manifest::new(source.record.clone(), None, 0, "cpu", 1);
     let run = RunFolder::create(&workshop.path("run"), config, manifest).unwrap();
     let attachments = source.attachments(Some(&classes)).unwrap();
-    let text = Text { train: &source.train, valid: &source.valid };
+    let text = source.text();
     let mut ignore = |_: &_| {};
     let mut session =
         Session::new(trainer, run.clone(), text, attachments, 1, &mut ignore).unwrap();

@@ -88,7 +88,7 @@ fn session(
     let stop = AtomicBool::new(false);
     let mut observe = |event: &Event| observer(event, &stop);
     let attachments = vec![("tokenizer.json".to_owned(), b"{}".to_vec())];
-    let text = Text { train: &train, valid: &valid };
+    let text = Text { train: &train, valid: &valid, end_of_text: Some(0) };
     let trainer = trainer(config, class_ends);
     let mut session = Session::new(trainer, run, text, attachments, 2, &mut observe)?;
     if let Some(latest) = latest {

@@ -15,8 +15,8 @@ use crate::error::{Error, Result};
 pub use encode::Encoder;
 pub(crate) use train::{WordCounts, train};
 
-/// GPT-2's special token, which stands between texts.
-pub(crate) const END_OF_TEXT: &str = "<|endoftext|>";
+/// GPT-2's special token, which ends a text where the tokenizer knows it.
+pub const END_OF_TEXT: &str = "<|endoftext|>";
 
 /// Text to ids and back: a Hugging Face tokenizer, and nothing that only we can read.
 ///

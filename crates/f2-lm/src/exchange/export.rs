@@ -2,7 +2,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-use f2_corpus::{Ranks, Tokenizer};
+use f2_corpus::{END_OF_TEXT, Ranks, Tokenizer};
 use f2_engine::NamedParameter;
 use f2_files::StagedFolder;
 use safetensors::tensor::Dtype;
@@ -11,7 +11,7 @@ use serde_json::json;
 use super::ExchangeError;
 use super::card;
 use super::config::{self, CONFIG};
-use super::files::{CARD, END_OF_TEXT, HEAD, TOKENIZER, TOKENIZER_CONFIG, check_is_free};
+use super::files::{CARD, HEAD, TOKENIZER, TOKENIZER_CONFIG, check_is_free};
 use super::head::CLASS_ENDS;
 use super::names::{Foreign, OUTPUT, PREFIX, foreign, transpose};
 use crate::model::Decoder;

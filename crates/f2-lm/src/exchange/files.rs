@@ -19,9 +19,6 @@ pub(super) const HEAD: &str = "f2_head.safetensors";
 const VOCABULARY: &str = "vocab.json";
 const MERGES: &str = "merges.txt";
 
-/// GPT-2's only special token.
-pub(super) const END_OF_TEXT: &str = "<|endoftext|>";
-
 /// The tokenizer of a model with `rows` token vectors.
 pub(super) fn read_tokenizer(folder: &Path, rows: usize) -> Result<Tokenizer, ExchangeError> {
     let [whole, vocabulary, merges] = [TOKENIZER, VOCABULARY, MERGES].map(|name| folder.join(name));

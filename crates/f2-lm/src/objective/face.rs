@@ -14,6 +14,8 @@ pub struct Face {
     variant: FaceVariant,
     /// How often each token came up so far, among predictions or targets.
     counts: Vec<u64>,
+    /// What ends a text: to be expected, however often, and never counted.
+    end_of_text: Option<u32>,
     /// Of the micro-batch at hand.
     weights: Vec<f32>,
 }
@@ -27,7 +29,8 @@ struct State {
 impl Face {
     /// The objective over a vocabulary, nothing counted yet.
     pub fn new(config: &FaceConfig, vocabulary: usize) -> Self {
-        Self { variant: config.variant, counts: vec![0; vocabulary], weights: Vec::new() }
+        let (variant, counts) = (config.variant, vec![0; vocabulary]);
+        Self { variant, counts, end_of_text: None, weights: Vec::new() }
     }
 
     /// Adds a micro-batch to the counts.
@@ -44,7 +47,8 @@ impl Face {
     }
 
     fn add(&mut self, tokens: &[u32]) {
-        for &token in tokens.iter().filter(|&&token| token != IGNORED) {
+        let counted = |token: &&u32| **token != IGNORED && Some(**token) != self.end_of_text;
+        for &token in tokens.iter().filter(counted) {
             self.counts[token as usize] += 1;
         }
     }
@@ -80,6 +84,10 @@ impl<D: Device> Objective<D> for Face {
             step.backward(Weighting::Each(&self.weights), None);
         }
         Ok(())
+    }
+
+    fn expect_end_of_text(&mut self, token: u32) {
+        self.end_of_text = Some(token);
     }
 
     fn state(&self) -> Value {
@@ -186,6 +194,16 @@ mod tests {
             let expected: Vec<f64> = expected.into_iter().map(|w| w.unwrap_or(1.0)).collect();
             golden::assert_close(&token_weights(&counts), &json!(expected));
         }
+    }
+
+    /// Weights are those of the counts without it; a text may end as often as it likes.
+    #[test]
+    fn the_end_of_a_text_is_not_counted() {
+        let mut face = Face::new(&FaceConfig::default(), 4);
+        Objective::<f2_engine::Cpu>::expect_end_of_text(&mut face, 1);
+        face.add(&[1, 2, 1, 1, 0, 2, IGNORED]);
+        assert_eq!(face.counts, [1, 0, 2, 0]);
+        assert_eq!(token_weights(&face.counts), [0.8, 1.6, 0.0, 1.6]);
     }
 
     #[test]

@@ -27,6 +27,10 @@ pub trait Objective<D: Device> {
     /// Adds the loss and the gradient of a step's batch to those of its network.
     fn accumulate(&mut self, step: &mut Step<'_, D>) -> Result<(), Error>;
 
+    /// Says which token ends a text, before the first step; an objective that counts tokens does
+    /// not count it.
+    fn expect_end_of_text(&mut self, _token: u32) {}
+
     /// What must be saved so that a resumed run goes on exactly; null where there is nothing.
     fn state(&self) -> serde_json::Value {
         serde_json::Value::Null

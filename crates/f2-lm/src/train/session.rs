@@ -1,3 +1,7 @@
+//! One stretch of training, and what it does between steps.
+
+mod save;
+
 use std::path::Path;
 use std::time::Instant;
 
@@ -9,7 +13,7 @@ use super::{Text, Trainer};
 use crate::Error;
 use crate::batch::{EvaluationWindows, TrainingBatches};
 use crate::model::Network;
-use crate::run::checkpoint::{self, Best, Contents, TrainingState};
+use crate::run::checkpoint::{self, Best, TrainingState};
 use crate::run::{Event, RunFolder};
 use crate::schedule::{Budget, Schedule};
 
@@ -54,7 +58,7 @@ impl<'a, D: Device> Session<'a, D> {
     /// Makes ready to train. `attachments` go into every checkpoint; `observer` is told all that
     /// happens.
     pub fn new(
-        trainer: Trainer<D>,
+        mut trainer: Trainer<D>,
         run: RunFolder,
         text: Text<'a>,
         attachments: Vec<(String, Vec<u8>)>,
@@ -64,6 +68,9 @@ impl<'a, D: Device> Session<'a, D> {
         let config = &run.config;
         let (batches, evaluation) = cut(config, text.train, text.valid)?;
         let budget = limited(config, &batches)?;
+        if let Some(token) = text.end_of_text {
+            trainer.objective.expect_end_of_text(token);
+        }
         let state = TrainingState::start(trainer.network.device.name(), threads);
         let reporter = Reporter::open(&run, observer)?;
         let schedule = Schedule::new(&config.schedule);
@@ -213,49 +220,6 @@ impl<'a, D: Device> Session<'a, D> {
             self.save_or_say_why();
         }
         Ok(true)
-    }
-
-    fn save_is_due(&self) -> bool {
-        let policy = &self.run.config.checkpoint;
-        let minutes = self.last_save.elapsed().as_secs_f64() / 60.0;
-        let clock = policy.every_minutes > 0.0 && minutes >= policy.every_minutes;
-        self.saved != Some(self.state.step)
-            && (clock || is_due(policy.every_steps, self.state.step))
-    }
-
-    /// A checkpoint that cannot be written is no reason to lose what is being learnt.
-    fn save_or_say_why(&mut self) {
-        if let Err(error) = self.save() {
-            let reason = error.to_string();
-            self.last_save = Instant::now();
-            self.reporter.report(&Event::SaveFailed { step: self.state.step, reason });
-        }
-    }
-
-    fn save(&mut self) -> Result<(), Error> {
-        self.state.objective = self.trainer.objective.state();
-        self.state.seconds = self.seconds();
-        let checkpoints = self.run.checkpoints();
-        let network = &self.trainer.network;
-        let contents = Contents {
-            device: &network.device,
-            decoder: &network.decoder,
-            weights: &network.weights,
-            moments: &self.trainer.moments,
-            state: &self.state,
-            attachments: &self.attachments,
-        };
-        checkpoint::save(&checkpoints, &contents)?;
-        let step = self.state.step;
-        (self.saved, self.last_save) = (Some(step), Instant::now());
-        self.reporter.report(&Event::Saved { step });
-        let best = self.state.best.map_or(step, |best| best.step);
-        checkpoint::prune(&checkpoints, &[step, best])
-            .map_err(|source| Error::WriteFile { path: checkpoints, source })
-    }
-
-    fn save_unless_saved(&mut self) -> Result<(), Error> {
-        if self.saved == Some(self.state.step) { Ok(()) } else { self.save() }
     }
 
     fn stop(&mut self) -> Result<Ending, Error> {

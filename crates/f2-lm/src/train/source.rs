@@ -3,12 +3,13 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use f2_classes::{ClassSelection, CountsFingerprint};
-use f2_corpus::{Corpus, Shard, Split};
+use f2_corpus::{Corpus, END_OF_TEXT, Shard, Split};
 
+use super::Text;
 use crate::Error;
 use crate::batch::TokenSource;
 use crate::run::checkpoint::{CLASSES, COUNTS, RANKS, TOKENIZER};
-use crate::run::{CorpusRecord, FileRecord};
+use crate::run::{CorpusRecord, FileRecord, Vocabulary};
 
 /// A prepared corpus, as training reads it.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub struct Source {
     pub record: CorpusRecord,
     /// How often each token occurs in the training split, by rank.
     pub counts: Vec<u64>,
+    /// The token that ends a document, where the tokenizer knows one.
+    pub end_of_text: Option<u32>,
 }
 
 /// Frequency classes and the file they come from.
@@ -64,7 +67,14 @@ impl Source {
             train_tokens: train.len() as u64,
             valid_tokens: valid.len() as u64,
         };
-        Ok(Self { train, valid, record, counts })
+        let vocabulary = Vocabulary::new(corpus.tokenizer()?, corpus.ranks()?);
+        let end_of_text = vocabulary.token(END_OF_TEXT);
+        Ok(Self { train, valid, record, counts, end_of_text })
+    }
+
+    /// What a session trains on.
+    pub fn text(&self) -> Text<'_> {
+        Text { train: &self.train, valid: &self.valid, end_of_text: self.end_of_text }
     }
 
     /// Reads frequency classes and makes sure that they were made from this corpus.

@@ -9,6 +9,8 @@ pub struct Text<'a> {
     pub train: &'a dyn TokenSource,
     /// What perplexity is taken on; may be empty.
     pub valid: &'a dyn TokenSource,
+    /// The token that ends a document, where there is one.
+    pub end_of_text: Option<u32>,
 }
 
 /// Refuses splits that are too short for the windows asked for. Returns how many windows the

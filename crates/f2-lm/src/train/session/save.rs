@@ -1,0 +1,54 @@
+use std::time::Instant;
+
+use f2_engine::Device;
+
+use super::{Session, is_due};
+use crate::Error;
+use crate::run::Event;
+use crate::run::checkpoint::{self, Contents};
+
+impl<D: Device> Session<'_, D> {
+    /// Whether steps or minutes ask for a checkpoint.
+    pub(super) fn save_is_due(&self) -> bool {
+        let policy = &self.run.config.checkpoint;
+        let minutes = self.last_save.elapsed().as_secs_f64() / 60.0;
+        let clock = policy.every_minutes > 0.0 && minutes >= policy.every_minutes;
+        self.saved != Some(self.state.step)
+            && (clock || is_due(policy.every_steps, self.state.step))
+    }
+
+    /// A checkpoint that cannot be written is no reason to lose what is being learnt.
+    pub(super) fn save_or_say_why(&mut self) {
+        if let Err(error) = self.save() {
+            let reason = error.to_string();
+            self.last_save = Instant::now();
+            self.reporter.report(&Event::SaveFailed { step: self.state.step, reason });
+        }
+    }
+
+    fn save(&mut self) -> Result<(), Error> {
+        self.state.objective = self.trainer.objective.state();
+        self.state.seconds = self.seconds();
+        let checkpoints = self.run.checkpoints();
+        let network = &self.trainer.network;
+        let contents = Contents {
+            device: &network.device,
+            decoder: &network.decoder,
+            weights: &network.weights,
+            moments: &self.trainer.moments,
+            state: &self.state,
+            attachments: &self.attachments,
+        };
+        checkpoint::save(&checkpoints, &contents)?;
+        let step = self.state.step;
+        (self.saved, self.last_save) = (Some(step), Instant::now());
+        self.reporter.report(&Event::Saved { step });
+        let best = self.state.best.map_or(step, |best| best.step);
+        checkpoint::prune(&checkpoints, &[step, best])
+            .map_err(|source| Error::WriteFile { path: checkpoints, source })
+    }
+
+    pub(super) fn save_unless_saved(&mut self) -> Result<(), Error> {
+        if self.saved == Some(self.state.step) { Ok(()) } else { self.save() }
+    }
+}
