@@ -43,6 +43,12 @@ impl Failure {
         Self::new(Kind::Data, message)
     }
 
+    /// A file or folder that could not be read.
+    pub(crate) fn reading(path: &Path, error: &io::Error) -> Self {
+        Self::data(format!("cannot read {}: {error}", path.display()))
+            .advise("check its name and that it may be read")
+    }
+
     /// A file that could not be written: the disk's fault, not the data's.
     pub(crate) fn writing(path: &Path, error: &io::Error) -> Self {
         Self::new(Kind::Device, format!("cannot write {}: {error}", path.display()))

@@ -10,10 +10,8 @@ mod ranked_counts;
 mod texts;
 mod verbs;
 
-use clap::Parser as _;
-
 fn main() -> std::process::ExitCode {
-    match verbs::Program::parse().run() {
+    match verbs::Program::read().run() {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }

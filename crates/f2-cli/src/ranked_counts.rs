@@ -20,11 +20,11 @@ impl RankedCounts {
     /// Reads a corpus's `counts.json`, whose counts go by rank and whose `ranks.json` lies beside
     /// it where ids are not ranks; or a plain array of counts by id, in any order.
     pub(crate) fn load(path: &Path) -> Result<Self, Failure> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| Failure::data(format!("cannot read {}: {error}", path.display())))?;
+        let text = std::fs::read_to_string(path).map_err(|error| Failure::reading(path, &error))?;
         let (counts, ranks) = if text.trim_start().starts_with('[') {
             let count_of_id: Vec<u64> = serde_json::from_str(&text).map_err(|error| {
                 Failure::data(format!("{}: this is no array of counts: {error}", path.display()))
+                    .advise("give a corpus's counts.json, or a file like [120, 7, 45]")
             })?;
             let (ranks, counts) = Ranks::by_count(&count_of_id);
             (counts.counts, Some(ranks))
@@ -34,7 +34,8 @@ impl RankedCounts {
             (Counts::load(path)?.counts, ranks)
         };
         let bands = Bands::from_counts(&counts)
-            .map_err(|error| Failure::data(format!("{}: {error}", path.display())))?;
+            .map_err(|error| Failure::data(format!("{}: {error}", path.display())))
+            .map_err(|failure| failure.advise("give the counts of the training corpus"))?;
         let rank_of_id = ranks.map(|ranks| ranks.rank_of_id());
         Ok(Self { path: path.to_path_buf(), bands, rank_of_id, ids: counts.len() })
     }

@@ -136,7 +136,8 @@ pub(crate) fn lines(path: &Path, text: impl BufRead) -> Result<(Vec<usize>, Vec<
                 path.display()
             ))
             .advise("fetch or pack the file again"),
-            _ => Failure::data(format!("cannot read {}: {error}", line_of(path, number))),
+            _ => Failure::data(format!("cannot read {}: {error}", line_of(path, number)))
+                .advise("check that it is a file and may be read"),
         })?;
         Ok((number, line))
     };

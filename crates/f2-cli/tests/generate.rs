@@ -6,25 +6,9 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
+use f2_lm::run::{Pick, SavedModel};
 use serde_json::Value;
-use support::{Folder, Run};
-
-const SMALL: &str = "\
-[model]
-layers = 2
-width = 24
-heads = 2
-feed_forward = 40
-[batch]
-sequence = 32
-size = 4
-[optimiser]
-learning_rate = 1e-2
-[schedule]
-warmup_steps = 5
-[evaluation]
-every_steps = 20
-";
+use support::{Folder, Run, small_settings};
 
 /// A corpus, and a plain and an F² model trained on it for a moment.
 fn workshop() -> &'static Folder {
@@ -40,7 +24,7 @@ fn workshop() -> &'static Folder {
         };
         let mut line = || (0..12).map(|_| word()).collect::<Vec<_>>().join(" ") + ".\n";
         folder.write("text.txt", (0..600).map(|_| line()).collect::<String>());
-        folder.write("small.toml", SMALL);
+        folder.write("small.toml", small_settings(32));
         let prepare = ["prepare", "text.txt", "--out", "corpus", "--documents", "lines"];
         done(&folder, &[&prepare[..], &["--vocab-size", "280", "--end-of-text"]].concat());
         done(&folder, &["classes", "corpus", "--method", "equal-frequency", "--k", "4"]);
@@ -82,6 +66,63 @@ fn a_text_goes_on_from_its_prompt() {
     let plain = generate(&["mle", "--prompt", "sol", "--json"]).stdout;
     let plain = &records(&plain)[0];
     assert!(plain.get("classes").is_none() && plain["log_probabilities"].is_array());
+}
+
+/// What the program writes to a terminal, in a folder; none where there is no `script` to make
+/// one.
+#[cfg(target_os = "linux")]
+fn on_a_terminal(folder: &Folder, arguments: &str, environment: &[(&str, &str)]) -> Option<String> {
+    let program = format!("'{}' {arguments}", env!("CARGO_BIN_EXE_f2"));
+    let shown = Command::new("script")
+        .args(["-qec", &program, "/dev/null"])
+        .current_dir(folder.path(""))
+        .env_remove("NO_COLOR")
+        .envs(environment.iter().copied())
+        .stdin(Stdio::null())
+        .output();
+    match shown {
+        Ok(shown) => {
+            assert!(shown.status.success(), "{}", String::from_utf8_lossy(&shown.stdout));
+            Some(String::from_utf8(shown.stdout).unwrap().replace("\r\n", "\n"))
+        }
+        Err(error) => {
+            eprintln!("skipped: no terminal could be made with `script`: {error}");
+            None
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn tokens_have_the_colours_of_their_bands_on_a_terminal() {
+    let workshop = workshop();
+    let arguments = ["f2", "--prompt", "sol", "--new-tokens", "30", "--temperature", "1"];
+    let record = &records(&generate(&[&arguments[..], &["--json"]].concat()).stdout)[0];
+    let model = SavedModel::open(&workshop.path("f2"), Pick::Best).unwrap();
+    let counts = model.counts.as_ref().unwrap();
+    let total: u64 = counts.iter().sum();
+    // A band ends before the rank at which the mass so far reaches its share.
+    let band = |id: usize| {
+        let mass = counts[..=id].iter().sum::<u64>() as f64 / total as f64;
+        [0.4, 0.7, 0.9].iter().filter(|share| mass >= **share).count()
+    };
+    let (mut expected, mut stream, mut bands) =
+        ("sol".to_owned(), model.vocabulary.stream(), [0; 4]);
+    for id in record["ids"].as_array().unwrap().iter().map(|id| id.as_u64().unwrap()) {
+        let (piece, band) = (stream.push(id as u32).unwrap(), band(id as usize));
+        if !piece.is_empty() {
+            bands[band] += 1;
+            let look = ["", "\x1b[36m", "\x1b[33m", "\x1b[1;31m"][band];
+            expected += &[look, &piece, if band > 0 { "\x1b[0m" } else { "" }].concat();
+        }
+    }
+    expected += &(stream.finish().unwrap() + "\n");
+    assert!(bands.iter().filter(|pieces| **pieces > 0).count() > 1, "one band alone: {bands:?}");
+    let command = format!("generate {}", arguments.join(" "));
+    let Some(shown) = on_a_terminal(workshop, &command, &[]) else { return };
+    assert_eq!(shown, expected);
+    let plain = on_a_terminal(workshop, &command, &[("NO_COLOR", "1")]).unwrap();
+    assert_eq!(plain, generate(&arguments).stdout);
 }
 
 #[test]
@@ -226,6 +267,7 @@ fn mistakes_are_told_with_their_cure() {
     let workshop = workshop();
     workshop.write("bad.jsonl", "{\"text\":\"sol\"}\n{\"text\":3}\n");
     workshop.write("none.jsonl", "{\"words\":\"sol\"}\n");
+    workshop.write("empty.txt", "");
     workshop.write("outside.jsonl", "{\"ids\":[4,999]}\n");
     let refusal = |arguments: &[&str]| {
         let Run { code, stderr, .. } = workshop.f2(arguments);
@@ -245,7 +287,17 @@ fn mistakes_are_told_with_their_cure() {
         with("f2", &["--temperature", "-1"]),
         with("f2", &["--class-top-p", "0"]),
         with("f2", &["--beam", "4", "--top-k", "3"]),
+        with("f2", &["--beam", "0"]),
         with("f2", &["--beam", "2", "-n", "3"]),
+        with("f2", &["--beam", "4", "--beam-groups", "3"]),
+        with("f2", &["--beam", "4", "--beam-groups", "2", "--diversity", "-1"]),
+        with("f2", &["--beam", "4", "--length-penalty", "nan"]),
+        with("f2", &["--min-p", "2"]),
+        with("f2", &["--typical", "nan"]),
+        with("f2", &["--repetition-penalty", "0.5"]),
+        with("f2", &["--class-temperature", "-1"]),
+        with("f2", &["--class-top-k", "5"]),
+        with("f2", &["--small-class", "fill", "--top-p", "0.9"]),
         with("f2", &["--checkpoint", "77"]),
         with("mle", &["--joint"]),
         with("mle", &["--class-top-p", "0.9"]),
@@ -260,8 +312,26 @@ fn mistakes_are_told_with_their_cure() {
         refusal(&["perplexity", "f2", "absent.txt"]),
         refusal(&["perplexity", "f2", "text.txt", "--window", "33"]),
         refusal(&["perplexity", "f2", "text.txt", "--stride", "0"]),
+        refusal(&["perplexity", "f2", "empty.txt"]),
     ];
+    assert!(refused.iter().all(|refused| refused.contains("\n  help: ")));
     insta::assert_snapshot!(refused.join("\n"));
+}
+
+/// As many texts at once as no machine has room for; what does not fit is told before it is tried.
+#[test]
+fn too_little_memory_is_told_with_what_is_needed_and_what_is_there() {
+    let many = (1_u64 << 62).to_string();
+    let arguments = ["generate", "f2", "--prompt", "sol", "-n", &many, "--batch", &many];
+    for more in [&[][..], &["--new-tokens", &many]] {
+        let refused = workshop().f2(&[&arguments[..], more].concat());
+        assert_eq!(refused.code, 4, "{}", refused.stderr);
+        assert!(refused.stderr.contains("\n  help: "), "{}", refused.stderr);
+        if cfg!(target_os = "linux") {
+            assert!(refused.stderr.contains("error: generation needs"), "{}", refused.stderr);
+            assert!(refused.stderr.contains("GB are available"), "{}", refused.stderr);
+        }
+    }
 }
 
 #[test]
@@ -327,12 +397,15 @@ fn a_stride_scores_every_token_but_the_first() {
     assert_eq!(text["words"].as_u64().unwrap(), 600 * 12);
 }
 
-/// A file cannot be asked for in a folder that is not there: what was made must not be lost
-/// silently.
+/// What could not be kept is not made: more texts than a life is long are refused at once.
 #[test]
-fn a_file_that_cannot_be_written_is_told() {
-    let refused = workshop().f2(&["generate", "f2", "--prompt", "sol", "--out", "absent/x.jsonl"]);
-    assert_eq!(refused.code, 4, "{}", refused.stderr);
+fn a_file_that_cannot_be_written_is_told_before_the_first_token() {
+    for place in ["absent/x.jsonl", "corpus"] {
+        let arguments = ["generate", "f2", "--prompt", "sol", "-n", "1000000000", "--out", place];
+        let refused = workshop().f2(&arguments);
+        assert_eq!(refused.code, 4, "{}", refused.stderr);
+        assert!(refused.stderr.starts_with(&format!("error: cannot write {place}")));
+    }
 }
 
 #[cfg(unix)]

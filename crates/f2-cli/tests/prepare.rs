@@ -98,6 +98,7 @@ fn missing_file() {
     --- stdout
     --- stderr
     error: cannot read nowhere.txt: No such file or directory (os error 2)
+      help: check its name and that it may be read
     "#);
 }
 

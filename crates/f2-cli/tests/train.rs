@@ -9,27 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use support::{Folder, Run};
-
-/// Settings that make a run of a second.
-const SMALL: &str = "\
-[model]
-layers = 2
-width = 24
-heads = 2
-feed_forward = 40
-[batch]
-sequence = 16
-size = 4
-[optimiser]
-learning_rate = 1e-2
-[schedule]
-warmup_steps = 5
-[evaluation]
-every_steps = 20
-[checkpoint]
-every_steps = 4
-";
+use support::{Folder, Run, small_settings};
 
 /// A folder with a corpus, its classes and a configuration.
 struct Workshop(Folder);
@@ -38,13 +18,14 @@ impl Workshop {
     fn new() -> Self {
         let workshop = Self(Folder::new());
         workshop.0.write("text.txt", text(700));
-        workshop.0.write("small.toml", SMALL);
+        let often = "[checkpoint]\nevery_steps = 4\n";
+        workshop.0.write("small.toml", small_settings(16) + often);
         workshop.prepare("text.txt", "corpus");
         workshop
     }
 
     fn prepare(&self, text: &str, corpus: &str) {
-        let vocabulary = ["--documents", "lines", "--vocab-size", "300"];
+        let vocabulary = ["--documents", "lines", "--vocab-size", "300", "--end-of-text"];
         let prepared = self.0.f2(&[&["prepare", text, "--out", corpus], &vocabulary[..]].concat());
         assert_eq!(prepared.code, 0, "{}", prepared.stderr);
         let cut = self.0.f2(&["classes", corpus]);
@@ -227,9 +208,13 @@ fn mistakes_are_told_with_their_cure() {
             "absent.json",
         ])),
         workshop.refusal(&["train", "absent", "--out", "run", "--steps", "9"]),
+        workshop.refusal(&["train", "corpus", "--out", "corpus", "--steps", "9"]),
+        workshop.refusal(&with(&["--max-minutes", "-1"])),
+        workshop.refusal(&with(&["--epochs", "nan"])),
         workshop.refusal(&["train", "--resume", "corpus"]),
         workshop.refusal(&["train", "--dry-run"]),
     ];
+    assert!(refused.iter().all(|refused| refused.contains("\n  help: ")));
     insta::assert_snapshot!(refused.join("\n"));
     assert!(!workshop.path("run").exists());
     let mismatch = workshop.refusal(&with(&["--steps", "9", "--classes", "short/classes.json"]));
@@ -272,6 +257,28 @@ fn fine_tuning_starts_from_a_trained_model() {
     assert_eq!(plan["steps"], 1_500);
     check_refusals(&workshop);
     check_a_start_that_was_killed(&workshop);
+}
+
+/// A model that ends its texts must not unlearn it: their ends are targets, and never counted.
+#[test]
+fn face_counts_every_target_but_the_end_of_a_text() {
+    let workshop = Workshop::new();
+    let trained = workshop.train(&["--objective", "mle", "--out", "mle", "--steps", "2"]);
+    assert_eq!(trained.code, 0, "{}", trained.stderr);
+    let face = ["--objective", "face", "--set", "face.variant=gpr", "--init", "mle"];
+    let tuned = workshop.train(&[&face[..], &["--out", "face", "--steps", "5"]].concat());
+    assert_eq!(tuned.code, 0, "{}", tuned.stderr);
+    let read = |name: &str| -> serde_json::Value {
+        serde_json::from_str(&workshop.0.read(&format!("face/checkpoints/step-5/{name}"))).unwrap()
+    };
+    let end = read("tokenizer.json")["added_tokens"][0]["id"].as_u64().unwrap() as usize;
+    let targets = read("counts.json")["counts"][end].as_u64().unwrap();
+    assert!(targets > 500, "{targets}");
+    let counts = read("state.json")["objective"]["counts"].as_str().unwrap().to_owned();
+    let counts: Vec<u64> = counts.split(' ').map(|count| count.parse().unwrap()).collect();
+    let counted: u64 = counts.iter().sum();
+    assert_eq!(counts[end], 0);
+    assert!((240..5 * 4 * 16).contains(&counted), "{counted}");
 }
 
 fn check_refusals(workshop: &Workshop) {

@@ -33,6 +33,15 @@ pub fn write_text_atomically(path: &Path, text: &str) -> io::Result<()> {
     write_atomically(path, |out| out.write_all(text.as_bytes()))
 }
 
+/// Whether `path` could be written now: what would fail after hours of work is told before them.
+pub fn check_writable(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    let temporary = temporary_sibling(path);
+    File::create(&temporary).and_then(|_| fs::remove_file(&temporary))
+}
+
 fn write_and_sync(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
@@ -81,6 +90,16 @@ mod tests {
         assert_eq!(failed.unwrap_err().to_string(), "disk full");
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
         assert_eq!(names(folder.path()), ["classes.json"]);
+    }
+
+    #[test]
+    fn what_can_be_written_is_known_before_and_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        check_writable(&folder.path().join("samples.jsonl")).unwrap();
+        assert!(names(folder.path()).is_empty());
+        let absent = check_writable(&folder.path().join("absent/samples.jsonl"));
+        assert_eq!(absent.unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(check_writable(folder.path()).unwrap_err().kind(), io::ErrorKind::IsADirectory);
     }
 
     #[test]

@@ -8,5 +8,5 @@
 mod file;
 mod folder;
 
-pub use file::{write_atomically, write_text_atomically};
+pub use file::{check_writable, write_atomically, write_text_atomically};
 pub use folder::StagedFolder;

@@ -1,6 +1,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::memory::Purpose;
 use crate::run::Differences;
 
 /// What can go wrong between a configuration and a trained model.
@@ -221,6 +222,14 @@ pub enum Error {
         /// The folder.
         path: PathBuf,
     },
+    /// A folder holds something else.
+    #[error("{} is no place for a run: there is a {name} in it already", path.display())]
+    FolderTaken {
+        /// The folder.
+        path: PathBuf,
+        /// What would be written over.
+        name: &'static str,
+    },
     /// A folder that should hold a run does not.
     #[error("{} holds no run: there is no config.toml in it", path.display())]
     NotARun {
@@ -277,11 +286,13 @@ pub enum Error {
     },
     /// The memory that is there would not do.
     #[error(
-        "training needs {} of memory; {} are available",
+        "{purpose} needs {} of memory; {} are available",
         gigabytes(*needed),
         gigabytes(*available)
     )]
     TooLittleMemory {
+        /// What for.
+        purpose: Purpose,
         /// Bytes needed.
         needed: u64,
         /// Bytes there are.
@@ -304,6 +315,12 @@ pub enum Error {
         option: &'static str,
         /// What is wrong with it.
         reason: String,
+    },
+    /// A text too short to take its perplexity.
+    #[error("the text has {tokens} tokens, and nothing to predict after them")]
+    TooFewTokens {
+        /// How many it has.
+        tokens: u64,
     },
     /// Nothing to go on from.
     #[error("prompt {} is empty: the model needs a token to go on from", prompt + 1)]

@@ -13,6 +13,7 @@ pub mod config;
 pub mod decode;
 mod error;
 pub mod exchange;
+pub mod memory;
 pub mod model;
 pub mod objective;
 pub mod perplexity;

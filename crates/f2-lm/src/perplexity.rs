@@ -6,6 +6,7 @@ use f2_engine::{Device, IGNORED, Labels, Sequences, Weighting};
 
 use crate::Error;
 use crate::batch::TokenSource;
+use crate::memory::{Purpose, check_memory};
 use crate::model::{Activations, Decoder, Pass};
 
 /// Positions scored at a time, at most, unless one window has more.
@@ -67,16 +68,16 @@ impl SlidingWindows {
     fn check(self, decoder: &Decoder, tokens: u64) -> Result<(), Error> {
         let Self { sequence, stride } = self;
         let positions = decoder.shape.positions;
-        let reason = if !(2..=positions).contains(&sequence) {
-            format!("a window of {sequence} is not from 2 to the model's {positions} positions")
+        let (option, reason) = if !(2..=positions).contains(&sequence) {
+            ("window", format!("{sequence} is not from 2 to the model's {positions} positions"))
         } else if !(1..=sequence).contains(&stride) {
-            format!("a stride of {stride} is not from 1 to the window's {sequence}")
+            ("stride", format!("{stride} is not from 1 to the window's {sequence}"))
         } else if tokens < 2 {
-            format!("a text of {tokens} tokens has nothing to predict")
+            return Err(Error::TooFewTokens { tokens });
         } else {
             return Ok(());
         };
-        Err(Error::Strategy { option: "perplexity", reason })
+        Err(Error::Strategy { option, reason })
     }
 }
 
@@ -133,6 +134,9 @@ impl<'a, D: Device> Scorer<'a, D> {
         let positions = sequences.positions();
         let shape = &decoder.shape;
         let classes = shape.class_ends.len().max(1);
+        let head = D::target_bytes(positions, shape.model.width, shape.vocabulary, classes);
+        let needed = Activations::<D>::bytes(decoder, positions) + head;
+        check_memory(device, Purpose::Perplexity, needed as u64)?;
         Ok(Self {
             activations: Activations::new(device, decoder, positions)?,
             tokens: device.tokens(positions)?,

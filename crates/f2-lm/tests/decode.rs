@@ -435,7 +435,7 @@ fn what_cannot_be_done_is_refused() {
         model.generate(&request(&[vec![61]], &base)).unwrap_err().to_string(),
     ];
     insta::assert_snapshot!(more.join("\n"), @r"
-    beam: a beam of 4 cannot give 5 texts for each prompt
+    beam width: a beam of 4 cannot give 5 texts for each prompt
     prompt 2 is empty: the model needs a token to go on from
     the text holds token 61; the model's vocabulary has 61
     ");

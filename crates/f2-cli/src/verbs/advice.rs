@@ -1,6 +1,7 @@
 //! What the user can do about an error of training.
 
 use f2_lm::Error;
+use f2_lm::memory::Purpose;
 
 use crate::failure::{Failure, Kind};
 
@@ -33,6 +34,7 @@ fn kind(error: &Error) -> Kind {
         | Error::EmptyPrompt { .. }
         | Error::NotFinite { .. }
         | Error::RunExists { .. }
+        | Error::FolderTaken { .. }
         | Error::ConfigChanged { .. }
         | Error::ShapeChanged { .. } => Kind::Usage,
         Error::WriteFile { .. } | Error::TooLittleMemory { .. } | Error::Engine(_) => Kind::Device,
@@ -45,58 +47,16 @@ fn advice(error: &Error) -> Option<String> {
         Error::SplitTooShort { sequence, .. } => {
             format!("use more text, or a shorter window than {sequence}: `--set batch.sequence=…`")
         }
-        Error::TooFewDocuments { .. } => {
-            "use more text, or set a smaller `batch.size` or `batch.shortest`".to_owned()
-        }
         Error::VocabularyMismatch { corpus, .. } => format!(
             "leave `model.vocabulary` out, or prepare the corpus with that vocabulary; it has {corpus}"
         ),
-        Error::NoClasses { .. } => {
-            "make them with `f2 classes CORPUS`, or train a plain softmax: `--objective mle`"
-                .to_owned()
-        }
         Error::ClassesMismatch { corpus, .. } => {
             format!("make classes for this corpus with `f2 classes {}`", corpus.display())
-        }
-        Error::ClassesChanged { .. } => {
-            "name those it was begun with: `f2 train --resume RUN --classes FILE`".to_owned()
-        }
-        Error::CorpusChanged { .. } => {
-            "name the corpus the run was trained on: `f2 train CORPUS --resume RUN`".to_owned()
-        }
-        Error::NotARun { .. } => "name the folder `f2 train --out` wrote".to_owned(),
-        Error::NotAModel { .. } => {
-            "name a run folder `f2 train` wrote, one of its checkpoints, or a model's folder"
-                .to_owned()
-        }
-        Error::NoInitialModel { .. } => {
-            "name one with `--init RUN`: one of `mle` for face, of `unlikelihood` for \
-             unlikelihood-sequence"
-                .to_owned()
         }
         Error::InitialModelMismatch { key, .. } => {
             format!(
                 "leave `{key}` out, so that the run takes over the model's, or name another model"
             )
-        }
-        Error::InitialClasses { .. } => {
-            "name a model with the head this objective trains; only f2 has classes".to_owned()
-        }
-        Error::InitialVocabulary { .. } => {
-            "prepare the corpus with the model's tokenizer: `f2 prepare … --tokenizer \
-             MODEL/tokenizer.json`"
-                .to_owned()
-        }
-        Error::InitialModelChanged { .. } => "start a new run from it".to_owned(),
-        Error::NothingToWatch => {
-            "leave `evaluation.patience` out, or prepare the corpus with a validation split"
-                .to_owned()
-        }
-        Error::ForeignCorpus { .. } => {
-            "name the corpus the model was trained on, or give the text itself as a file".to_owned()
-        }
-        Error::Endless => {
-            "say when to end: `--steps`, `--epochs`, `--tokens` or `--max-minutes`".to_owned()
         }
         Error::RunExists { path } => {
             format!(
@@ -104,27 +64,136 @@ fn advice(error: &Error) -> Option<String> {
                 path.display()
             )
         }
-        Error::BadCheckpoint { .. } => {
-            "another checkpoint of the run can be named: `RUN/checkpoints/step-N`".to_owned()
-        }
         Error::ConfigChanged { differences } => {
             let allow: Vec<String> =
                 differences.keys().map(|key| format!("--allow {key}")).collect();
             format!("to go on with the new values, add {}", allow.join(" "))
         }
-        Error::ShapeChanged { .. } => "start a new run with other settings".to_owned(),
-        Error::TooLittleMemory { .. } | Error::Engine(f2_engine::Error::OutOfMemory { .. }) => {
-            "make micro-batches smaller (`--set batch.micro=1`) or windows shorter \
-             (`--set batch.sequence=…`)"
-                .to_owned()
+        error => return general_advice(error).map(str::to_owned),
+    })
+}
+
+/// Advice that is the same every time.
+fn general_advice(error: &Error) -> Option<&'static str> {
+    Some(match error {
+        Error::TooFewDocuments { .. } => {
+            "use more text, or set a smaller `batch.size` or `batch.shortest`"
         }
-        Error::NotFinite { .. } => "the last checkpoint is as it was; lower the learning rate \
+        Error::NoClasses { .. } => {
+            "make them with `f2 classes CORPUS`, or train a plain softmax: `--objective mle`"
+        }
+        Error::ClassesChanged { .. } => {
+            "name those it was begun with: `f2 train --resume RUN --classes FILE`"
+        }
+        Error::CorpusChanged { .. } => {
+            "name the corpus the run was trained on: `f2 train CORPUS --resume RUN`"
+        }
+        Error::NotARun { .. } => "name the folder `f2 train --out` wrote",
+        Error::NotAModel { .. } => {
+            "name a run folder `f2 train` wrote, one of its checkpoints, or a model's folder"
+        }
+        Error::NoInitialModel { .. } => {
+            "name one with `--init RUN`: one of `mle` for face, of `unlikelihood` for \
+             unlikelihood-sequence"
+        }
+        Error::InitialClasses { .. } => {
+            "name a model with the head this objective trains; only f2 has classes"
+        }
+        Error::InitialVocabulary { .. } => {
+            "prepare the corpus with the model's tokenizer: `f2 prepare … --tokenizer \
+             MODEL/tokenizer.json`"
+        }
+        Error::InitialModelChanged { .. } => "start a new run from it",
+        Error::NothingToWatch => {
+            "leave `evaluation.patience` out, or prepare the corpus with a validation split"
+        }
+        Error::ForeignCorpus { .. } => {
+            "name the corpus the model was trained on, or give the text itself as a file"
+        }
+        Error::Endless => "say when to end: `--steps`, `--epochs`, `--tokens` or `--max-minutes`",
+        Error::FolderTaken { .. } => "choose another --out",
+        Error::BadCheckpoint { .. } => {
+            "another checkpoint of the run can be named: `RUN/checkpoints/step-N`"
+        }
+        Error::ShapeChanged { .. } => "start a new run with other settings",
+        Error::TooLittleMemory { purpose, .. } => less_memory(*purpose),
+        Error::Engine(f2_engine::Error::OutOfMemory { .. }) => {
+            "take less at a time: `--set batch.micro=1` to train, a smaller `--batch` to write"
+        }
+        Error::Engine(_) => {
+            "`f2 doctor` shows what this machine offers; `--device cpu` works everywhere"
+        }
+        Error::Strategy { option, .. } => return strategy(option),
+        Error::EmptyPrompt { .. } => "give at least one token, such as a space or a line break",
+        Error::TooFewTokens { .. } => "give a longer text",
+        Error::TokenOutside { .. } => {
+            "the corpus is damaged or of another tokenizer: make it again with `f2 prepare`"
+        }
+        Error::NoProbabilities => {
+            "train the model again, or take another checkpoint with `--checkpoint`"
+        }
+        Error::ReadFile { .. } => "check its name and that it may be read",
+        Error::ConfigSyntax { .. } => "mend the line; configs/demo.toml is a file to begin with",
+        Error::UnknownKey { .. } | Error::ConfigValue { .. } => {
+            "every setting stands in the config.toml of a run; configs/demo.toml is one to begin \
+             with"
+        }
+        Error::BadRun { .. } => "start a new run, or take the file from a copy of it",
+        Error::Classes(_) => "make classes for this corpus with `f2 classes CORPUS`",
+        Error::NotFinite { .. } => {
+            "the last checkpoint is as it was; lower the learning rate \
              (`--set optimiser.learning_rate=…`) or lengthen the warm-up \
              (`--set schedule.warmup_steps=…`)"
-            .to_owned(),
-        Error::WriteFile { .. } => {
-            "free some space or choose another place; nothing was left half-written".to_owned()
         }
+        Error::WriteFile { .. } => {
+            "free some space or choose another place; nothing was left half-written"
+        }
+        _ => return None,
+    })
+}
+
+/// What takes less memory.
+fn less_memory(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Training => {
+            "make micro-batches smaller (`--set batch.micro=1`) or windows shorter \
+             (`--set batch.sequence=…`)"
+        }
+        Purpose::Generation => {
+            "write fewer texts at a time (`--batch`), shorter ones (`--new-tokens`) or with a \
+             narrower `--beam`"
+        }
+        Purpose::Perplexity => "take shorter windows with `--window`",
+        Purpose::Loading => "close what else is running, or take a smaller model",
+    }
+}
+
+/// What can be given for a part of a decoding strategy.
+fn strategy(option: &str) -> Option<&'static str> {
+    Some(match option {
+        "temperature" => "`--temperature 1` leaves the probabilities as they are, 0 is greedy",
+        "top-k" => "the paper takes `--top-k 3` for English and `--top-k 20` for lyrics",
+        "top-p" => "`--top-p 0.9` is usual; 1 keeps all tokens",
+        "min-p" => "`--min-p 0.1` is usual; 1 keeps the most likely token alone",
+        "typical" => "`--typical 0.95` is usual; 1 keeps all tokens",
+        "repetition penalty" => "`--repetition-penalty 1.2` is usual; 1 does nothing",
+        "class temperature" => {
+            "`--class-temperature 1` leaves the classes' probabilities as they are, 0 takes the \
+             most likely class"
+        }
+        "class top-k" => "leave `--class-top-k` out to draw from all classes",
+        "class top-p" => "`--class-top-p 1` is the paper's text, 0.9 the authors' code",
+        "small classes" => "add `--top-k`, or leave `--small-class fill` out",
+        "beam" => "leave the others out to search, or `--beam` to draw",
+        "beam width" => "`--beam 4` is usual, and gives up to four texts for each prompt (`-n`)",
+        "beam groups" => "choose `--beam-groups` so that it divides `--beam`",
+        "diversity" => "`--diversity 0.5` is the default; 0 lets groups agree",
+        "length penalty" => "`--length-penalty 1` is the default; 0 ranks by likelihood alone",
+        "protocol" => {
+            "fewer `--streams` and a shorter `--prefix` need less text; all sizes are from 1 up"
+        }
+        "window" => "leave `--window` out to take all the model sees",
+        "stride" => "leave `--stride` out for windows that follow one another",
         _ => return None,
     })
 }

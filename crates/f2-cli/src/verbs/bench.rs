@@ -121,10 +121,12 @@ impl BenchTrain {
             return Err(Failure::usage(format!(
                 "--classes {} does not fit a vocabulary of {}",
                 self.classes, self.vocab
-            )));
+            ))
+            .advise("give from one class to one for each token"));
         }
         if self.steps == 0 {
-            return Err(Failure::usage("--steps 0 leaves nothing to time"));
+            return Err(Failure::usage("--steps 0 leaves nothing to time")
+                .advise("time at least one; more give a steadier figure"));
         }
         let heads = self.heads.unwrap_or((self.width / 64).max(1));
         let flag = |key: &'static str, flag: &str, value: String| {

@@ -38,6 +38,10 @@ impl Compare {
         for path in &self.results {
             records.extend(read(path)?);
         }
+        if records.is_empty() {
+            return Err(Failure::data("there are no results to compare")
+                .advise("make them with `f2 eval --json`"));
+        }
         let comparison = Comparison::new(&records).map_err(refusal)?;
         if self.format.json {
             return output::print(&format!("{:#}\n", to_json(&comparison)));
@@ -48,17 +52,17 @@ impl Compare {
 }
 
 fn read(path: &Path) -> Result<Vec<ResultRecord>, Failure> {
-    let fail = |reason: String| Failure::data(format!("{}: {reason}", path.display()));
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::data(format!("cannot read {}: {error}", path.display())))?;
+    let fail = |reason: String| {
+        Failure::data(format!("{}: {reason}", path.display()))
+            .advise("make it with `f2 eval --json`")
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| Failure::reading(path, &error))?;
     let parsed = match serde_json::from_str(&text) {
         Ok(Value::Array(list)) => list.into_iter().map(serde_json::from_value).collect(),
         Ok(value) => serde_json::from_value(value).map(|record| vec![record]),
         Err(error) => return Err(fail(format!("broken JSON: {error}"))),
     };
-    parsed.map_err(|error| {
-        fail(format!("this is no result: {error}")).advise("make it with `f2 eval --json`")
-    })
+    parsed.map_err(|error| fail(format!("this is no result: {error}")))
 }
 
 fn refusal(error: ComparisonError) -> Failure {

@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
+use f2_corpus::END_OF_TEXT;
 use f2_engine::Device;
-use f2_files::write_text_atomically;
+use f2_files::{check_writable, write_text_atomically};
 use f2_lm::decode::{Continuation, Event, Generated, Generator, Request};
 use f2_lm::run::SavedModel;
 
@@ -25,9 +26,6 @@ use prompts::{PromptFlags, Prompts};
 use record::Record;
 use screen::Screen;
 use strategy::StrategyFlags;
-
-/// What ends a text where the tokenizer knows it.
-const END_OF_TEXT: &str = "<|endoftext|>";
 
 /// Let a model write: continue prompts greedily, by sampling or by beam search.
 #[derive(Args)]
@@ -101,6 +99,9 @@ impl Generate {
         let model = self.model.open()?;
         let strategy = self.strategy.resolve(&model)?;
         let prompts = self.prompts.read(&model)?;
+        for path in [&self.out, &self.prompts.references].into_iter().flatten() {
+            check_writable(path).map_err(|error| Failure::writing(path, &error))?;
+        }
         let new_tokens = self.new_tokens.or(prompts.new_tokens).unwrap_or(100);
         let request = Request {
             prompts: &prompts.ids,
@@ -116,7 +117,7 @@ impl Generate {
         if let Some(path) = &self.prompts.references {
             save(path, &record::references(&model, &prompts)?)?;
         }
-        self.conclude(&model, &prompts, &generated, seconds, request.samples)
+        self.conclude(&model, &prompts, &generated, seconds, request.texts())
     }
 
     /// The token that ends a text. The protocol's texts have a length, and no end.
@@ -136,9 +137,9 @@ impl Generate {
         let decoder = model.decoder();
         let weights = model.load(device, &decoder)?;
         let generator = Generator { device, decoder: &decoder, weights: &weights };
-        let texts = request.prompts.len() * request.samples;
+        let texts = request.texts();
         let mut screen = Screen::new(model, prompts, request, [self.json, self.out.is_some()]);
-        let total = (texts * request.new_tokens) as u64;
+        let total = texts.saturating_mul(request.new_tokens) as u64;
         // A single text is its own progress.
         let progress = (texts > 1 || !screen.is_live())
             .then(|| Progress::new("writing", Some(total), Unit::Tokens));
@@ -165,7 +166,7 @@ impl Generate {
         prompts: &Prompts,
         generated: &Generated,
         seconds: f64,
-        samples: usize,
+        all: usize,
     ) -> Outcome {
         let record = |text: &Continuation| {
             Record::new(&model.vocabulary, prompts, text).map(|record| record.line())
@@ -185,9 +186,9 @@ impl Generate {
         if generated.complete {
             return Ok(());
         }
-        let all = prompts.ids.len() * samples;
         let kept = if self.out.is_some() { "; they are saved" } else { "" };
-        Err(Failure::new(Kind::Interrupted, format!("stopped after {made} of {all} texts{kept}")))
+        Err(Failure::new(Kind::Interrupted, format!("stopped after {made} of {all} texts{kept}"))
+            .advise("the same command writes the same texts again, and goes on to the end"))
     }
 }
 

@@ -118,9 +118,11 @@ fn advice(error: &ExchangeError) -> Option<String> {
         ExchangeError::Write { .. } => {
             "free some space or choose another place; nothing was left half-written".to_owned()
         }
-        ExchangeError::NotAFolder { .. } => "name a folder with config.json, model.safetensors \
+        ExchangeError::Read { .. } | ExchangeError::NotAFolder { .. } => {
+            "name a folder with config.json, model.safetensors \
              and tokenizer.json, as `save_pretrained` of `transformers` writes it"
-            .to_owned(),
+                .to_owned()
+        }
         ExchangeError::ForeignWeights { path } => {
             let folder = path.parent().unwrap_or(path).display();
             format!(

@@ -20,7 +20,7 @@ mod report;
 mod reproduce;
 mod train;
 
-use clap::{Parser, Subcommand};
+use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::failure::Outcome;
 
@@ -54,6 +54,14 @@ enum Verb {
 }
 
 impl Program {
+    /// Reads the command line, or ends the program with what is wrong with it.
+    pub(crate) fn read() -> Self {
+        let mut definition = Self::command().mut_subcommands(take_negative_numbers);
+        let matches = definition.get_matches_mut();
+        Self::from_arg_matches(&matches)
+            .unwrap_or_else(|error| error.format(&mut definition).exit())
+    }
+
     pub(crate) fn run(self) -> Outcome {
         match self.verb {
             Verb::Demo(verb) => verb.run(),
@@ -73,4 +81,12 @@ impl Program {
             Verb::Completions(verb) => verb.run(),
         }
     }
+}
+
+/// A negative number is a value that is out of range, not a flag nobody knows.
+fn take_negative_numbers(verb: Command) -> Command {
+    verb.mut_subcommands(take_negative_numbers).mut_args(|argument| {
+        let takes_a_value = !argument.is_positional() && argument.get_action().takes_values();
+        argument.allow_negative_numbers(takes_a_value)
+    })
 }

@@ -158,8 +158,12 @@ fn score_text<D: Device>(
     let progress = Progress::new("scoring", Some(text.tokens.len()), Unit::Tokens);
     let mut advance = |tokens| progress.advance(tokens);
     let stop = &interrupt::asked;
-    score(device, &decoder, &weights, &*text.tokens, windows, &mut advance, stop)?
-        .ok_or_else(|| Failure::new(Kind::Interrupted, "stopped before the end of the text"))
+    score(device, &decoder, &weights, &*text.tokens, windows, &mut advance, stop)?.ok_or_else(
+        || {
+            Failure::new(Kind::Interrupted, "stopped before the end of the text")
+                .advise("the same command starts again; nothing was written")
+        },
+    )
 }
 
 impl Report {

@@ -296,6 +296,10 @@ fn advice(error: &f2_corpus::Error) -> Option<&'static str> {
         Error::NotACorpus { .. } => "choose another folder, or remove this one yourself",
         Error::Exists { .. } => "choose another folder, or replace it with `--force`",
         Error::Corrupt { .. } => "make the corpus again with `f2 prepare`",
+        Error::Read { path, .. } if path.ends_with("manifest.json") => {
+            "name a corpus folder that `f2 prepare` wrote"
+        }
+        Error::Read { .. } => "check its name and that it may be read",
         Error::Interrupted => "nothing was written; the same command starts again",
         _ => return None,
     })

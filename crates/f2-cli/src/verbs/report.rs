@@ -75,7 +75,7 @@ fn refusal(error: &LoadError) -> Failure {
 fn gather(folder: &Path) -> Result<Results, Failure> {
     let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
         .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect())
-        .map_err(|error| Failure::data(format!("cannot read {}: {error}", folder.display())))?;
+        .map_err(|error| Failure::reading(folder, &error))?;
     paths.sort();
     let mut results = Results::new(folder.file_name().unwrap_or_default().to_string_lossy());
     let mut records = Vec::new();

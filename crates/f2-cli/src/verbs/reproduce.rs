@@ -95,9 +95,9 @@ impl Reproduce {
         let preset = PlanPreset::from(self.preset);
         if self.show_plan {
             let text = match &self.plan {
-                Some(path) => std::fs::read_to_string(path).map_err(|error| {
-                    Failure::data(format!("cannot read {}: {error}", path.display()))
-                })?,
+                Some(path) => {
+                    std::fs::read_to_string(path).map_err(|error| Failure::reading(path, &error))?
+                }
                 None => preset.text().to_owned(),
             };
             return crate::output::print(&text);

@@ -101,3 +101,25 @@ pub fn invented_text(documents: usize) -> String {
     let document = |_| (0..4).map(|_| line() + ".\n").collect::<String>();
     (0..documents).map(document).collect::<Vec<_>>().join("\n")
 }
+
+/// Settings that make a run of a second, on windows of `sequence` tokens.
+pub fn small_settings(sequence: usize) -> String {
+    format!(
+        "\
+[model]
+layers = 2
+width = 24
+heads = 2
+feed_forward = 40
+[batch]
+sequence = {sequence}
+size = 4
+[optimiser]
+learning_rate = 1e-2
+[schedule]
+warmup_steps = 5
+[evaluation]
+every_steps = 20
+"
+    )
+}

@@ -251,9 +251,17 @@ fn check_type(setting: &Setting) -> Result<(), Error> {
         Err(error) => Err(Error::ConfigValue {
             key: setting.key.clone(),
             place: place(Some(&setting.origin)),
-            reason: error.message().to_owned(),
+            reason: in_words(error.message()),
         }),
     }
+}
+
+/// The parser's message, with the names of Rust's types in words.
+fn in_words(message: &str) -> String {
+    let words = [("usize", "a whole number"), ("u64", "a whole number"), ("f64", "a number")];
+    words.iter().fold(message.to_owned(), |message, (name, words)| {
+        message.replace(&format!("expected {name}"), &format!("expected {words}"))
+    })
 }
 
 fn place(origin: Option<&Origin>) -> String {

@@ -77,6 +77,18 @@ pub struct UnlikelihoodConfig {
     pub last_ngram: bool,
 }
 
+impl UnlikelihoodConfig {
+    /// Tokens of a prefix and its continuation.
+    pub fn window(&self) -> usize {
+        self.prefix + self.continuation
+    }
+
+    /// How many continuations a sequence step makes: as many as fit a row of the batch.
+    pub fn continuations(&self, sequence: usize) -> usize {
+        sequence / self.window()
+    }
+}
+
 impl Default for UnlikelihoodConfig {
     fn default() -> Self {
         Self {

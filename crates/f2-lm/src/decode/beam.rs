@@ -34,9 +34,9 @@ pub(super) fn search<D: Device>(
             "a beam of {} cannot give {} texts for each prompt",
             search.width, request.samples
         );
-        return Err(Error::Strategy { option: "beam", reason });
+        return Err(Error::Strategy { option: "beam width", reason });
     }
-    let at_a_time = (request.batch / search.width).clamp(1, request.prompts.len().max(1));
+    let at_a_time = search.at_a_time(request.batch, request.prompts.len());
     let mut searcher = Searcher::new(generator, request, search, at_a_time)?;
     let mut texts = Vec::new();
     for first in (0..request.prompts.len()).step_by(at_a_time) {
@@ -68,7 +68,7 @@ impl<'a, D: Device> Searcher<'a, D> {
         at_a_time: usize,
     ) -> Result<Self, Error> {
         let Generator { device, decoder, weights } = *generator;
-        let sequences = at_a_time * search.width;
+        let sequences = request.sequences();
         let scores = Scores::new(device, decoder, weights, sequences)?;
         let memory = Incremental::new(device, decoder, sequences, generator.capacity(request))?;
         Ok(Self { request, search, scores, memory, at_a_time })

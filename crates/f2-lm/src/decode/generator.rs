@@ -2,9 +2,10 @@ use f2_engine::Device;
 
 use super::sampler::{Wanted, choose};
 use super::scores::Scores;
-use super::slots::{Place, Text};
+use super::slots::{Place, Places, Text};
 use super::{Continuation, Event, Strategy, Token, beam};
 use crate::Error;
+use crate::memory::{Purpose, check_memory};
 use crate::model::{Decoder, Feed, Incremental};
 
 /// A model on a device, ready to write.
@@ -36,6 +37,21 @@ pub struct Request<'a> {
     pub batch: usize,
 }
 
+impl Request<'_> {
+    /// How many texts are asked for in all.
+    pub fn texts(&self) -> usize {
+        self.prompts.len().saturating_mul(self.samples)
+    }
+
+    /// How many sequences are in the cache at a time: with a beam, whole beams of them.
+    pub(super) fn sequences(&self) -> usize {
+        match &self.strategy.beam {
+            Some(beam) => beam.at_a_time(self.batch, self.prompts.len()) * beam.width,
+            None => self.batch.clamp(1, self.texts().max(1)),
+        }
+    }
+}
+
 /// What was written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Generated {
@@ -59,7 +75,7 @@ impl<D: Device> Generator<'_, D> {
             None => self.sample(request, observer, stop)?,
         };
         texts.sort_by_key(|text| (text.prompt, text.sample));
-        let complete = texts.len() == request.prompts.len() * request.samples;
+        let complete = texts.len() == request.texts();
         Ok(Generated { texts, complete })
     }
 
@@ -75,13 +91,16 @@ impl<D: Device> Generator<'_, D> {
                 return Err(Error::TokenOutside { token, vocabulary });
             }
         }
-        Ok(())
+        let sequences = request.sequences();
+        let memory = Incremental::<D>::bytes(self.decoder, sequences, self.capacity(request));
+        let scores = Scores::<D>::bytes(self.decoder, sequences);
+        check_memory(self.device, Purpose::Generation, memory.saturating_add(scores))
     }
 
     /// The room one sequence needs in the cache.
     pub(super) fn capacity(&self, request: &Request<'_>) -> usize {
         let longest = request.prompts.iter().map(Vec::len).max().unwrap_or(0);
-        (longest + request.new_tokens).min(self.decoder.shape.positions).max(1)
+        longest.saturating_add(request.new_tokens).clamp(1, self.decoder.shape.positions)
     }
 
     fn sample(
@@ -90,9 +109,7 @@ impl<D: Device> Generator<'_, D> {
         observer: &mut dyn FnMut(Event<'_>),
         stop: &dyn Fn() -> bool,
     ) -> Result<Vec<Continuation>, Error> {
-        let places = Place::of_all(request.prompts, request.samples);
-        let batch = request.batch.clamp(1, places.len().max(1));
-        let mut writers = Writers::new(self, request, batch, places)?;
+        let mut writers = Writers::new(self, request)?;
         let mut finished = Vec::new();
         writers.retire(request, &mut finished, observer);
         while !writers.open.is_empty() && !stop() {
@@ -117,30 +134,33 @@ struct Writer {
 struct Writers<'a, D: Device> {
     scores: Scores<'a, D>,
     memory: Incremental<D>,
-    places: std::iter::Enumerate<std::vec::IntoIter<Place>>,
+    places: Places<'a>,
+    /// The number of the next text to begin.
+    next: usize,
     open: Vec<Writer>,
 }
 
 impl<'a, D: Device> Writers<'a, D> {
-    fn new(
-        generator: &Generator<'a, D>,
-        request: &Request<'_>,
-        batch: usize,
-        places: Vec<Place>,
-    ) -> Result<Self, Error> {
+    fn new(generator: &Generator<'a, D>, request: &Request<'a>) -> Result<Self, Error> {
         let Generator { device, decoder, weights } = *generator;
-        let scores = Scores::new(device, decoder, weights, batch)?;
-        let memory = Incremental::new(device, decoder, batch, generator.capacity(request))?;
-        let places = places.into_iter().enumerate();
-        let mut writers = Self { scores, memory, places, open: Vec::new() };
-        for sequence in 0..batch {
+        let sequences = request.sequences();
+        let scores = Scores::new(device, decoder, weights, sequences)?;
+        let memory = Incremental::new(device, decoder, sequences, generator.capacity(request))?;
+        let places = Places::new(request.prompts, request.samples);
+        let mut writers = Self { scores, memory, places, next: 0, open: Vec::new() };
+        for sequence in 0..sequences {
             writers.begin(request, sequence);
         }
         Ok(writers)
     }
 
     fn begin(&mut self, request: &Request<'_>, sequence: usize) {
-        let Some((number, place)) = self.places.next() else { return };
+        if self.next == request.texts() {
+            return;
+        }
+        let number = self.next;
+        self.next += 1;
+        let place = self.places.place(number);
         let prompt = &request.prompts[number / request.samples];
         let text = Text::new(prompt, self.scores.decoder.shape.positions);
         let ended = request.new_tokens == 0;

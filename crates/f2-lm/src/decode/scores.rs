@@ -1,7 +1,8 @@
 use f2_engine::Device;
 
 use crate::Error;
-use crate::model::{Decoder, Head};
+use crate::memory::bytes;
+use crate::model::{Decoder, Head, ModelShape};
 
 /// Log-probabilities from hidden states, brought to the host.
 pub(super) struct Scores<'a, D: Device> {
@@ -32,6 +33,13 @@ impl<'a, D: Device> Scores<'a, D> {
             picked: device.indices(rows)?,
             values: Vec::new(),
         })
+    }
+
+    /// The bytes [`new`](Self::new) asks the device for, but for a small list.
+    pub(super) fn bytes(decoder: &Decoder, rows: usize) -> u64 {
+        let ModelShape { vocabulary, ref model, .. } = decoder.shape;
+        let logits = bytes(&[rows, vocabulary, size_of::<f32>()]);
+        logits.saturating_add(bytes(&[rows, model.width, D::ACTIVATION_BYTES]))
     }
 
     /// The full posterior, `[rows, vocabulary]`.

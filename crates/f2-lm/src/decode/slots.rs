@@ -57,25 +57,37 @@ impl Place {
         Self([word(0), word(4)])
     }
 
-    /// The places of `samples` texts of each prompt. A prompt that comes again goes on with
-    /// further samples, so that no two texts share their randomness, in whatever order prompts
-    /// come.
-    pub(super) fn of_all(prompts: &[Vec<u32>], samples: usize) -> Vec<Self> {
-        let mut met: HashMap<&[u32], u64> = HashMap::new();
-        let mut places = Vec::with_capacity(prompts.len() * samples);
-        for prompt in prompts {
-            let next = met.entry(prompt).or_default();
-            for _ in 0..samples {
-                places.push(Self::new(prompt, *next));
-                *next += 1;
-            }
-        }
-        places
-    }
-
     /// All randomness of the token at `position` of the continuation.
     pub(super) fn random(self, seed: u64, position: usize) -> Philox {
         Philox::new(seed, [self.0[0], self.0[1], position as u32])
+    }
+}
+
+/// The places of `samples` texts of each prompt. A prompt that comes again goes on with further
+/// samples, so that no two texts share their randomness, in whatever order prompts come.
+pub(super) struct Places<'a> {
+    prompts: &'a [Vec<u32>],
+    samples: usize,
+    /// How often each prompt came before.
+    met: Vec<u64>,
+}
+
+impl<'a> Places<'a> {
+    pub(super) fn new(prompts: &'a [Vec<u32>], samples: usize) -> Self {
+        let mut times: HashMap<&[u32], u64> = HashMap::new();
+        let mut meet = |prompt: &'a Vec<u32>| {
+            let times = times.entry(prompt).or_default();
+            *times += 1;
+            *times - 1
+        };
+        Self { prompts, samples, met: prompts.iter().map(&mut meet).collect() }
+    }
+
+    /// That of text number `number`, the samples of a prompt one after the other.
+    pub(super) fn place(&self, number: usize) -> Place {
+        let (prompt, sample) = (number / self.samples, number % self.samples);
+        let sample = self.met[prompt] * self.samples as u64 + sample as u64;
+        Place::new(&self.prompts[prompt], sample)
     }
 }
 
@@ -86,8 +98,12 @@ mod tests {
     #[test]
     fn places_follow_their_prompts() {
         let (a, b) = (vec![1, 2], vec![3]);
-        let forth = Place::of_all(&[a.clone(), b.clone(), a.clone()], 2);
-        let back = Place::of_all(&[b, a.clone(), a], 2);
+        let all = |prompts: &[Vec<u32>]| -> Vec<Place> {
+            let places = Places::new(prompts, 2);
+            (0..6).map(|number| places.place(number)).collect()
+        };
+        let forth = all(&[a.clone(), b.clone(), a.clone()]);
+        let back = all(&[b, a.clone(), a]);
         assert_eq!(forth[..2], back[2..4]);
         assert_eq!(forth[2..4], back[..2]);
         assert_eq!(forth[4..], back[4..]);

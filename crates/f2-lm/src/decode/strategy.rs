@@ -168,10 +168,15 @@ impl ClassDraw {
 }
 
 impl BeamSearch {
+    /// How many of `prompts` prompts are searched at a time, at about `batch` hypotheses.
+    pub(super) fn at_a_time(&self, batch: usize, prompts: usize) -> usize {
+        (batch / self.width).clamp(1, prompts.max(1))
+    }
+
     fn check(&self, strategy: &Strategy, vocabulary: usize) -> Result<(), Error> {
         let Self { width, groups, diversity, length_penalty } = *self;
-        require("beam", (1..=vocabulary).contains(&width), || {
-            format!("a width of {width} is not from 1 to the vocabulary's {vocabulary}")
+        require("beam width", (1..=vocabulary).contains(&width), || {
+            format!("{width} is not from 1 to the model's {vocabulary} tokens")
         })?;
         require("beam groups", groups >= 1 && width.is_multiple_of(groups), || {
             format!("{groups} groups cannot share a beam of {width}")

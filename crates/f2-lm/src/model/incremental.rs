@@ -3,6 +3,7 @@
 use f2_engine::{Device, Dropout, Error, Span};
 
 use super::Decoder;
+use crate::memory::bytes;
 
 /// Rows one pass takes at most; longer prompts go through in parts. Every pass reads, and for
 /// many rows copies, all weights.
@@ -78,10 +79,15 @@ impl<D: Device> Incremental<D> {
         })
     }
 
-    /// The bytes of the cache [`new`](Self::new) asks the device for, by far the largest part.
-    pub fn cache_bytes(decoder: &Decoder, sequences: usize, capacity: usize) -> usize {
+    /// The bytes [`new`](Self::new) asks the device for, but for a few small lists.
+    pub fn bytes(decoder: &Decoder, sequences: usize, capacity: usize) -> u64 {
         let model = &decoder.shape.model;
-        2 * model.layers * sequences * capacity * model.width * D::ACTIVATION_BYTES
+        // A device may need room for one layer's keys beside the cache, to reorder it.
+        let parts = 2 * model.layers + 1;
+        let cache = bytes(&[parts, sequences, capacity, model.width, D::ACTIVATION_BYTES]);
+        let columns = 9 * model.width + 2 * model.feed_forward;
+        let rows = bytes(&[MOST_ROWS.max(sequences), columns, D::ACTIVATION_BYTES]);
+        cache.saturating_add(rows)
     }
 
     /// The hidden states the last [`advance`](Self::advance) ended in, `[feeds, width]`.

@@ -30,12 +30,11 @@ pub struct SequenceUnlikelihood<D: Device> {
 }
 
 impl<D: Device> SequenceUnlikelihood<D> {
-    /// The objective, with room for the continuations of a step: as many as fit one row of the
-    /// batch.
+    /// The objective, with room for the continuations of a step.
     pub fn new(config: &TrainConfig, network: &Network<D>) -> Result<Self, Error> {
         let settings = config.unlikelihood.clone();
         let (prefix, continuation) = (settings.prefix, settings.continuation);
-        let sequences = config.batch.sequence / (prefix + continuation);
+        let sequences = settings.continuations(config.batch.sequence);
         Ok(Self {
             token: Unlikelihood::new(&settings, network.decoder.shape.vocabulary),
             continuation: Continuation::new(network, sequences, prefix, continuation)?,

@@ -10,6 +10,8 @@ use crate::config::{ConfigLayers, TrainConfig, flatten};
 
 const CONFIG: &str = "config.toml";
 const MANIFEST: &str = "manifest.json";
+const EVENTS: &str = "events.jsonl";
+const TENSORBOARD: &str = "tensorboard";
 
 /// Keys that decide the parameters: no checkpoint survives their change.
 const SHAPING: [&str; 8] = [
@@ -34,10 +36,13 @@ pub struct RunFolder {
 }
 
 impl RunFolder {
-    /// Starts a run in a folder that holds none.
+    /// Starts a run in a folder that holds none, nor anything a run would write over.
     pub fn create(path: &Path, config: TrainConfig, manifest: Manifest) -> Result<Self, Error> {
         if path.join(CONFIG).exists() {
             return Err(Error::RunExists { path: path.to_path_buf() });
+        }
+        if let Some(name) = foreign_file(path) {
+            return Err(Error::FolderTaken { path: path.to_path_buf(), name });
         }
         let checkpoints = path.join("checkpoints");
         fs::create_dir_all(&checkpoints)
@@ -81,12 +86,12 @@ impl RunFolder {
 
     /// The log of its events.
     pub fn events(&self) -> PathBuf {
-        self.path.join("events.jsonl")
+        self.path.join(EVENTS)
     }
 
     /// Where its `TensorBoard` files are.
     pub fn tensorboard(&self) -> PathBuf {
-        self.path.join("tensorboard")
+        self.path.join(TENSORBOARD)
     }
 
     /// The newest checkpoint; none where the run ended before its first.
@@ -123,6 +128,16 @@ impl RunFolder {
         let path = self.path.join(name);
         write_text_atomically(&path, text).map_err(|source| Error::WriteFile { path, source })
     }
+}
+
+/// A file of another kind of folder that a run would write over, such as a corpus's manifest. One
+/// that a run wrote before it was killed is its own.
+fn foreign_file(path: &Path) -> Option<&'static str> {
+    let own = |text: String| serde_json::from_str::<Manifest>(&text).is_ok();
+    [MANIFEST, EVENTS, TENSORBOARD].into_iter().find(|name| {
+        let path = path.join(name);
+        path.exists() && !(*name == MANIFEST && fs::read_to_string(path).is_ok_and(own))
+    })
 }
 
 /// Settings that are not what they were: key, value before, value after.

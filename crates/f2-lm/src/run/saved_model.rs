@@ -8,6 +8,7 @@ use super::checkpoint::{self, CLASSES, COUNTS, MODEL, OPTIMISER, RANKS, SHAPE, S
 use super::model_file::ModelFile;
 use super::{FileRecord, RunFolder, Vocabulary};
 use crate::Error;
+use crate::memory::{Purpose, bytes, check_memory};
 use crate::model::{Decoder, ModelShape};
 
 /// Which checkpoint of a run is meant.
@@ -78,6 +79,8 @@ impl SavedModel {
     /// Reads the parameters of its decoder onto a device.
     pub fn load<D: Device>(&self, device: &D, decoder: &Decoder) -> Result<D::Weights, Error> {
         checkpoint::check_model(&self.folder, &decoder.layout)?;
+        let needed = bytes(&[decoder.layout.len(), D::WEIGHT_BYTES]);
+        check_memory(device, Purpose::Loading, needed)?;
         let mut weights = device.weights(decoder.layout.len())?;
         checkpoint::load_model(&self.folder, device, &decoder.layout, &mut weights)?;
         Ok(weights)

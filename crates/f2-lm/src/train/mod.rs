@@ -1,7 +1,6 @@
 //! The training loop: steps, evaluations and checkpoints until the run's limit.
 
 mod initial;
-mod memory;
 mod plan;
 mod reporter;
 mod session;
@@ -10,7 +9,6 @@ mod text;
 mod trainer;
 
 pub use initial::InitialModel;
-pub use memory::available_memory;
 pub use plan::Plan;
 pub use session::{Ending, Session};
 pub use source::{Classes, Source};

@@ -1,9 +1,9 @@
 use f2_engine::Device;
 
-use super::available_memory;
 use crate::Error;
-use crate::config::TrainConfig;
-use crate::model::{Activations, Decoder, ModelShape, Work};
+use crate::config::{ObjectiveName, TrainConfig};
+use crate::memory::{Purpose, check_memory};
+use crate::model::{Activations, Decoder, Incremental, ModelShape, Work};
 
 /// What a run will cost, before anything is allocated.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -12,7 +12,7 @@ pub struct Plan {
     pub parameters: usize,
     /// Bytes for parameters, gradients and Adam's moments.
     pub parameter_bytes: u64,
-    /// Bytes for what a step keeps between forward and backward.
+    /// Bytes for what a step keeps between forward and backward, and for what it writes.
     pub activation_bytes: u64,
     /// Bytes for the head's loss: the logits at hand at once, and what goes with them.
     pub head_bytes: u64,
@@ -36,7 +36,8 @@ impl Plan {
             parameters: decoder.layout.count(),
             parameter_bytes: (decoder.layout.len() * (D::WEIGHT_BYTES + 3 * size_of::<f32>()))
                 as u64,
-            activation_bytes: Activations::<D>::bytes(decoder, positions) as u64,
+            activation_bytes: Activations::<D>::bytes(decoder, positions) as u64
+                + continuation_bytes::<D>(decoder, config),
             head_bytes: D::target_bytes(positions, model.width, vocabulary, classes) as u64,
             tokens_per_step,
             operations_per_step: tokens_per_step as f64
@@ -51,11 +52,16 @@ impl Plan {
 
     /// Refuses a run the device's memory cannot hold, where it is known.
     pub fn check_memory<D: Device>(&self, device: &D) -> Result<(), Error> {
-        match available_memory(device) {
-            Some(available) if available < self.bytes() => {
-                Err(Error::TooLittleMemory { needed: self.bytes(), available })
-            }
-            _ => Ok(()),
-        }
+        check_memory(device, Purpose::Training, self.bytes())
     }
+}
+
+/// The cache of an objective that lets the model write.
+fn continuation_bytes<D: Device>(decoder: &Decoder, config: &TrainConfig) -> u64 {
+    if config.objective.name != ObjectiveName::UnlikelihoodSequence {
+        return 0;
+    }
+    let settings = &config.unlikelihood;
+    let sequences = settings.continuations(config.batch.sequence);
+    Incremental::<D>::bytes(decoder, sequences, settings.window())
 }

@@ -108,7 +108,10 @@ fn failure(error: ClassesError) -> Failure {
         ClassesError::NotCounts { .. } | ClassesError::Json { .. } => {
             Failure::data(error).advise("`--counts` takes a file like [120, 7, 45]")
         }
-        _ => Failure::data(error),
+        ClassesError::Read { path, source } => Failure::reading(&path, &source),
+        _ => {
+            Failure::data(error).advise("counts are whole numbers from 0 up, and not all of them 0")
+        }
     }
 }
 

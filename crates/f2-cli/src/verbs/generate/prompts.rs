@@ -5,12 +5,11 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use f2_corpus::{Corpus, Split};
+use f2_corpus::{Corpus, END_OF_TEXT, Split};
 use f2_lm::decode::{Protocol, TestWindows};
 use f2_lm::run::SavedModel;
 use serde::Deserialize;
 
-use super::END_OF_TEXT;
 use crate::failure::Failure;
 use crate::texts::{is_json, line_of, lines, open_file_or_input};
 use crate::verbs::flags::SplitName;
@@ -201,7 +200,8 @@ impl Prompts {
                 if let Some(id) = ids.iter().find(|id| **id as usize >= vocabulary) {
                     return Err(Failure::data(format!(
                         "{place}: there is no token {id}; the model's vocabulary has {vocabulary}"
-                    )));
+                    ))
+                    .advise("give ids of this model's tokenizer, or the text itself"));
                 }
                 self.ids.push(ids);
                 self.texts.push(None);

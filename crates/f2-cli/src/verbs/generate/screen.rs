@@ -46,7 +46,7 @@ impl<'a> Screen<'a> {
             (false, true) => Look::Nothing,
             (false, false) => Look::Text,
         };
-        let alone = request.prompts.len() * request.samples == 1;
+        let alone = request.texts() == 1;
         // Beam search does not know its first token before its last.
         let live = alone && request.strategy.beam.is_none() && look == Look::Text;
         let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();

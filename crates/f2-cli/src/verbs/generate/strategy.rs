@@ -16,22 +16,22 @@ pub(super) struct StrategyFlags {
     #[arg(long, conflicts_with_all = ["temperature", "top_k", "top_p", "min_p", "typical", "beam"])]
     greedy: bool,
     /// Flatten (above 1) or sharpen (below 1) the probabilities; 0 is greedy.
-    #[arg(long, value_name = "T", allow_negative_numbers = true)]
+    #[arg(long, value_name = "T")]
     temperature: Option<f64>,
     /// Keep the k most likely tokens.
     #[arg(long, value_name = "K")]
     top_k: Option<usize>,
     /// Keep the fewest tokens that reach this mass (nucleus sampling).
-    #[arg(long, value_name = "P", allow_negative_numbers = true)]
+    #[arg(long, value_name = "P")]
     top_p: Option<f64>,
     /// Keep tokens at least this share as likely as the most likely.
-    #[arg(long, value_name = "P", allow_negative_numbers = true)]
+    #[arg(long, value_name = "P")]
     min_p: Option<f64>,
     /// Keep the most typical tokens that reach this mass.
-    #[arg(long, value_name = "P", allow_negative_numbers = true)]
+    #[arg(long, value_name = "P")]
     typical: Option<f64>,
     /// Multiply the log-probability of tokens that occurred before; 1 does nothing.
-    #[arg(long, value_name = "X", default_value_t = 1.0, allow_negative_numbers = true)]
+    #[arg(long, value_name = "X", default_value_t = 1.0)]
     repetition_penalty: f64,
     /// Let no N tokens in a row come twice; 0 blocks nothing.
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -43,24 +43,24 @@ pub(super) struct StrategyFlags {
     #[arg(long, value_name = "N", requires = "beam")]
     beam_groups: Option<usize>,
     /// What a token costs each time an earlier group used it, in nats [default: 0.5].
-    #[arg(long, value_name = "X", requires = "beam_groups", allow_negative_numbers = true)]
+    #[arg(long, value_name = "X", requires = "beam_groups")]
     diversity: Option<f64>,
     /// Texts of a beam are ranked by log-probability over length to this power [default: 1].
-    #[arg(long, value_name = "X", requires = "beam", allow_negative_numbers = true)]
+    #[arg(long, value_name = "X", requires = "beam")]
     length_penalty: Option<f64>,
     /// F²: choose from the full posterior, not a class first.
     #[arg(long)]
     joint: bool,
     /// F²: flatten or sharpen the classes' probabilities; 0 takes the most likely class
     /// [default: 1, or 0 with --greedy].
-    #[arg(long, value_name = "T", conflicts_with = "joint", allow_negative_numbers = true)]
+    #[arg(long, value_name = "T", conflicts_with = "joint")]
     class_temperature: Option<f64>,
     /// F²: keep the k most likely classes.
     #[arg(long, value_name = "K", conflicts_with = "joint")]
     class_top_k: Option<usize>,
     /// F²: keep the most likely classes up to this mass, never beyond it; 1 is the paper's text,
     /// 0.9 the authors' code [default: 1].
-    #[arg(long, value_name = "P", conflicts_with = "joint", allow_negative_numbers = true)]
+    #[arg(long, value_name = "P", conflicts_with = "joint")]
     class_top_p: Option<f64>,
     /// F²: what top-k does in a class with fewer than k tokens.
     #[arg(long, value_enum, conflicts_with = "joint")]

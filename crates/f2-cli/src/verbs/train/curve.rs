@@ -15,8 +15,7 @@ pub(super) const FILE: &str = "loss.svg";
 /// later one counts.
 pub(super) fn draw(run: &Path) -> Outcome {
     let log = run.join("events.jsonl");
-    let events = read_events(&log)
-        .map_err(|error| Failure::data(format!("cannot read {}: {error}", log.display())))?;
+    let events = read_events(&log).map_err(|error| Failure::reading(&log, &error))?;
     let (mut training, mut validation) = (BTreeMap::new(), BTreeMap::new());
     for event in events {
         match event {

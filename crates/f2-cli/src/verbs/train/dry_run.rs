@@ -6,10 +6,11 @@ use std::time::Duration;
 use f2_engine::Device;
 use f2_lm::bench::{zipf_class_ends, zipf_tokens};
 use f2_lm::config::TrainConfig;
+use f2_lm::memory::available_memory;
 use f2_lm::model::{Decoder, ModelShape};
 use f2_lm::run::checkpoint;
 use f2_lm::schedule::Budget;
-use f2_lm::train::{Plan, Source, available_memory, check_text};
+use f2_lm::train::{Plan, Source, check_text};
 use indicatif::{HumanBytes, HumanDuration};
 use serde_json::json;
 
