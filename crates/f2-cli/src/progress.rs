@@ -15,6 +15,8 @@ const PLAIN_INTERVAL: Duration = Duration::from_secs(5);
 pub(crate) enum Unit {
     Bytes,
     Tokens,
+    /// Texts drawn again for an interval; without a total, a job that needs none.
+    Draws,
     /// A job that cannot tell how far it is.
     Time,
 }
@@ -39,13 +41,11 @@ impl Progress {
         let bar = ProgressBar::with_draw_target(total, target)
             .with_style(style(total.is_some(), unit))
             .with_prefix(label.to_owned());
-        if matches!(unit, Unit::Time) {
-            // Nothing will call to move it on, so it moves by itself or says that it began.
-            if terminal {
-                bar.enable_steady_tick(Duration::from_millis(125));
-            } else {
-                eprintln!("{label} …");
-            }
+        // Where nothing calls to move it on, it moves by itself or says that it began.
+        if terminal && matches!(unit, Unit::Time | Unit::Draws) {
+            bar.enable_steady_tick(Duration::from_millis(125));
+        } else if matches!(unit, Unit::Time) {
+            eprintln!("{label} …");
         }
         let printed = (!terminal).then(|| Mutex::new(Instant::now()));
         Self { bar, label: label.to_owned(), unit, printed }
@@ -91,12 +91,12 @@ impl Drop for Progress {
             return;
         }
         let seconds = elapsed.as_secs_f64();
-        match self.unit {
-            Unit::Bytes | Unit::Tokens => {
+        match (self.unit, self.bar.length()) {
+            (Unit::Time, _) | (Unit::Draws, None) => eprintln!("{}: {seconds:.1} s", self.label),
+            _ => {
                 let amount = self.unit.amount(self.bar.position());
                 eprintln!("{}: {amount} in {seconds:.1} s", self.label);
             }
-            Unit::Time => eprintln!("{}: {seconds:.1} s", self.label),
         }
     }
 }
@@ -107,6 +107,7 @@ impl Unit {
         match self {
             Self::Bytes => HumanBytes(number).to_string(),
             Self::Tokens => format!("{number} tokens"),
+            Self::Draws => format!("{number} draws"),
             Self::Time => number.to_string(),
         }
     }
@@ -122,7 +123,24 @@ fn style(bounded: bool, unit: Unit) -> ProgressStyle {
             "{prefix:<24} {bar:24} {human_pos}/{human_len} tokens {per_sec} {eta} left"
         }
         (Unit::Tokens, false) => "{prefix:<24} {spinner} {human_pos} tokens {per_sec}",
-        (Unit::Time, _) => "{prefix:<24} {spinner} {elapsed}",
+        (Unit::Draws, true) => {
+            "{prefix:<24} {bar:24} {human_pos}/{human_len} draws {per_sec} {eta} left"
+        }
+        (Unit::Draws, false) | (Unit::Time, _) => "{prefix:<24} {spinner} {elapsed}",
     };
     ProgressStyle::with_template(template).expect("the templates above are well formed")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plain_line_tells_what_is_done_and_how_long_it_takes() {
+        let progress = Progress::new("scoring f2.txt", Some(1000), Unit::Draws);
+        progress.bar.inc(250);
+        let line = progress.plain_line();
+        assert!(line.starts_with("scoring f2.txt: 250 draws of 1000 draws, "), "{line}");
+        assert!(line.ends_with(" left"), "{line}");
+    }
 }

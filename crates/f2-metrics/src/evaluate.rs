@@ -87,12 +87,25 @@ pub fn evaluate<T: AsRef<[u32]> + Sync>(
     hypotheses: &[T],
     settings: &Settings,
 ) -> Result<Evaluation, Error> {
+    evaluate_watched(references, hypotheses, settings, &|| {})
+}
+
+/// [`evaluate`], and `drawn` is called after each draw of texts for the intervals.
+pub fn evaluate_watched<T: AsRef<[u32]> + Sync>(
+    references: Option<&[T]>,
+    hypotheses: &[T],
+    settings: &Settings,
+    drawn: &(dyn Fn() + Sync),
+) -> Result<Evaluation, Error> {
     let measured = Measured::new(references, hypotheses, settings)?;
     let once = Weights::once(measured.border, hypotheses.len());
     let (metrics, undefined) = measured.score(&once);
-    let intervals = settings
-        .bootstrap
-        .map(|bootstrap| bootstrap.intervals(&metrics, &once, |drawn| measured.score(drawn).0));
+    let score = |weights: &Weights| {
+        let (metrics, _) = measured.score(weights);
+        drawn();
+        metrics
+    };
+    let intervals = settings.bootstrap.map(|bootstrap| bootstrap.intervals(&metrics, &once, score));
     let tokens = hypotheses.iter().map(|text| text.as_ref().len()).sum();
     Ok(Evaluation { texts: hypotheses.len(), tokens, metrics, intervals, undefined })
 }
@@ -224,6 +237,8 @@ fn mean(values: &[f64], weights: &[u32]) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
 
     #[test]
@@ -264,5 +279,11 @@ mod tests {
         let value = first.metrics.kld.unwrap();
         assert!(kld.low < value && value < kld.high, "{kld:?} around {value}");
         assert!(intervals.bands.iter().all(Option::is_some));
+        let draws = AtomicUsize::new(0);
+        let count = || {
+            draws.fetch_add(1, Ordering::Relaxed);
+        };
+        evaluate_watched(Some(human), model, &settings(1), &count).unwrap();
+        assert_eq!(draws.into_inner(), 50);
     }
 }

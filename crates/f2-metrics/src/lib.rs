@@ -47,7 +47,7 @@ pub use bootstrap::{Bootstrap, Interval};
 pub use convention::{Convention, Metric};
 pub use distinct::distinct;
 pub use error::Error;
-pub use evaluate::{Evaluation, Metrics, Settings, evaluate};
+pub use evaluate::{Evaluation, Metrics, Settings, evaluate, evaluate_watched};
 pub use kld::kl_divergence;
 pub use ms_jaccard::ms_jaccard;
 pub use perplexity::perplexity;

@@ -2,12 +2,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use f2_corpus::Tokenizer;
-use f2_metrics::{Bootstrap, Convention, Evaluation, Settings, evaluate};
+use f2_metrics::{Bootstrap, Convention, Error, Evaluation, Settings, evaluate_watched};
 use f2_report::{HumanRecord, ResultRecord, definitions, metric_tables};
 
 use crate::failure::{Failure, Outcome};
 use crate::format::Format;
 use crate::output;
+use crate::progress::{Progress, Unit};
 use crate::ranked_counts::RankedCounts;
 use crate::texts::{Splitting, TextReader, Texts};
 
@@ -69,7 +70,7 @@ pub(crate) struct Eval {
     names: Vec<String>,
 
     /// Perplexities of the models, in the order of their files, to stand beside.
-    #[arg(long, value_name = "PPL", num_args = 1..)]
+    #[arg(long, value_name = "PPL", num_args = 1.., value_parser = perplexity)]
     ppl: Vec<f64>,
 
     /// What the texts continue, for `f2 compare` over several sets.
@@ -236,6 +237,13 @@ impl Eval {
     }
 }
 
+fn perplexity(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(perplexity) if (1.0..f64::INFINITY).contains(&perplexity) => Ok(perplexity),
+        _ => Err("expected a number from 1 up".to_owned()),
+    }
+}
+
 /// Scores one file's texts and says why a value is missing.
 fn score(
     texts: &Texts,
@@ -244,12 +252,25 @@ fn score(
 ) -> Result<Evaluation, Failure> {
     let references = references.map(|references| references.ids.as_slice());
     let path = texts.path.display();
-    let evaluation = evaluate(references, &texts.ids, settings)
-        .map_err(|error| Failure::data(format!("{path}: {error}")))?;
+    let draws = settings.bootstrap.map(|bootstrap| bootstrap.replicates as u64);
+    let progress = Progress::new(&format!("scoring {path}"), draws, Unit::Draws);
+    let evaluation = evaluate_watched(references, &texts.ids, settings, &|| progress.advance(1))
+        .map_err(|error| refusal(&texts.path, &error))?;
+    drop(progress);
     for missing in &evaluation.undefined {
         eprintln!("note: {path}: {missing}");
     }
     Ok(evaluation)
+}
+
+fn refusal(path: &Path, error: &Error) -> Failure {
+    let advice = match error {
+        Error::NoTexts | Error::NoTokens(_) => "give a file with one text a line",
+        Error::TooManyTokens(_) => "score fewer texts, such as those of the paper's protocol",
+        Error::IdOutsideCounts { .. } => "give the counts of the corpus these ids come from",
+        _ => "give more or longer texts",
+    };
+    Failure::data(format!("{}: {error}", path.display())).advise(advice)
 }
 
 fn check_alike(references: &Texts, texts: &Texts) -> Result<(), Failure> {
