@@ -368,7 +368,7 @@ fn stopping_leaves_what_is_finished() {
     let mut observer = |event: Event<'_>| match event {
         Event::Finished(_) => finished.set(finished.get() + 1),
         Event::Token { .. } => tokens.set(tokens.get() + 1),
-        Event::Step { .. } => {}
+        Event::Ready | Event::Step { .. } => {}
     };
     let Model { device, decoder, weights } = &model;
     let generator = Generator { device, decoder, weights };

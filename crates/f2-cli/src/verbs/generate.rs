@@ -126,7 +126,7 @@ impl Generate {
         if goes_on { None } else { model.vocabulary.token(END_OF_TEXT) }
     }
 
-    /// Writes and shows; also tells how many seconds the writing took.
+    /// Writes and shows; also tells how many seconds the writing took, once the memory was there.
     fn write<D: Device>(
         &self,
         device: &D,
@@ -144,7 +144,11 @@ impl Generate {
         let progress = (texts > 1 || !screen.is_live())
             .then(|| Progress::new("writing", Some(total), Unit::Tokens));
         let mut failure = None;
+        let mut began = Instant::now();
         let mut observer = |event: Event<'_>| {
+            if let Event::Ready = event {
+                began = Instant::now();
+            }
             if let (Event::Step { tokens }, Some(progress)) = (event, &progress) {
                 progress.advance(tokens as u64);
             }
@@ -154,7 +158,6 @@ impl Generate {
             };
             failure = failure.take().or(shown.err());
         };
-        let began = Instant::now();
         let generated = generator.generate(request, &mut observer, &interrupt::asked)?;
         let seconds = began.elapsed().as_secs_f64();
         failure.map_or(Ok((generated, seconds)), Err)

@@ -38,6 +38,7 @@ pub(super) fn search<D: Device>(
     }
     let at_a_time = search.at_a_time(request.batch, request.prompts.len());
     let mut searcher = Searcher::new(generator, request, search, at_a_time)?;
+    observer(Event::Ready);
     let mut texts = Vec::new();
     for first in (0..request.prompts.len()).step_by(at_a_time) {
         let prompts = first..request.prompts.len().min(first + at_a_time);

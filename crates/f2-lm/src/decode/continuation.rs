@@ -36,6 +36,8 @@ impl Continuation {
 /// What an observer of generation sees.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
+    /// The memory is there; the first pass comes next.
+    Ready,
     /// A token more of a text that is not finished: its number is `prompt · samples + sample`.
     /// Beam search has none: it does not know before the end.
     Token {

@@ -110,6 +110,7 @@ impl<D: Device> Generator<'_, D> {
         stop: &dyn Fn() -> bool,
     ) -> Result<Vec<Continuation>, Error> {
         let mut writers = Writers::new(self, request)?;
+        observer(Event::Ready);
         let mut finished = Vec::new();
         writers.retire(request, &mut finished, observer);
         while !writers.open.is_empty() && !stop() {
