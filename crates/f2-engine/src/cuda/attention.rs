@@ -1,5 +1,6 @@
 //! Causal attention: on the tensor cores where heads have 64 columns of bf16, row by row elsewhere.
 
+use super::column_sums::ColumnSums;
 use super::launch::{Grid, arguments};
 use super::memory::Buffer;
 use super::{Cuda, Precision};
@@ -66,12 +67,11 @@ impl<P: Precision> Cuda<P> {
         d_qkv: &Buffer<P::Element>,
     ) {
         let positions = sequences.positions();
+        if on_tensor_cores::<P>(heads) {
+            return self.attend_backward_on_tensor_cores(sequences, heads, from, d_qkv);
+        }
         let room = positions * heads.count * size_of::<f32>();
         let Some(deltas) = self.scratch(room) else { return };
-        if on_tensor_cores::<P>(heads) {
-            self.attend_backward_on_tensor_cores(sequences, heads, from, deltas, d_qkv);
-            return;
-        }
         let Heads { count, width } = heads;
         let (out, d_out) = (from.out.at(0), from.d_out.at(0));
         self.launch(
@@ -101,31 +101,39 @@ impl<P: Precision> Cuda<P> {
         }
     }
 
-    /// The queries' kernel goes first: it leaves the sums the keys' kernel reads.
+    /// The queries' kernel goes first: it leaves what the keys' kernel reads.
     fn attend_backward_on_tensor_cores(
         &self,
         sequences: Sequences,
         heads: Heads,
         from: &Backward<'_, P::Element>,
-        deltas: u64,
         d_qkv: &Buffer<P::Element>,
     ) {
         let Sequences { count, length } = sequences;
-        let grid = Grid::blocks(count * heads.count, 128).by(length.div_ceil(BACKWARD_ROWS));
+        let tiles = length.div_ceil(BACKWARD_ROWS);
+        let grid = Grid::blocks(count * heads.count, 128).by(tiles);
         let (positions, scale) = (sequences.positions(), scale(heads));
+        let (blocks, columns) = (count * tiles, 3 * heads.total_width());
+        let floats = positions * heads.count;
+        let room = (floats + blocks * columns) * size_of::<f32>();
+        let Some(deltas) = self.scratch(room) else { return };
+        let sums = deltas + (floats * size_of::<f32>()) as u64;
         let (qkv, out, d_out) = (from.qkv.at(0), from.out.at(0), from.d_out.at(0));
         let (log_sums, d_qkv) = (from.log_sums.at(0), d_qkv.at(0));
         let (kernel, heads) = ("attention_64_backward_queries", heads.count);
         self.launch(
             kernel,
             grid,
-            arguments![positions, length, heads, scale, qkv, out, log_sums, d_out, deltas, d_qkv],
+            arguments![
+                positions, length, heads, scale, qkv, out, log_sums, d_out, deltas, d_qkv, sums,
+            ],
         );
         self.launch(
             "attention_64_backward_keys",
             grid.sharing(6 * TILE_BYTES),
-            arguments![positions, length, heads, scale, qkv, log_sums, d_out, deltas, d_qkv],
+            arguments![positions, length, heads, scale, qkv, log_sums, d_out, deltas, d_qkv, sums],
         );
+        self.leave_sums(ColumnSums { of: d_qkv, rows: positions, columns, blocks, partial: sums });
     }
 }
 

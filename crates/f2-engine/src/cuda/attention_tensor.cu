@@ -151,6 +151,29 @@ __device__ __forceinline__ void write_rows(const float (&from)[8][4], float uppe
     }
 }
 
+// The sums over the rows of four warps, each with rows `row + lane / 4` and eight below of which
+// `there` exist, times a factor, to 64 columns of `to`. `room` has space for `[4, 64]`.
+__device__ __forceinline__ void sum_rows_of_warps(const float (&from)[8][4], float factor, int row,
+                                                  int there, float* room, float* to, int lane) {
+    bool upper = row + lane / 4 < there, lower = row + lane / 4 + 8 < there;
+    __syncthreads();
+#pragma unroll
+    for (int tile = 0; tile < 8; tile++)
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            float sum = (upper ? from[tile][i] : 0.0f) + (lower ? from[tile][i + 2] : 0.0f);
+            sum += __shfl_xor_sync(0xffffffffu, sum, 4);
+            sum += __shfl_xor_sync(0xffffffffu, sum, 8);
+            sum += __shfl_xor_sync(0xffffffffu, sum, 16);
+            if (lane < 4) room[row / 16 * 64 + tile * 8 + lane * 2 + i] = sum;
+        }
+    __syncthreads();
+    if (threadIdx.x < 64) {
+        const float* own = room + threadIdx.x;
+        to[threadIdx.x] = ((own[0] + own[64]) + (own[128] + own[192])) * factor;
+    }
+}
+
 // One 16-row strip of scores becomes unnormalised probabilities; the running maximum, sum and
 // output follow.
 __device__ __forceinline__ void soften(float (&scores)[8][4], float (&out)[8][4], float (&largest)[2],
@@ -185,6 +208,18 @@ __device__ __forceinline__ void hide_later(float (&scores)[8][4], int query, int
         for (int i = 0; i < 4; i++)
             if (key + tile * 8 + lane % 4 * 2 + i % 2 > query + lane / 4 + i / 2 * 8)
                 scores[tile][i] = NEVER;
+}
+
+// Probabilities of keys, which are rows here, for queries before them or beyond the end go.
+__device__ __forceinline__ void drop_earlier(float (&scores)[8][4], int key, int query, int length,
+                                             int lane) {
+#pragma unroll
+    for (int tile = 0; tile < 8; tile++)
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            int column = query + tile * 8 + lane % 4 * 2 + i % 2;
+            if (key + lane / 4 + i / 2 * 8 > column || column >= length) scores[tile][i] = 0.0f;
+        }
 }
 
 // 128 queries of one head of one sequence, 32 to a warp; 64 keys at a time, two tiles in flight.
@@ -305,11 +340,12 @@ __device__ __forceinline__ float delta_of(const real* out, const real* d_out, in
     return sum + __shfl_xor_sync(0xffffffffu, sum, 2);
 }
 
-// The gradient of 64 queries, 16 to a warp. Leaves Σ out · d_out in `deltas: [heads, positions]`.
+// The gradient of 64 queries, 16 to a warp. Leaves Σ out · d_out in `deltas: [heads, positions]`, and
+// the sums of its rows in `sums: [sequences, blocks, 3 · total]`.
 KERNEL __launch_bounds__(128, 3)
 attention_64_backward_queries(int positions, int length, int heads, float scale, const real* qkv,
                               const real* out, const float* log_sums, const real* d_out,
-                              float* deltas, real* d_qkv) {
+                              float* deltas, real* d_qkv, float* sums) {
     __shared__ __align__(128) unsigned char room[6 * TILE_BYTES];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     int head = blockIdx.x % heads, sequence = blockIdx.x / heads;
@@ -374,6 +410,9 @@ attention_64_backward_queries(int positions, int length, int heads, float scale,
     }
     write_rows(gradient, scale, scale, warp * 16, there, stride, d_qkv + start * stride + head * HEAD,
                lane);
+    i64 block = (i64)sequence * gridDim.y + first / 64;
+    sum_rows_of_warps(gradient, scale, warp * 16, there, (float*)room,
+                      sums + block * stride + head * HEAD, lane);
 }
 
 // The gradients of 64 keys and values, 16 to a warp, over all later queries. Scores stand on their
@@ -381,7 +420,7 @@ attention_64_backward_queries(int positions, int length, int heads, float scale,
 KERNEL __launch_bounds__(128, 3)
 attention_64_backward_keys(int positions, int length, int heads, float scale, const real* qkv,
                            const float* log_sums, const real* d_out, const float* deltas,
-                           real* d_qkv) {
+                           real* d_qkv, float* sums) {
     extern __shared__ __align__(128) unsigned char all_tiles[];
     __shared__ float log_sum[2][64], delta[2][64];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -398,9 +437,12 @@ attention_64_backward_keys(int positions, int length, int heads, float scale, co
         copy_tile<64, 128>(queries(tile), rows + (i64)tile * 64 * stride, stride, left);
         copy_tile<64, 128>(queries(tile) + TILE_BYTES, d_rows + (i64)tile * 64 * total, total, left);
         commit();
-        if (threadIdx.x < 64 && threadIdx.x < left) {
-            log_sum[tile % 2][threadIdx.x] = log_sums[statistics + tile * 64 + threadIdx.x] * LOG2_E;
-            delta[tile % 2][threadIdx.x] = deltas[statistics + tile * 64 + threadIdx.x];
+        if (threadIdx.x < 64) {
+            // Zeros where there is no query: what is computed of them must be finite to be dropped.
+            i64 place = statistics + tile * 64 + threadIdx.x;
+            bool is_there = threadIdx.x < left;
+            log_sum[tile % 2][threadIdx.x] = is_there ? log_sums[place] * LOG2_E : 0.0f;
+            delta[tile % 2][threadIdx.x] = is_there ? deltas[place] : 0.0f;
         }
     };
     int begin = blockIdx.y, end = (length + 63) / 64;
@@ -422,16 +464,16 @@ attention_64_backward_keys(int positions, int length, int heads, float scale, co
         u32 q = queries(tile), d = q + TILE_BYTES;
         float scores[8][4] = {};
         multiply_tiles(scores, own, warp * 16, q, lane);
-        bool whole = tile > begin && (tile + 1) * 64 <= length;
 #pragma unroll
         for (int part = 0; part < 8; part++)
 #pragma unroll
             for (int i = 0; i < 4; i++) {
-                int column = part * 8 + lane % 4 * 2 + i % 2, query = tile * 64 + column;
-                int place = first + warp * 16 + lane / 4 + i / 2 * 8;
-                float p = exp2_of(scores[part][i] * (scale * LOG2_E) - log_sum[tile % 2][column]);
-                scores[part][i] = whole || (place <= query && query < length) ? p : 0.0f;
+                int column = part * 8 + lane % 4 * 2 + i % 2;
+                scores[part][i] =
+                    exp2_of(scores[part][i] * (scale * LOG2_E) - log_sum[tile % 2][column]);
             }
+        if (tile == begin || (tile + 1) * 64 > length)
+            drop_earlier(scores, first + warp * 16, tile * 64, length, lane);
         multiply_columns(d_value, scores, d, lane);
         float d_scores[8][4] = {};
         multiply_tiles(d_scores, own + TILE_BYTES, warp * 16, d, lane);
@@ -440,8 +482,7 @@ attention_64_backward_keys(int positions, int length, int heads, float scale, co
 #pragma unroll
             for (int i = 0; i < 4; i++) {
                 int column = part * 8 + lane % 4 * 2 + i % 2;
-                float p = scores[part][i];
-                scores[part][i] = p == 0.0f ? 0.0f : p * (d_scores[part][i] - delta[tile % 2][column]);
+                scores[part][i] *= d_scores[part][i] - delta[tile % 2][column];
             }
         multiply_columns(d_key, scores, q, lane);
         __syncthreads();
@@ -449,5 +490,9 @@ attention_64_backward_keys(int positions, int length, int heads, float scale, co
     real* to = d_qkv + ((i64)sequence * length + first) * stride + head * HEAD;
     write_rows(d_key, scale, scale, warp * 16, there, stride, to + total, lane);
     write_rows(d_value, 1.0f, 1.0f, warp * 16, there, stride, to + 2 * total, lane);
+    float* own_sums = sums + ((i64)sequence * gridDim.y + blockIdx.y) * stride + head * HEAD;
+    float* room = (float*)all_tiles;
+    sum_rows_of_warps(d_key, scale, warp * 16, there, room, own_sums + total, lane);
+    sum_rows_of_warps(d_value, 1.0f, warp * 16, there, room, own_sums + 2 * total, lane);
 }
 #endif

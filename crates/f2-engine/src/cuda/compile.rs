@@ -86,8 +86,8 @@ fn options<P: Precision>((major, minor): (i32, i32)) -> Vec<String> {
     options
 }
 
-/// Where compiled kernels are kept: `$F2_CACHE`, or the user's own cache folder.
-fn cache_folder() -> Option<PathBuf> {
+/// Where compiled kernels and measured choices are kept: `$F2_CACHE`, or the user's own cache folder.
+pub(super) fn cache_folder() -> Option<PathBuf> {
     let named = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     named("F2_CACHE")
         .or_else(|| named("XDG_CACHE_HOME").map(|folder| folder.join("f2")))

@@ -42,6 +42,7 @@ impl<P: Precision> Cuda<P> {
     }
 
     fn launch_graph(&self, graph: &Graph) {
+        self.stream.count();
         self.stream.note("replaying a graph", graph.0.launch());
     }
 

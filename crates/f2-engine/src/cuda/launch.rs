@@ -68,6 +68,12 @@ impl Bits for bool {
     }
 }
 
+impl Bits for f64 {
+    fn bits(self) -> u64 {
+        self.to_bits()
+    }
+}
+
 impl Bits for f32 {
     fn bits(self) -> u64 {
         u64::from(self.to_bits())
@@ -95,6 +101,7 @@ impl<P: Precision> Cuda<P> {
             Ok(function) => function,
             Err(reason) => return self.stream.note(name, Err(reason)),
         };
+        self.stream.count();
         let mut pointers =
             arguments.each_mut().map(|argument| (&raw mut *argument).cast::<c_void>());
         // SAFETY: callers give the arguments of the kernel's signature, whose pointers are buffers

@@ -1,31 +1,35 @@
 // What surrounds matrix products: bias gradients, GELU, and a plain product for shapes that the
 // library does not take.
 
-// Sums over rows: a block takes 256 columns and `per_block` rows and writes its sums to
-// `partial: [blocks, columns]`.
-KERNEL __launch_bounds__(256)
-column_sums(int rows, int columns, int per_block, const real* x, float* partial) {
+// A block's sums of 256 columns, its warps added in order, to `partial: [blocks, columns]`.
+__device__ __forceinline__ void write_sums(const float (&sum)[8], int columns, float* partial) {
     __shared__ float sums[8][257];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    int column = blockIdx.x * 256 + lane * 8;
-    int end = min(rows, (int)(blockIdx.y + 1) * per_block);
-    float sum[8] = {};
-#pragma unroll 4
-    for (int row = blockIdx.y * per_block + warp; row < end; row += 8) {
-        float values[8];
-        load8(x + (i64)row * columns, column, columns, values);
-#pragma unroll
-        for (int i = 0; i < 8; i++) sum[i] += values[i];
-    }
 #pragma unroll
     for (int i = 0; i < 8; i++) sums[warp][lane * 8 + i] = sum[i];
     __syncthreads();
-    column = blockIdx.x * 256 + threadIdx.x;
+    int column = blockIdx.x * 256 + threadIdx.x;
     if (column >= columns) return;
     float total = 0.0f;
 #pragma unroll
     for (int i = 0; i < 8; i++) total += sums[i][threadIdx.x];
     partial[(i64)blockIdx.y * columns + column] = total;
+}
+
+// Sums over rows: a block takes 256 columns and `per_block` rows.
+KERNEL __launch_bounds__(256)
+column_sums(int rows, int columns, int per_block, const real* x, float* partial) {
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    int end = min(rows, (int)(blockIdx.y + 1) * per_block);
+    float sum[8] = {};
+#pragma unroll 4
+    for (int row = blockIdx.y * per_block + warp; row < end; row += 8) {
+        float values[8];
+        load8(x + (i64)row * columns, blockIdx.x * 256 + lane * 8, columns, values);
+#pragma unroll
+        for (int i = 0; i < 8; i++) sum[i] += values[i];
+    }
+    write_sums(sum, columns, partial);
 }
 
 // Adds `partial: [blocks, first + second columns]` to two ranges, block after block.
@@ -53,6 +57,11 @@ __device__ __forceinline__ float gelu_gate(float x) {
     return __fdividef(1.0f, 1.0f + __expf(-1.5957691216f * x * (1.0f + 0.044715f * x * x)));
 }
 
+__device__ __forceinline__ float gelu_slope(float x) {
+    float gate = gelu_gate(x), slope = 1.5957691216f * (1.0f + 3.0f * 0.044715f * x * x);
+    return gate + x * slope * gate * (1.0f - gate);
+}
+
 // Eight numbers to a thread; buffers end at multiples of eight.
 KERNEL gelu(u64 chunks, const real* x, real* y) {
     u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
@@ -64,19 +73,33 @@ KERNEL gelu(u64 chunks, const real* x, real* y) {
     store8(y + 8 * i, 0, 8, values);
 }
 
-KERNEL gelu_backward(u64 chunks, const real* before, real* d) {
-    u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= chunks) return;
-    float x[8], values[8];
-    load8(before + 8 * i, 0, 8, x);
-    load8(d + 8 * i, 0, 8, values);
+// Back through GELU in place, `d: [rows, columns]`; the sums of its columns go to
+// `partial: [blocks, columns]`. A warp has four rows on their way at a time.
+KERNEL __launch_bounds__(256)
+gelu_backward(int rows, int columns, int per_block, const real* before, real* d, float* partial) {
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, column = blockIdx.x * 256 + lane * 8;
+    int end = min(rows, (int)(blockIdx.y + 1) * per_block);
+    float sum[8] = {};
+    for (int first = blockIdx.y * per_block + warp; first < end; first += 32) {
+        float x[4][8], y[4][8];
 #pragma unroll
-    for (int j = 0; j < 8; j++) {
-        float gate = gelu_gate(x[j]);
-        float slope = 1.5957691216f * (1.0f + 3.0f * 0.044715f * x[j] * x[j]);
-        values[j] *= gate + x[j] * slope * gate * (1.0f - gate);
+        for (int k = 0; k < 4; k++) {
+            i64 start = (i64)min(first + 8 * k, end - 1) * columns;
+            load8(before + start, column, columns, x[k]);
+            load8(d + start, column, columns, y[k]);
+        }
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            if (first + 8 * k >= end) break;
+#pragma unroll
+            for (int i = 0; i < 8; i++) {
+                y[k][i] *= gelu_slope(x[k][i]);
+                sum[i] += y[k][i];
+            }
+            store8(d + (i64)(first + 8 * k) * columns, column, columns, y[k]);
+        }
     }
-    store8(d + 8 * i, 0, 8, values);
+    write_sums(sum, columns, partial);
 }
 
 KERNEL add_bias(u64 count, int columns, const real* bias, real* y) {

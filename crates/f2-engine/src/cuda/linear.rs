@@ -2,12 +2,9 @@
 
 use super::launch::{Grid, arguments};
 use super::memory::{Buffer, Weights};
-use super::product::{Finish, Matrix, Target};
+use super::product::{Choice, Finish, Matrix, Target};
 use super::{Cuda, Precision};
 use crate::Linear;
-
-/// Rows one block sums up on the way to a bias gradient.
-const SUMMED_ROWS: usize = 128;
 
 impl<P: Precision> Cuda<P> {
     /// `y = x · weightᵀ + bias`.
@@ -21,8 +18,8 @@ impl<P: Precision> Cuda<P> {
     ) {
         let (sizes, a, b) = forward_product(rows, linear, weights, x);
         let (to, bias) = (Target::real(y.at(0), linear.outputs()), weights.real(linear.bias));
-        if !self.library_product(sizes, a, b, to, Finish::Bias(bias)) {
-            self.product(sizes, a, b, to);
+        if !self.library_product(sizes, a, b, to, Finish::Bias(bias), Choice::Measured) {
+            self.layer_product(sizes, a, b, to);
             self.add_bias(rows, linear, bias, y);
         }
     }
@@ -40,7 +37,7 @@ impl<P: Precision> Cuda<P> {
         let (sizes, a, b) = forward_product(rows, linear, weights, x);
         let (to, bias) = (Target::real(y.at(0), linear.outputs()), weights.real(linear.bias));
         let finish = Finish::BiasGelu { bias, before: before.at(0) };
-        if !self.library_product(sizes, a, b, to, finish) {
+        if !self.library_product(sizes, a, b, to, finish, Choice::Measured) {
             self.linear_rows(rows, linear, weights, x, before);
             let chunks = (rows * linear.outputs()).div_ceil(8);
             self.launch("gelu", Grid::items(chunks), arguments![chunks, before.at(0), y.at(0)]);
@@ -67,28 +64,17 @@ impl<P: Precision> Cuda<P> {
     ) {
         let (inputs, outputs) = (linear.inputs(), linear.outputs());
         let d = Matrix::new(d_y.at(0), outputs);
-        let weight = Matrix::new(weights.real(linear.weight), inputs);
-        let (sizes, to) = ([rows, inputs, outputs], Target::real(d_x.at(0), inputs));
-        self.product(sizes, d, weight, to);
-        if let Some(before) = before {
-            // A pass of its own: the library's product takes longer if it goes through GELU.
-            let chunks = (rows * inputs).div_ceil(8);
-            let arguments = arguments![chunks, before.at(0), d_x.at(0)];
-            self.launch("gelu_backward", Grid::items(chunks), arguments);
-        }
+        self.add_column_sums(rows, outputs, d_y.at(0), gradients.at(linear.bias.offset));
         let x = Matrix::new(x.at(0), inputs);
         let to = Target::sum(gradients.at(linear.weight.offset), inputs);
-        self.product([outputs, inputs, rows], d.transposed(), x, to);
-        self.add_column_sums(rows, outputs, d_y.at(0), gradients.at(linear.bias.offset));
-    }
-
-    /// `to += Σ rows of x`, `x: [rows, columns]`.
-    fn add_column_sums(&self, rows: usize, columns: usize, x: u64, to: u64) {
-        let blocks = rows.div_ceil(SUMMED_ROWS);
-        let Some(partial) = self.scratch(blocks * columns * size_of::<f32>()) else { return };
-        let grid = Grid::blocks(columns.div_ceil(256), 256).by(blocks);
-        self.launch("column_sums", grid, arguments![rows, columns, SUMMED_ROWS, x, partial]);
-        self.add_partial(blocks, [columns, 0], partial, [to, 0]);
+        self.layer_product([outputs, inputs, rows], d.transposed(), x, to);
+        let weight = Matrix::new(weights.real(linear.weight), inputs);
+        let (sizes, to) = ([rows, inputs, outputs], Target::real(d_x.at(0), inputs));
+        self.layer_product(sizes, d, weight, to);
+        if let Some(before) = before {
+            // A pass of its own: the library's product takes longer if it goes through GELU.
+            self.gelu_backward(rows, inputs, before.at(0), d_x.at(0));
+        }
     }
 }
 

@@ -34,6 +34,7 @@ impl<T: Copy> Buffer<T> {
             _ => Error::Failed { device: DEVICE, reason: error.to_string() },
         };
         stream.context().bind_to_thread().map_err(failed)?;
+        stream.count();
         // SAFETY: the size is above zero; the memory is set below.
         let start = unsafe { result::malloc_sync(bytes) }.map_err(failed)?;
         let buffer = Self { start, len, stream: stream.clone(), element: PhantomData };
@@ -56,6 +57,7 @@ impl<T: Copy> Buffer<T> {
     /// before the driver returns.
     pub(super) fn write(&self, offset: usize, from: &[T]) {
         assert!(offset + from.len() <= self.len, "a buffer of {} elements", self.len);
+        self.stream.count();
         // SAFETY: the range lies in this buffer.
         let copied = unsafe { result::memcpy_htod_async(self.at(offset), from, self.stream.raw()) };
         self.stream.note("copying to the GPU", copied);
@@ -75,6 +77,7 @@ impl<T: Copy> Buffer<T> {
         if range.is_empty() {
             return;
         }
+        self.stream.count();
         let bytes = range.len() * size_of::<T>();
         // SAFETY: the range lies in this buffer.
         let set =

@@ -8,6 +8,8 @@
 
 mod attention;
 mod cache;
+mod choice;
+mod column_sums;
 mod compile;
 mod embedding;
 mod f2_head;
@@ -21,6 +23,7 @@ mod memory;
 mod norm;
 mod optimiser;
 mod peak;
+mod plan;
 mod posterior;
 mod precision;
 mod product;
@@ -36,6 +39,7 @@ pub use compile::{compile_kernels, nvrtc_is_present};
 pub use precision::{Bf16, F32, Precision};
 
 use crate::Error;
+use column_sums::LastSums;
 use kernels::Kernels;
 use product::Products;
 use stream::Stream;
@@ -54,6 +58,7 @@ pub struct Cuda<P: Precision = Bf16> {
     kernels: Kernels,
     scratch: memory::Scratch,
     lists: Lists,
+    last_sums: LastSums,
     stream: Stream,
     precision: PhantomData<P>,
 }
@@ -69,6 +74,7 @@ impl<P: Precision> Cuda<P> {
             kernels,
             scratch: memory::Scratch::default(),
             lists: Lists::default(),
+            last_sums: LastSums::default(),
             stream,
             precision: PhantomData,
         })

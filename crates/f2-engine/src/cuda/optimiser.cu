@@ -66,9 +66,10 @@ __device__ __forceinline__ bool in_ranges(int ranges, const u64* starts, const u
 }
 
 // One update, gradients back to zero, and the rounded copy anew. Where the norm is not finite only
-// the gradients change. Ranges begin and end at multiples of four. Four quads to a thread keep
-// enough bytes on their way; nothing but the rounded copy is read again soon, so the rest passes by
-// the cache.
+// the gradients change. Ranges begin and end at multiples of four. A block takes a long
+// stretch of every buffer: memory is faster where what is read and written lies together.
+constexpr int QUADS = 8;
+
 KERNEL __launch_bounds__(256)
 adamw(u64 quads, int ranges, const u64* bounds, const float* norm, float most, float penalty,
       float keep, float beta1, float rest1, float beta2, float rest2, float step, float root,
@@ -77,28 +78,28 @@ adamw(u64 quads, int ranges, const u64* bounds, const float* norm, float most, f
     Rates rates = {penalty, keep, beta1, rest1, beta2, rest2, step, root, epsilon};
     float length = __ldg(norm);
     float clip = length > most ? most / length : 1.0f;
-    u64 start = (u64)blockIdx.x * 1024 + threadIdx.x;
-    float4 g[4], w[4], m[4], v[4];
+    u64 start = (u64)blockIdx.x * QUADS * 256 + threadIdx.x;
+    float4 g[QUADS], w[QUADS], m[QUADS], v[QUADS];
 #pragma unroll
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < QUADS; k++) {
         u64 i = start + k * 256;
         if (i < quads) {
-            g[k] = __ldcs(gradients + i), w[k] = __ldcs(weights + i);
-            m[k] = __ldcs(first + i), v[k] = __ldcs(second + i);
+            g[k] = gradients[i], w[k] = weights[i];
+            m[k] = first[i], v[k] = second[i];
         }
     }
 #pragma unroll
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < QUADS; k++) {
         u64 i = start + k * 256;
         if (i >= quads) break;
-        __stcs(gradients + i, make_float4(0, 0, 0, 0));
+        gradients[i] = make_float4(0, 0, 0, 0);
         if (!isfinite(length)) continue;
         bool decays = in_ranges(ranges, bounds, bounds + ranges, 4 * i);
         w[k].x = update(rates, decays, clip, g[k].x, w[k].x, m[k].x, v[k].x);
         w[k].y = update(rates, decays, clip, g[k].y, w[k].y, m[k].y, v[k].y);
         w[k].z = update(rates, decays, clip, g[k].z, w[k].z, m[k].z, v[k].z);
         w[k].w = update(rates, decays, clip, g[k].w, w[k].w, m[k].w, v[k].w);
-        __stcs(weights + i, w[k]), __stcs(first + i, m[k]), __stcs(second + i, v[k]);
+        weights[i] = w[k], first[i] = m[k], second[i] = v[k];
 #ifndef F32
         ((uint2*)rounded)[i] = make_uint2(pack(w[k].x, w[k].y), pack(w[k].z, w[k].w));
 #endif

@@ -11,7 +11,7 @@ use crate::{AdamW, Decay, Moments};
 const NORM_BLOCKS: usize = 1024;
 
 /// Quads of parameters a thread of AdamW takes.
-const QUADS: usize = 4;
+const QUADS: usize = 8;
 
 impl<P: Precision> Cuda<P> {
     pub(super) fn norm_of(&self, gradients: &Buffer<f32>, norm: &Buffer<f32>) {

@@ -1,6 +1,7 @@
 //! The one stream all work of a device is put on, and what went wrong there.
 
 use std::fmt::Display;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cudarc::driver::{CudaContext, CudaStream, DriverError, sys};
@@ -14,8 +15,10 @@ const OLDEST_CAPABILITY: (i32, i32) = (8, 0);
 /// A stream of one GPU. Operations return nothing; the first failure is kept until somebody waits.
 #[derive(Clone)]
 pub(super) struct Stream {
-    stream: Arc<CudaStream>,
+    cuda: Arc<CudaStream>,
     failure: Arc<Mutex<Option<String>>>,
+    /// How much was asked for so far.
+    asked: Arc<AtomicU64>,
 }
 
 /// Says why there is no GPU to work on.
@@ -53,19 +56,19 @@ impl Stream {
         // SAFETY: everything is put on one stream, so nothing has to wait for events.
         unsafe { context.disable_event_tracking() };
         let stream = context.new_stream().map_err(failed)?;
-        Ok(Self { stream, failure: Arc::default() })
+        Ok(Self { cuda: stream, failure: Arc::default(), asked: Arc::default() })
     }
 
     pub(super) fn context(&self) -> &Arc<CudaContext> {
-        self.stream.context()
+        self.cuda.context()
     }
 
     pub(super) fn raw(&self) -> sys::CUstream {
-        self.stream.cu_stream()
+        self.cuda.cu_stream()
     }
 
     pub(super) fn cuda(&self) -> &Arc<CudaStream> {
-        &self.stream
+        &self.cuda
     }
 
     pub(super) fn capability(&self) -> Result<(i32, i32), Error> {
@@ -88,6 +91,16 @@ impl Stream {
         Ok(free as u64)
     }
 
+    /// Counts work that may write to a buffer.
+    pub(super) fn count(&self) {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A number that stays the same as long as nothing is asked for.
+    pub(super) fn asked(&self) -> u64 {
+        self.asked.load(Ordering::Relaxed)
+    }
+
     /// Keeps the first failure for whoever waits next.
     pub(super) fn note<E: Display>(&self, what: &str, result: Result<(), E>) {
         if let Err(error) = result {
@@ -98,8 +111,13 @@ impl Stream {
 
     /// Waits for all work and tells what failed.
     pub(super) fn synchronise(&self) -> Result<(), Error> {
-        let waited: Result<(), DriverError> = self.stream.synchronize();
+        let waited: Result<(), DriverError> = self.cuda.synchronize();
         self.note("waiting for the GPU", waited);
+        self.check()
+    }
+
+    /// Tells what has failed so far.
+    pub(super) fn check(&self) -> Result<(), Error> {
         match self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone() {
             Some(reason) => Err(failed(reason)),
             None => Ok(()),
