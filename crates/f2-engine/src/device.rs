@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use crate::{
-    AdamW, Dropout, Embedding, Error, F2Head, Heads, Labels, Linear, Moment, Moments, Norm,
-    Parameter, Sequences, SoftmaxHead, Span,
+    AdamW, DrawHead, Drawn, Dropout, Embedding, Error, F2Head, Heads, Labels, Linear, Moment,
+    Moments, Norm, Parameter, Sequences, SoftmaxHead, Span, TokenLaw,
 };
 
 /// Memory and operations.
@@ -44,6 +44,10 @@ pub trait Device: Sized + 'static {
     type Cache;
     /// [`Span`]s of a batch.
     type Spans;
+    /// Room for drawing tokens.
+    type Draws;
+    /// One float on its way to the host.
+    type Reading;
     /// Operations recorded for [`replay`](Self::replay).
     type Recording: Default;
 
@@ -51,6 +55,9 @@ pub trait Device: Sized + 'static {
     const ACTIVATION_BYTES: usize;
     /// Bytes of one parameter, with its copies.
     const WEIGHT_BYTES: usize;
+    /// Whether operations are done later than they are asked for, so that the host can ask for more
+    /// meanwhile.
+    const RUNS_BEHIND: bool;
 
     // ---------------------------------------------------------------- the device
 
@@ -108,6 +115,10 @@ pub trait Device: Sized + 'static {
     ) -> Result<Self::Cache, Error>;
     /// Room for `count` spans.
     fn spans(&self, count: usize) -> Result<Self::Spans, Error>;
+    /// Room for drawing `rows` tokens at a time; none where the host draws from what it reads.
+    fn draws(&self, rows: usize) -> Result<Option<Self::Draws>, Error>;
+    /// Room for a float that is read.
+    fn reading(&self) -> Result<Self::Reading, Error>;
 
     // ---------------------------------------------------------------- to and from the host
 
@@ -130,6 +141,10 @@ pub trait Device: Sized + 'static {
         self.read_floats(from, 0, copy)?;
         Ok(copy)
     }
+    /// Begins to read the first float. Operations asked for later do not change what is read.
+    fn begin_reading(&self, from: &Self::Floats, to: &mut Self::Reading);
+    /// The float once it has arrived; waits for nothing that was asked for after it.
+    fn finish_reading(&self, reading: &Self::Reading) -> Result<f32, Error>;
     /// Writes one parameter, `from.len() == parameter.len()`.
     fn write_weights(&self, from: &[f32], parameter: Parameter, to: &mut Self::Weights);
     /// Reads one parameter in full precision.
@@ -432,6 +447,19 @@ pub trait Device: Sized + 'static {
     /// Makes sequence `i` of the cache a copy of sequence `parents[i]`'s first `length` tokens:
     /// what beam search does after a step.
     fn reorder_cache(&self, parents: &[u32], length: usize, cache: &mut Self::Cache);
+    /// Draws a token from every hidden state. `uniforms: [rows, 2]` are numbers from `[0, 1)`: the
+    /// first decides the class and the second the token, or the first the token where there is no
+    /// class to draw. `logits` has room for `[rows, vocabulary]`. Waits for the result.
+    fn draw(
+        &self,
+        head: DrawHead<'_>,
+        law: TokenLaw,
+        weights: &Self::Weights,
+        hidden: &Self::Activations,
+        uniforms: &[[f64; 2]],
+        logits: &mut Self::Floats,
+        draws: &mut Self::Draws,
+    ) -> Result<Vec<Drawn>, Error>;
     /// Picks rows: `to[i] = from[rows[i]]`, each of `width`.
     fn gather(
         &self,

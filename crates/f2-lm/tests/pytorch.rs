@@ -27,7 +27,7 @@ fn check_ten_steps(objective: ObjectiveName) {
     {
         let (windows, text) = batch(step);
         let update = optimiser.update(step as u64 + 1, 1.0);
-        let report = trainer.step(&windows, &text, step as u64, update).unwrap();
+        let report = trainer.step(&windows, &text, step as u64, update, false).unwrap();
         let (found, expected) = (f64::from(report.loss), expected.as_f64().unwrap());
         let off = (found / expected - 1.0).abs();
         // The first loss has no update behind it and must be far closer.

@@ -364,7 +364,7 @@ fn padding_counts_for_nothing() {
             config.batch.micro = micro;
             let mut trainer = trainer(&config, class_ends(objective));
             let update = config.optimiser.update(1, 1.0);
-            trainer.step(&batches, &songs, 0, update).unwrap().loss
+            trainer.step(&batches, &songs, 0, update, false).unwrap().loss
         };
         let (whole, halves) = (loss(4), loss(2));
         assert!((whole - (VOCABULARY as f32).ln()).abs() < 1.5, "{objective:?}: {whole}");

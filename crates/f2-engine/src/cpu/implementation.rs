@@ -1,5 +1,6 @@
 //! The list of operations, each in its own file.
 
+use std::convert::Infallible;
 use std::ops::Range;
 
 use super::dropout::Mask;
@@ -9,8 +10,8 @@ use super::{
     posterior, softmax_head,
 };
 use crate::{
-    AdamW, Device, Dropout, Embedding, Error, F2Head, Heads, Labels, Linear, Moment, Moments, Norm,
-    Parameter, Sequences, SoftmaxHead, Span,
+    AdamW, Device, DrawHead, Drawn, Dropout, Embedding, Error, F2Head, Heads, Labels, Linear,
+    Moment, Moments, Norm, Parameter, Sequences, SoftmaxHead, Span, TokenLaw,
 };
 
 impl Device for Cpu {
@@ -23,10 +24,13 @@ impl Device for Cpu {
     type Clock = Moment;
     type Cache = Cache;
     type Spans = Vec<Span>;
+    type Draws = Infallible;
+    type Reading = f32;
     type Recording = ();
 
     const ACTIVATION_BYTES: usize = size_of::<f32>();
     const WEIGHT_BYTES: usize = size_of::<f32>();
+    const RUNS_BEHIND: bool = false;
 
     fn name(&self) -> &'static str {
         "cpu"
@@ -82,6 +86,12 @@ impl Device for Cpu {
     fn spans(&self, count: usize) -> Result<Vec<Span>, Error> {
         Ok(Vec::with_capacity(count))
     }
+    fn draws(&self, _rows: usize) -> Result<Option<Infallible>, Error> {
+        Ok(None)
+    }
+    fn reading(&self) -> Result<f32, Error> {
+        Ok(0.0)
+    }
     fn write_activations(&self, from: &[f32], to: &mut Buffer) {
         to[..from.len()].copy_from_slice(from);
     }
@@ -103,6 +113,12 @@ impl Device for Cpu {
         _: &'a mut Vec<f32>,
     ) -> Result<&'a mut [f32], Error> {
         Ok(&mut from[..len])
+    }
+    fn begin_reading(&self, from: &Buffer, to: &mut f32) {
+        *to = from[0];
+    }
+    fn finish_reading(&self, reading: &f32) -> Result<f32, Error> {
+        Ok(*reading)
     }
     fn write_weights(&self, from: &[f32], parameter: Parameter, to: &mut Buffer) {
         to[parameter.range()].copy_from_slice(from);
@@ -453,6 +469,19 @@ impl Device for Cpu {
 
     fn reorder_cache(&self, parents: &[u32], length: usize, cache: &mut Cache) {
         cache.reorder(parents, length);
+    }
+
+    fn draw(
+        &self,
+        _head: DrawHead<'_>,
+        _law: TokenLaw,
+        _weights: &Buffer,
+        _hidden: &Buffer,
+        _uniforms: &[[f64; 2]],
+        _logits: &mut Buffer,
+        draws: &mut Infallible,
+    ) -> Result<Vec<Drawn>, Error> {
+        match *draws {}
     }
 
     fn gather(&self, width: usize, rows: &Vec<u32>, from: &Buffer, to: &mut Buffer) {

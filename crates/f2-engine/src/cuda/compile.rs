@@ -16,13 +16,14 @@ use super::{DEVICE, Precision};
 use crate::Error;
 
 /// All kernels, in the order they are compiled: what is shared comes first.
-const SOURCES: [(&str, &str); 8] = [
+const SOURCES: [(&str, &str); 9] = [
     ("common.cu", include_str!("common.cu")),
     ("embedding.cu", include_str!("embedding.cu")),
     ("norm.cu", include_str!("norm.cu")),
     ("linear.cu", include_str!("linear.cu")),
     ("optimiser.cu", include_str!("optimiser.cu")),
     ("head.cu", include_str!("head.cu")),
+    ("draw.cu", include_str!("draw.cu")),
     ("attention.cu", include_str!("attention.cu")),
     ("attention_tensor.cu", include_str!("attention_tensor.cu")),
 ];

@@ -3,18 +3,20 @@
 use std::ops::Range;
 
 use super::cache::{Cache, Spans};
+use super::draw::Draws;
 use super::embedding::{Clock, Mask};
 use super::graph::Recording;
 use super::launch::{Grid, arguments};
 use super::memory::{Buffer, Weights};
+use super::reading::Reading;
 use super::softmax_head::Gradients;
 use super::targets::Targets;
 use super::tokens::Tokens;
 use super::upload::Upload;
 use super::{Cuda, DEVICE, Precision, attention, norm};
 use crate::{
-    AdamW, Device, Dropout, Embedding, Error, F2Head, Heads, Labels, Linear, Moment, Moments, Norm,
-    Parameter, Sequences, SoftmaxHead, Span,
+    AdamW, Device, DrawHead, Drawn, Dropout, Embedding, Error, F2Head, Heads, Labels, Linear,
+    Moment, Moments, Norm, Parameter, Sequences, SoftmaxHead, Span, TokenLaw,
 };
 
 /// Zeros behind the last parameter: products over whole eights of rows may read up to seven rows
@@ -38,6 +40,8 @@ impl<P: Precision> Device for Cuda<P> {
     type Clock = Clock;
     type Cache = Cache<P::Element>;
     type Spans = Spans;
+    type Draws = Draws;
+    type Reading = Reading;
     type Recording = Recording;
 
     const ACTIVATION_BYTES: usize = size_of::<P::Element>();
@@ -46,6 +50,8 @@ impl<P: Precision> Device for Cuda<P> {
     } else {
         size_of::<f32>()
     };
+
+    const RUNS_BEHIND: bool = true;
 
     fn name(&self) -> &'static str {
         DEVICE
@@ -108,6 +114,12 @@ impl<P: Precision> Device for Cuda<P> {
     fn spans(&self, count: usize) -> Result<Spans, Error> {
         Spans::new(&self.stream, count)
     }
+    fn draws(&self, rows: usize) -> Result<Option<Draws>, Error> {
+        Draws::new(&self.stream, rows).map(Some)
+    }
+    fn reading(&self) -> Result<Reading, Error> {
+        Reading::new(&self.stream)
+    }
     fn write_activations(&self, from: &[f32], to: &mut Buffer<P::Element>) {
         let rounded: Vec<P::Element> = from.iter().map(|&value| P::narrow(value)).collect();
         to.write(0, &rounded);
@@ -123,6 +135,12 @@ impl<P: Precision> Device for Cuda<P> {
     }
     fn read_floats(&self, from: &Buffer<f32>, offset: usize, to: &mut [f32]) -> Result<(), Error> {
         from.read(offset, to)
+    }
+    fn begin_reading(&self, from: &Buffer<f32>, to: &mut Reading) {
+        to.begin(from);
+    }
+    fn finish_reading(&self, reading: &Reading) -> Result<f32, Error> {
+        reading.finish()
     }
     fn write_weights(&self, from: &[f32], parameter: Parameter, to: &mut Weights<P>) {
         to.values.write(parameter.offset, from);
@@ -462,6 +480,19 @@ impl<P: Precision> Device for Cuda<P> {
 
     fn reorder_cache(&self, parents: &[u32], length: usize, cache: &mut Cache<P::Element>) {
         self.reorder(parents, length, cache);
+    }
+
+    fn draw(
+        &self,
+        head: DrawHead<'_>,
+        law: TokenLaw,
+        weights: &Weights<P>,
+        hidden: &Buffer<P::Element>,
+        uniforms: &[[f64; 2]],
+        logits: &mut Buffer<f32>,
+        draws: &mut Draws,
+    ) -> Result<Vec<Drawn>, Error> {
+        self.draw_tokens(head, law, weights, hidden, uniforms, logits, draws)
     }
 
     fn gather(

@@ -22,6 +22,12 @@ impl<P: Precision> Cuda<P> {
         self.product([rows, matrix.rows, matrix.columns], hidden, vectors, to);
     }
 
+    /// The GPU's address of where classes end; none, with a failure noted, where memory is out.
+    pub(super) fn class_ends(&self, head: &F2Head) -> Option<u64> {
+        let ends: Vec<u64> = head.ends.chunks(2).map(pair).collect();
+        self.lists.load(&self.stream, &ends)
+    }
+
     /// F²'s full posterior, `[rows, vocabulary]`.
     pub(super) fn posterior(
         &self,
@@ -32,8 +38,7 @@ impl<P: Precision> Cuda<P> {
         log_posterior: &Buffer<f32>,
     ) {
         let (classes, vocabulary) = (head.classes.rows, head.tokens.rows);
-        let ends: Vec<u64> = head.ends.chunks(2).map(pair).collect();
-        let Some(ends) = self.lists.load(&self.stream, &ends) else { return };
+        let Some(ends) = self.class_ends(head) else { return };
         let Some(class_logits) = self.scratch(rows * classes * size_of::<f32>()) else { return };
         self.logits_at(rows, head.classes, weights, hidden, class_logits);
         self.logits_at(rows, head.tokens, weights, hidden, log_posterior.at(0));

@@ -4,6 +4,7 @@
 //! `cargo test --release --test parity` on a machine with an NVIDIA GPU; skipped elsewhere.
 
 mod attention;
+mod draw;
 mod embedding;
 mod generation;
 mod heads;

@@ -15,6 +15,7 @@ mod generator;
 #[cfg(test)]
 mod golden;
 mod law;
+mod on_device;
 mod protocol;
 mod repetition;
 mod sampler;

@@ -2,7 +2,7 @@ use f2_engine::{Device, F2Head, Philox};
 
 use super::candidates::{Candidates, Run};
 use super::scores::Scores;
-use super::{ClassDraw, SmallClass, Strategy, Token, class_law, fill_order, repetition};
+use super::{ClassDraw, SmallClass, Strategy, Token, class_law, fill_order, on_device, repetition};
 use crate::Error;
 use crate::model::Head;
 
@@ -21,6 +21,9 @@ pub(super) fn choose<D: Device>(
     hidden: &D::Activations,
     wanted: &mut [Wanted<'_>],
 ) -> Result<Vec<Token>, Error> {
+    if let Some(tokens) = on_device::choose(scores, strategy, hidden, wanted)? {
+        return Ok(tokens);
+    }
     let decoder = scores.decoder;
     match (strategy.class_draw(&decoder.head), &decoder.head) {
         (Some(draw), Head::F2(head)) => decoupled(scores, head, strategy, draw, hidden, wanted),

@@ -1,4 +1,4 @@
-use f2_engine::Device;
+use f2_engine::{Device, DrawHead, Drawn, TokenLaw};
 
 use crate::Error;
 use crate::memory::bytes;
@@ -14,6 +14,8 @@ pub(super) struct Scores<'a, D: Device> {
     picked: D::Indices,
     /// What was read for the tokens to be chosen from; kept, so that the memory is.
     values: Vec<f32>,
+    /// None where the device leaves drawing to the host.
+    draws: Option<D::Draws>,
 }
 
 impl<'a, D: Device> Scores<'a, D> {
@@ -32,6 +34,7 @@ impl<'a, D: Device> Scores<'a, D> {
             gathered: device.activations(rows * decoder.shape.model.width)?,
             picked: device.indices(rows)?,
             values: Vec::new(),
+            draws: device.draws(rows)?,
         })
     }
 
@@ -73,6 +76,24 @@ impl<'a, D: Device> Scores<'a, D> {
         let mut values = vec![0.0; rows * head.ends.len()];
         self.device.read_floats(&self.logits, 0, &mut values)?;
         Ok(values)
+    }
+
+    /// Whether [`draw`](Self::draw) can be asked for.
+    pub(super) fn can_draw(&self) -> bool {
+        self.draws.is_some()
+    }
+
+    /// A token for every hidden state; `uniforms` decide.
+    pub(super) fn draw(
+        &mut self,
+        head: DrawHead<'_>,
+        law: TokenLaw,
+        hidden: &D::Activations,
+        uniforms: &[[f64; 2]],
+    ) -> Result<Vec<Drawn>, Error> {
+        let Self { device, weights, logits, draws, .. } = self;
+        let draws = draws.as_mut().expect("the device draws");
+        Ok(device.draw(head, law, weights, hidden, uniforms, logits, draws)?)
     }
 
     /// Those of some classes' tokens within their class, one after the other: for each `(class,

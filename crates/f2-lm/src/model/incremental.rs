@@ -39,6 +39,9 @@ pub struct Incremental<D: Device> {
     statistics: D::Floats,
     /// The hidden states of every feed's last token, `[feeds, width]`.
     hidden: D::Activations,
+    /// The last pass's operations, and how many rows they are for.
+    recording: D::Recording,
+    recorded_rows: usize,
 }
 
 /// Some rows of one pass: a whole feed or a part of it.
@@ -76,6 +79,8 @@ impl<D: Device> Incremental<D> {
             expanded: width(model.feed_forward)?,
             statistics: device.floats(rows * 2)?,
             hidden: width(model.width)?,
+            recording: D::Recording::default(),
+            recorded_rows: 0,
         })
     }
 
@@ -137,8 +142,18 @@ impl<D: Device> Incremental<D> {
         Ok(())
     }
 
-    /// All blocks over the rows in `tokens` and `spans`; leaves the hidden states in `normed`.
+    /// All blocks over the rows in `tokens` and `spans`; leaves the hidden states in `normed`. As
+    /// long as the number of rows stays, the operations do.
     fn pass(&mut self, device: &D, decoder: &Decoder, weights: &D::Weights, rows: usize) {
+        let mut recording = std::mem::take(&mut self.recording);
+        if self.recorded_rows != rows {
+            (recording, self.recorded_rows) = (D::Recording::default(), rows);
+        }
+        device.replay(&mut recording, &mut || self.blocks(device, decoder, weights, rows));
+        self.recording = recording;
+    }
+
+    fn blocks(&mut self, device: &D, decoder: &Decoder, weights: &D::Weights, rows: usize) {
         let Self { cache, tokens, spans, clock, stream: [before, after], .. } = self;
         let Self { normed, branch, attended, qkv, before_gelu, expanded, statistics, .. } = self;
         let none = Dropout { probability: 0.0, site: 0, clock };

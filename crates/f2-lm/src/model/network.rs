@@ -159,6 +159,11 @@ impl<D: Device> Network<D> {
         self.device.zero_floats(&mut self.total);
     }
 
+    /// Begins to read what [`loss`](Self::loss) gives.
+    pub fn begin_reading_loss(&self, to: &mut D::Reading) {
+        self.device.begin_reading(&self.total, to);
+    }
+
     /// The losses since [`clear_loss`](Self::clear_loss), in nats.
     pub fn loss(&self) -> Result<f32, Error> {
         let mut loss = [0.0];

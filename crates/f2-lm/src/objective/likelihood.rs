@@ -17,4 +17,8 @@ impl<D: Device> Objective<D> for Likelihood {
         }
         Ok(())
     }
+
+    fn may_run_ahead(&self) -> bool {
+        true
+    }
 }

@@ -31,6 +31,12 @@ pub trait Objective<D: Device> {
     /// not count it.
     fn expect_end_of_text(&mut self, _token: u32) {}
 
+    /// Whether a step's gradient depends on the parameters and the text alone, so that it can be
+    /// begun, and given up, before anything is known of the step before.
+    fn may_run_ahead(&self) -> bool {
+        false
+    }
+
     /// What must be saved so that a resumed run goes on exactly; null where there is nothing.
     fn state(&self) -> serde_json::Value {
         serde_json::Value::Null

@@ -162,7 +162,8 @@ impl<'a, D: Device> Session<'a, D> {
         let progress = self.budget.progress(self.state.step, self.seconds());
         let fraction = self.schedule.fraction(self.state.step, progress);
         let update = self.run.config.optimiser.update(self.state.updates + 1, fraction);
-        let report = self.trainer.step(&self.batches, self.text.train, self.state.step, update)?;
+        let (step, ahead) = (self.state.step, self.is_followed_at_once());
+        let report = self.trainer.step(&self.batches, self.text.train, step, update, ahead)?;
         self.state.tokens += self.batches.targets(self.state.step);
         self.state.step += 1;
         self.state.seconds = self.seconds();
@@ -183,6 +184,13 @@ impl<'a, D: Device> Session<'a, D> {
             progress: self.budget.progress(self.state.step, self.state.seconds),
         });
         Ok(())
+    }
+
+    /// Whether nothing but another step comes after the one about to be made, as far as is known.
+    fn is_followed_at_once(&self) -> bool {
+        let next = self.state.step + 1;
+        let evaluation_due = is_due(self.run.config.evaluation.every_steps, next);
+        !evaluation_due && !self.budget.is_spent(next, self.seconds())
     }
 
     /// Counts a step that changed nothing; too many in a row end the run, unsaved, so that the

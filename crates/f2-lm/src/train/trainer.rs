@@ -19,12 +19,22 @@ pub struct Trainer<D: Device> {
     decayed: Vec<Range<usize>>,
     /// One number: the global norm of the gradient.
     norm: D::Floats,
+    /// Loss and norm of the last step, on their way to the host.
+    outcome: [D::Reading; 2],
+    begun: Option<Begun>,
     buffers: StepBuffers,
     training: Recordings<D>,
     evaluation: Recordings<D>,
     micro: Sequences,
     batch_size: usize,
     seed: u64,
+}
+
+/// A step whose gradient the device is working on, and the floating-point operations it needs.
+#[derive(Clone, Copy)]
+struct Begun {
+    step: u64,
+    operations: f64,
 }
 
 /// What came of a step.
@@ -60,6 +70,8 @@ impl<D: Device> Trainer<D> {
             },
             decayed: network.decoder.layout.decayed(),
             norm: device.floats(1)?,
+            outcome: [device.reading()?, device.reading()?],
+            begun: None,
             objective: objective(config, &network)?,
             buffers: StepBuffers::new(micro.positions()),
             training: Recordings::default(),
@@ -73,18 +85,32 @@ impl<D: Device> Trainer<D> {
 
     /// Makes one step: the gradient of the whole batch, clipped and handed to Adam. `step` is the
     /// number of steps before it.
+    ///
+    /// With `ahead` another step follows with nothing between them. Its gradient is then begun
+    /// before this step's outcome is read, so that the device never waits for the host.
     pub fn step(
         &mut self,
         batches: &TrainingBatches,
         text: &dyn TokenSource,
         step: u64,
         update: AdamW,
+        ahead: bool,
     ) -> Result<StepReport, Error> {
-        let operations = self.accumulate(batches, text, step)?;
+        let operations = match self.begun.take() {
+            Some(begun) if begun.step == step => begun.operations,
+            begun => {
+                self.begun = begun;
+                self.accumulate(batches, text, step)?
+            }
+        };
         self.update(update);
-        let mut norm = [0.0];
-        self.network.device.read_floats(&self.norm, 0, &mut norm)?;
-        Ok(StepReport { loss: self.network.loss()?, gradient_norm: norm[0], operations })
+        if ahead && D::RUNS_BEHIND && self.objective.may_run_ahead() {
+            let operations = self.accumulate(batches, text, step + 1)?;
+            self.begun = Some(Begun { step: step + 1, operations });
+        }
+        let [loss, norm] = &self.outcome;
+        let read = |reading| self.network.device.finish_reading(reading);
+        Ok(StepReport { loss: read(loss)?, gradient_norm: read(norm)?, operations })
     }
 
     /// Adds the gradient of a step's batch to the network's. Returns the floating-point operations
@@ -95,6 +121,7 @@ impl<D: Device> Trainer<D> {
         text: &dyn TokenSource,
         step: u64,
     ) -> Result<f64, Error> {
+        self.forget_begun();
         let Self { network, buffers, training, micro, .. } = self;
         let (seed, size) = (self.seed, self.batch_size);
         let batch = StepBatch { batches, text, number: step, seed, size, micro: *micro };
@@ -104,11 +131,22 @@ impl<D: Device> Trainer<D> {
         Ok(step.operations())
     }
 
-    /// Hands the gradients to Adam and sets them back to zero.
+    /// Takes back a step that was begun and will not be made.
+    fn forget_begun(&mut self) {
+        if self.begun.take().is_some() {
+            let Network { device, gradients, .. } = &mut self.network;
+            device.zero_floats(gradients);
+        }
+    }
+
+    /// Hands the gradients to Adam, sets them back to zero and begins to read the outcome.
     fn update(&mut self, update: AdamW) {
+        let [loss, norm] = &mut self.outcome;
+        self.network.begin_reading_loss(loss);
         let Network { device, weights, gradients, .. } = &mut self.network;
         device.global_norm(gradients, &mut self.norm);
         device.adamw(update, &self.decayed, &self.norm, weights, &mut self.moments, gradients);
+        device.begin_reading(&self.norm, norm);
     }
 
     /// The mean negative log-likelihood of a split, in nats, without dropout. Stops early, with
@@ -119,6 +157,7 @@ impl<D: Device> Trainer<D> {
         text: &dyn TokenSource,
         stop: &dyn Fn() -> bool,
     ) -> Result<Option<f64>, Error> {
+        self.forget_begun();
         let vocabulary = self.network.decoder.shape.vocabulary;
         let mut sum = 0.0;
         for first in (0..windows.count()).step_by(self.micro.count) {

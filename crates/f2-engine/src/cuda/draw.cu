@@ -1,0 +1,210 @@
+// Drawing tokens from logits, a block for each row. Sums and draws are in double precision and in the
+// order of ids, as the host's are.
+
+// What is kept of the likely: `k` of them with all that tie with the last (0: all), down to the share
+// `least` of the most likely one.
+struct Law {
+    double temperature, least;
+    int k;
+};
+
+// Draws one of `count` weights in their order, by one thread.
+__device__ int draw_of(int count, const double* weights, double rest) {
+    int last = -1;
+    for (int i = 0; i < count; i++) {
+        if (!(weights[i] > 0.0)) continue;
+        last = i;
+        if (rest < weights[i]) break;
+        rest -= weights[i];
+    }
+    return last;
+}
+
+// Weights become probabilities, by one thread.
+__device__ void normalise(int count, double* weights) {
+    double sum = 0.0;
+    for (int i = 0; i < count; i++)
+        if (weights[i] > 0.0) sum += weights[i];
+    for (int i = 0; i < count; i++) weights[i] = weights[i] > 0.0 ? weights[i] / sum : 0.0;
+}
+
+// The mass of all that come no later than `own` when the likely come first, ties by number; `before`
+// counts the more likely alone.
+__device__ double mass_up_to(int count, const double* p, int own, int& before) {
+    double mass = 0.0;
+    before = 0;
+    for (int i = 0; i < count; i++) {
+        bool likelier = p[i] > p[own];
+        before += likelier;
+        if (likelier || (p[i] == p[own] && i <= own)) mass += p[i];
+    }
+    return mass;
+}
+
+// The class a number falls on; -1 where no class has a probability. `law` and `kept` have room for
+// one number per class.
+__device__ int draw_class(int classes, const float* logits, float log_sum, double temperature, int k,
+                          double most, double uniform, double* law, double* kept) {
+    __shared__ int drawn;
+    __shared__ double threshold;
+    float largest = NEVER;
+    for (int i = threadIdx.x; i < classes; i += blockDim.x)
+        largest = fmaxf(largest, logits[i] - log_sum);
+    largest = block_max(largest);
+    for (int i = threadIdx.x; i < classes; i += blockDim.x)
+        law[i] = exp((double)(logits[i] - log_sum - largest) / temperature);
+    __syncthreads();
+    if (threadIdx.x == 0) normalise(classes, law);
+    __syncthreads();
+    if (k > 0) {
+        for (int i = threadIdx.x; i < classes; i += blockDim.x) {
+            int before;
+            mass_up_to(classes, law, i, before);
+            kept[i] = before < k ? law[i] : 0.0;
+        }
+        __syncthreads();
+        if (threadIdx.x == 0) normalise(classes, kept);
+        __syncthreads();
+        for (int i = threadIdx.x; i < classes; i += blockDim.x) law[i] = kept[i];
+        __syncthreads();
+    }
+    if (most < 1.0) {
+        // A class counts as within where the mass up to it does not exceed `most`.
+        for (int i = threadIdx.x; i < classes; i += blockDim.x) {
+            int before;
+            double mass = mass_up_to(classes, law, i, before);
+            kept[i] = mass <= most + 1e-12 ? law[i] : 0.0;
+        }
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            double least = 2.0, highest = 0.0;
+            for (int i = 0; i < classes; i++) {
+                if (kept[i] > 0.0 && kept[i] < least) least = kept[i];
+                if (law[i] > highest) highest = law[i];
+            }
+            threshold = least > 1.0 ? highest : least;
+        }
+        __syncthreads();
+        for (int i = threadIdx.x; i < classes; i += blockDim.x)
+            if (law[i] < threshold) law[i] = 0.0;
+        __syncthreads();
+        if (threadIdx.x == 0) normalise(classes, law);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) drawn = draw_of(classes, law, uniform);
+    __syncthreads();
+    return drawn;
+}
+
+// The log-probability of a token: within its class, and the class's own.
+struct Logs {
+    const float* logits;
+    float log_sum, class_log;
+
+    __device__ __forceinline__ float of(u32 i) const { return logits[i] - log_sum + class_log; }
+};
+
+// The k-th largest log-probability of `count` tokens, and the largest.
+__device__ float kth_largest(Logs logs, u32 count, int k, float& largest) {
+    float bound = __int_as_float(0x7f800000);
+    largest = NEVER;
+    do {
+        float own = NEVER, ties = 0.0f;
+        for (u32 i = threadIdx.x; i < count; i += blockDim.x) {
+            float log = logs.of(i);
+            if (log >= bound) continue;
+            if (log > own) own = log, ties = 0.0f;
+            if (log == own) ties += 1.0f;
+        }
+        float next = block_max(own);
+        if (next <= NEVER) return next;
+        k -= (int)block_sum(own == next ? ties : 0.0f);
+        largest = fmaxf(largest, next);
+        bound = next;
+    } while (k > 0);
+    return bound;
+}
+
+// The token a number falls on; -1 where none has a probability.
+__device__ int draw_token(Logs logs, u32 count, Law law, double uniform) {
+    __shared__ double sums[256];
+    __shared__ double rest;
+    __shared__ int owner, drawn;
+    float largest;
+    float threshold = kth_largest(logs, count, law.k > 0 ? law.k : 1, largest);
+    if (law.k == 0) threshold = NEVER;
+    auto weight = [=](u32 i) {
+        float log = logs.of(i);
+        if (!(log >= threshold)) return 0.0;
+        double weight = exp((double)(log - largest) / law.temperature);
+        return weight >= law.least ? weight : 0.0;
+    };
+    // Neighbouring tokens to a thread, so that sums follow the order of ids.
+    u32 share = (count + 255) / 256, begin = min(count, share * threadIdx.x);
+    u32 end = min(count, begin + share);
+    double sum = 0.0;
+    for (u32 i = begin; i < end; i++) sum += weight(i);
+    sums[threadIdx.x] = sum;
+    if (threadIdx.x == 0) drawn = -1;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        double total = 0.0, left;
+        for (int i = 0; i < 256; i++) total += sums[i];
+        left = uniform * total;
+        owner = -1;
+        for (int i = 0; i < 256; i++) {
+            if (!(sums[i] > 0.0)) continue;
+            owner = i, rest = left;
+            if (left < sums[i]) break;
+            left -= sums[i];
+        }
+    }
+    __syncthreads();
+    if (threadIdx.x == owner) {
+        double left = rest;
+        for (u32 i = begin; i < end; i++) {
+            double own = weight(i);
+            if (!(own > 0.0)) continue;
+            drawn = i;
+            if (left < own) break;
+            left -= own;
+        }
+    }
+    __syncthreads();
+    return drawn;
+}
+
+// `logits: [rows, vocabulary]`, `class_logits: [rows, classes]`, `uniforms: [rows, 2]`. With
+// `decoupled` a class is drawn first. Logits of an F² head that are not decoupled are
+// log-probabilities already. `drawn: [rows, 4]` gets token, log-probability, class and the class's
+// log-probability.
+KERNEL __launch_bounds__(256)
+draw_tokens(int classes, u32 vocabulary, const u32* ends, const float* class_logits,
+            const float* logits, int decoupled, double class_temperature, int class_k, double class_p,
+            double temperature, int k, double least, const double* uniforms, u32* drawn) {
+    extern __shared__ double laws[];
+    const float* row = logits + (i64)blockIdx.x * vocabulary;
+    const float* by_class = class_logits + (i64)blockIdx.x * classes;
+    float class_sum = classes ? log_sum_of(by_class, classes) : 0.0f;
+    u32 start = 0, end = vocabulary;
+    int class_ = -1, token = -1;
+    Logs logs = {row, 0.0f, 0.0f};
+    if (decoupled) {
+        class_ = draw_class(classes, by_class, class_sum, class_temperature, class_k, class_p,
+                            uniforms[2 * blockIdx.x], laws, laws + classes);
+        start = class_ > 0 ? ends[class_ - 1] : 0, end = class_ >= 0 ? ends[class_] : 0;
+        logs.class_log = class_ >= 0 ? by_class[class_] - class_sum : 0.0f;
+    }
+    logs.logits += start;
+    if (decoupled || !classes) logs.log_sum = log_sum_of(logs.logits, end - start);
+    Law law = {temperature, least, k};
+    if (end > start) token = draw_token(logs, end - start, law, uniforms[2 * blockIdx.x + decoupled]);
+    if (threadIdx.x) return;
+    u32* to = drawn + 4 * blockIdx.x;
+    to[0] = token < 0 ? NONE : start + token;
+    to[1] = token < 0 ? 0 : __float_as_uint(logs.of(token));
+    if (!decoupled && classes && token >= 0)
+        for (class_ = 0; ends[class_] <= token; class_++) {}
+    to[2] = class_ < 0 ? NONE : class_;
+    to[3] = class_ < 0 ? 0 : __float_as_uint(by_class[class_] - class_sum);
+}

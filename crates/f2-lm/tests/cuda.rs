@@ -1,0 +1,110 @@
+//! Training and writing on a GPU. Skipped, with a remark, where there is none.
+
+use f2_engine::{Bf16, Cpu, Cuda, Device, F32, Parameter, cuda_is_present};
+use f2_lm::batch::TrainingBatches;
+use f2_lm::bench::{zipf_class_ends, zipf_tokens};
+use f2_lm::config::{ConfigLayers, ObjectiveName, TrainConfig};
+use f2_lm::decode::{Generator, Request, Strategy};
+use f2_lm::model::{Decoder, ModelShape};
+use f2_lm::train::Trainer;
+
+const VOCABULARY: usize = 300;
+const STEPS: u64 = 8;
+
+fn config(objective: ObjectiveName) -> TrainConfig {
+    let mut config = ConfigLayers::new().resolve().unwrap().config;
+    (config.model.layers, config.model.width, config.model.heads) = (2, 128, 2);
+    config.model.feed_forward = 256;
+    (config.batch.sequence, config.batch.size, config.batch.micro) = (48, 8, 4);
+    config.objective.name = objective;
+    config.optimiser.learning_rate = 1e-3;
+    config
+}
+
+fn decoder(config: &TrainConfig) -> Decoder {
+    let classes = config.objective.name.needs_classes();
+    Decoder::new(ModelShape {
+        model: config.model.clone(),
+        positions: config.batch.sequence,
+        vocabulary: VOCABULARY,
+        class_ends: if classes { zipf_class_ends(VOCABULARY, 5) } else { Vec::new() },
+    })
+}
+
+/// A trainer after some steps, and the losses on the way.
+fn train<D: Device>(device: D, config: &TrainConfig, ahead: bool) -> (Trainer<D>, Vec<f32>) {
+    let mut trainer = Trainer::new(device, decoder(config), config).unwrap();
+    let text = zipf_tokens(VOCABULARY, 4000, 3);
+    let batches = TrainingBatches::new(&text, &config.batch, 1).unwrap();
+    let losses = (0..STEPS).map(|step| {
+        let update = config.optimiser.update(step + 1, 1.0);
+        // The last step is followed by one that is never made.
+        trainer.step(&batches, &text, step, update, ahead).unwrap().loss
+    });
+    let losses = losses.collect();
+    (trainer, losses)
+}
+
+fn weights<D: Device>(trainer: &Trainer<D>) -> Vec<u32> {
+    let network = &trainer.network;
+    let read = |parameter: Parameter| {
+        let mut values = vec![0.0; parameter.len()];
+        network.device.read_weights(&network.weights, parameter, &mut values).unwrap();
+        values.into_iter().map(f32::to_bits)
+    };
+    network.decoder.layout.parameters().iter().flat_map(|named| read(named.parameter)).collect()
+}
+
+fn is_skipped() -> bool {
+    cuda_is_present().inspect_err(|reason| eprintln!("skipped: {reason}")).is_err()
+}
+
+#[test]
+fn a_step_begun_ahead_is_the_same_step() {
+    if is_skipped() {
+        return;
+    }
+    for objective in [ObjectiveName::Mle, ObjectiveName::F2, ObjectiveName::Face] {
+        let config = config(objective);
+        let (one, losses) = train(Cuda::<Bf16>::new(0).unwrap(), &config, false);
+        let (other, losses_ahead) = train(Cuda::<Bf16>::new(0).unwrap(), &config, true);
+        assert_eq!(losses, losses_ahead, "{objective:?}");
+        assert_eq!(weights(&one), weights(&other), "{objective:?}");
+    }
+}
+
+/// What the GPU draws itself, the host draws from the CPU's probabilities: in full precision they
+/// differ where a number falls between two tokens, and after that the texts part.
+#[test]
+fn texts_drawn_by_the_gpu_are_the_cpus() {
+    if is_skipped() {
+        return;
+    }
+    let prompts: Vec<Vec<u32>> = (0..40).map(|i| zipf_tokens(VOCABULARY, 5, i)).collect();
+    for objective in [ObjectiveName::Mle, ObjectiveName::F2] {
+        let config = config(objective);
+        let (cpu, _) = train(Cpu::new(0).unwrap(), &config, false);
+        let (gpu, _) = train(Cuda::<F32>::new(0).unwrap(), &config, false);
+        for strategy in [Strategy::greedy(), Strategy::top_k(3), Strategy::top_k(3).joint()] {
+            let expected = write(&cpu, &prompts, &strategy);
+            let written = write(&gpu, &prompts, &strategy);
+            let same = expected.iter().zip(&written).filter(|(one, other)| one == other).count();
+            println!("{objective:?} {strategy:?}: {same} of {} texts", prompts.len());
+            assert!(same * 100 >= 95 * prompts.len(), "{objective:?}: {same} texts are the same");
+        }
+    }
+}
+
+fn write<D: Device>(
+    trainer: &Trainer<D>,
+    prompts: &[Vec<u32>],
+    strategy: &Strategy,
+) -> Vec<Vec<u32>> {
+    let network = &trainer.network;
+    let generator =
+        Generator { device: &network.device, decoder: &network.decoder, weights: &network.weights };
+    let request =
+        Request { prompts, samples: 1, new_tokens: 20, strategy, seed: 7, end: None, batch: 16 };
+    let written = generator.generate(&request, &mut |_| {}, &|| false).unwrap();
+    written.texts.iter().map(|text| text.tokens.iter().map(|token| token.id).collect()).collect()
+}
