@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::PoisonError;
 
-use cudarc::cublaslt::sys;
+use cudarc::cublaslt::sys::{self, cudaDataType_t};
 use cudarc::driver::sys::{CUevent_flags, CUstreamCaptureStatus};
 use cudarc::driver::{DriverError, result};
 use f2_files::write_text_atomically;
@@ -37,18 +37,27 @@ pub(super) struct Key {
     transposed: [bool; 2],
     float: bool,
     add: bool,
+    measured: bool,
     epilogue: u32,
     pub(super) alignments: [u32; 3],
 }
 
 impl Key {
-    pub(super) fn new(sizes: [usize; 3], a: Matrix, b: Matrix, to: Target, finish: Finish) -> Self {
+    pub(super) fn new(
+        sizes: [usize; 3],
+        a: Matrix,
+        b: Matrix,
+        to: Target,
+        finish: Finish,
+        choice: Choice,
+    ) -> Self {
         Self {
             sizes: bucket(sizes, a),
             strides: [a.stride, b.stride, to.stride],
             transposed: [a.transposed, b.transposed],
             float: to.float,
             add: to.add,
+            measured: choice == Choice::Measured,
             epilogue: finish.epilogue() as u32,
             alignments: [b.start, a.start, to.start].map(alignment),
         }
@@ -86,11 +95,12 @@ pub(super) struct Choices {
 }
 
 impl Choices {
-    /// Those of a GPU by its name, under the library's version.
-    pub(super) fn open(model: &str) -> Self {
+    /// Those of a GPU by its name, under the library's version, for one kind of elements.
+    pub(super) fn open(model: &str, element: cudaDataType_t) -> Self {
         // SAFETY: the library was loaded.
         let version = unsafe { sys::cublasLtGetVersion() };
-        let digest = Sha256::digest(format!("{model} {version} {WORKSPACE} {SUGGESTIONS}"));
+        let digest =
+            Sha256::digest(format!("{model} {version} {element:?} {WORKSPACE} {SUGGESTIONS}"));
         let name: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
         let path = cache_folder().map(|folder| folder.join(format!("products-{name}.txt")));
         Self { chosen: HashMap::new(), path }
@@ -131,14 +141,13 @@ impl<P: Precision> Cuda<P> {
         b: Matrix,
         to: Target,
         finish: Finish,
-        choice: Choice,
     ) -> Option<Algorithm> {
         let products = &self.products;
         let mut choices = products.choices.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = choices.chosen.get(key) {
             return *known;
         }
-        let most = if choice == Choice::Measured { SUGGESTIONS } else { 1 };
+        let most = if key.measured { SUGGESTIONS } else { 1 };
         let suggestions = Plan::new(products.element, key.sizes, a, b, to, finish)
             .and_then(|plan| plan.suggestions(products.handle, key.alignments, most))
             .unwrap_or_default();
@@ -147,7 +156,7 @@ impl<P: Precision> Cuda<P> {
         } else {
             Some(0)
         };
-        let algorithm = suggestions.get(number.unwrap_or(0)).copied();
+        let algorithm = suggestions.get(number.unwrap_or(0)).or(suggestions.first()).copied();
         // While a graph is recorded nothing can be measured; the next time may.
         if number.is_some() {
             choices.chosen.insert(*key, algorithm);

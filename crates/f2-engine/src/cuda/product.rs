@@ -122,7 +122,7 @@ impl Products {
         }
         let handle = result::create_handle().map_err(|error| failed(error.to_string()))?;
         let workspace = Buffer::zeroed(stream, WORKSPACE)?;
-        let choices = Mutex::new(Choices::open(&stream.model()?));
+        let choices = Mutex::new(Choices::open(&stream.model()?, element));
         Ok(Self { handle, workspace, element, choices })
     }
 }
@@ -167,8 +167,8 @@ impl<P: Precision> Cuda<P> {
         let Ok(plan) = Plan::new(self.products.element, sizes, a, b, to, finish) else {
             return false;
         };
-        let key = Key::new(sizes, a, b, to, finish);
-        let Some(algorithm) = self.choose(&key, &plan, a, b, to, finish, choice) else {
+        let key = Key::new(sizes, a, b, to, finish, choice);
+        let Some(algorithm) = self.choose(&key, &plan, a, b, to, finish) else {
             return false;
         };
         // Where the bucket's algorithm does not fit this very size, its own is looked up each time.
