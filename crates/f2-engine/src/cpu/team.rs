@@ -16,8 +16,9 @@ use crate::Error;
 
 /// Looks a waiting thread takes before it lets others run: tens of microseconds.
 const LOOKS: usize = 2_000;
-/// Times a worker then lets others run before it sleeps.
-const YIELDS: usize = 8;
+/// How often a worker does so before it sleeps: a millisecond in all. Whoever wakes a thread may get
+/// it on the wrong core, beside another that works; within a step nobody should sleep.
+const TURNS: usize = 20;
 
 /// Set while workers may join the job; below it, their number; above it, the job's.
 const OPEN: u64 = 1 << 31;
@@ -162,13 +163,13 @@ impl Drop for Closing<'_> {
     }
 }
 
-/// Waits a moment; after many, lets others run.
+/// Waits a moment; every so often, lets others run.
 fn pause(looks: &mut usize) {
     *looks += 1;
-    if *looks < LOOKS {
-        std::hint::spin_loop();
-    } else {
+    if looks.is_multiple_of(LOOKS) {
         thread::yield_now();
+    } else {
+        std::hint::spin_loop();
     }
 }
 
@@ -204,7 +205,7 @@ impl State {
         let mut looks = 0;
         while !news() {
             pause(&mut looks);
-            if looks > LOOKS + YIELDS {
+            if looks > TURNS * LOOKS {
                 // Said before the last look, so that a job opened after it finds the flag.
                 self.asleep[index].store(true, Ordering::SeqCst);
                 if !news() {
