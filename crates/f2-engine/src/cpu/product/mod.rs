@@ -2,6 +2,9 @@
 //!
 //! A block of the right operand is copied so that tiles of the output read it in order; the left
 //! one is read in place where its rows are contiguous. Both stay in the second-level cache.
+//!
+//! Three ways to cut a product, by its shape: [`few_rows`] for a handful of rows, [`row_blocks`] for
+//! most others, and by columns where there are many more of them than rows.
 
 mod few_rows;
 mod kernel;
