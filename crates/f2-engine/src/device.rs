@@ -58,6 +58,8 @@ pub trait Device: Sized + 'static {
     /// Whether operations are done later than they are asked for, so that the host can ask for more
     /// meanwhile.
     const RUNS_BEHIND: bool;
+    /// Texts to write at a time that make good use of it: more would gain little.
+    const SEQUENCES: usize;
 
     // ---------------------------------------------------------------- the device
 

@@ -103,8 +103,15 @@ fn write<D: Device>(
     let network = &trainer.network;
     let generator =
         Generator { device: &network.device, decoder: &network.decoder, weights: &network.weights };
-    let request =
-        Request { prompts, samples: 1, new_tokens: 20, strategy, seed: 7, end: None, batch: 16 };
+    let request = Request {
+        prompts,
+        samples: 1,
+        new_tokens: 20,
+        strategy,
+        seed: 7,
+        end: None,
+        batch: Some(16),
+    };
     let written = generator.generate(&request, &mut |_| {}, &|| false).unwrap();
     written.texts.iter().map(|text| text.tokens.iter().map(|token| token.id).collect()).collect()
 }

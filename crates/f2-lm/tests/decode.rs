@@ -61,7 +61,7 @@ fn prompts() -> Vec<Vec<u32>> {
 }
 
 fn request<'a>(prompts: &'a [Vec<u32>], strategy: &'a Strategy) -> Request<'a> {
-    Request { prompts, samples: 1, new_tokens: 12, strategy, seed: 5, end: None, batch: 4 }
+    Request { prompts, samples: 1, new_tokens: 12, strategy, seed: 5, end: None, batch: Some(4) }
 }
 
 /// One of every kind.
@@ -107,7 +107,7 @@ fn a_text_does_not_depend_on_its_company() {
             let request = Request { samples: 2, ..request(&prompts, &strategy) };
             let texts = model.texts(&request);
             assert_eq!(texts.len(), prompts.len() * 2);
-            for batch in [1, 3, 100] {
+            for batch in [None, Some(1), Some(3), Some(100)] {
                 let again = model.texts(&Request { batch, ..request.clone() });
                 assert!(texts.iter().map(bits).eq(again.iter().map(bits)), "{strategy:?}");
             }
@@ -338,7 +338,8 @@ fn a_text_longer_than_the_model_sees_goes_on() {
     let strategy = Strategy::top_k(5);
     let texts = model.texts(&Request { new_tokens: 120, ..request(&prompts, &strategy) });
     assert!(texts.iter().all(|text| text.tokens.len() == 120));
-    let alone = model.texts(&Request { new_tokens: 120, batch: 1, ..request(&prompts, &strategy) });
+    let alone =
+        model.texts(&Request { new_tokens: 120, batch: Some(1), ..request(&prompts, &strategy) });
     assert!(texts.iter().map(bits).eq(alone.iter().map(bits)));
 }
 
@@ -362,7 +363,7 @@ fn stopping_leaves_what_is_finished() {
     let model = Model::plain();
     let prompts = prompts();
     let strategy = Strategy::default();
-    let request = Request { batch: 2, ..request(&prompts, &strategy) };
+    let request = Request { batch: Some(2), ..request(&prompts, &strategy) };
     let whole = model.texts(&request);
     let (finished, tokens) = (Cell::new(0), Cell::new(0));
     let mut observer = |event: Event<'_>| match event {

@@ -62,9 +62,10 @@ pub(crate) struct Generate {
     /// Do not stop where the model ends a text.
     #[arg(long)]
     no_stop: bool,
-    /// Texts worked on at a time; it changes the speed, never the texts.
-    #[arg(long, value_name = "N", default_value = "16")]
-    batch: NonZeroUsize,
+    /// Texts worked on at a time; it changes the speed, never the texts [default: what suits the
+    /// device and its memory].
+    #[arg(long, value_name = "N")]
+    batch: Option<NonZeroUsize>,
     /// Write the texts to this file, as JSON lines.
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -110,7 +111,7 @@ impl Generate {
             strategy: &strategy,
             seed: self.seed,
             end: self.end(&model, &prompts),
-            batch: self.batch.get(),
+            batch: self.batch.map(NonZeroUsize::get),
         };
         let writing = Writing { verb: &self, model: &model, prompts: &prompts, request: &request };
         let (generated, seconds) = self.device.run(self.threads.count(), writing)?;

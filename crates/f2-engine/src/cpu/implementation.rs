@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::dropout::Mask;
 use super::norm::{self, Scale};
+use super::product::FEW_ROWS;
 use super::{
     Buffer, Cache, Cpu, Targets, Tokens, adamw, attention, cache, embedding, f2_head, linear, peak,
     posterior, softmax_head,
@@ -31,6 +32,7 @@ impl Device for Cpu {
     const ACTIVATION_BYTES: usize = size_of::<f32>();
     const WEIGHT_BYTES: usize = size_of::<f32>();
     const RUNS_BEHIND: bool = false;
+    const SEQUENCES: usize = FEW_ROWS;
 
     fn name(&self) -> &'static str {
         "cpu"

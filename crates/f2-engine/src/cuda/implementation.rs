@@ -52,6 +52,7 @@ impl<P: Precision> Device for Cuda<P> {
     };
 
     const RUNS_BEHIND: bool = true;
+    const SEQUENCES: usize = 2048;
 
     fn name(&self) -> &'static str {
         DEVICE

@@ -21,11 +21,12 @@ struct Beam {
     groups: Vec<Group>,
 }
 
-/// Searches a batch of prompts at a time.
+/// Searches the prompts whose beams `sequences` sequences hold at a time.
 pub(super) fn search<D: Device>(
     generator: &Generator<'_, D>,
     request: &Request<'_>,
     search: &BeamSearch,
+    sequences: usize,
     observer: &mut dyn FnMut(Event<'_>),
     stop: &dyn Fn() -> bool,
 ) -> Result<Vec<Continuation>, Error> {
@@ -36,7 +37,7 @@ pub(super) fn search<D: Device>(
         );
         return Err(Error::Strategy { option: "beam width", reason });
     }
-    let at_a_time = search.at_a_time(request.batch, request.prompts.len());
+    let at_a_time = sequences / search.width;
     let mut searcher = Searcher::new(generator, request, search, at_a_time)?;
     observer(Event::Ready);
     let mut texts = Vec::new();
@@ -69,7 +70,7 @@ impl<'a, D: Device> Searcher<'a, D> {
         at_a_time: usize,
     ) -> Result<Self, Error> {
         let Generator { device, decoder, weights } = *generator;
-        let sequences = request.sequences();
+        let sequences = at_a_time * search.width;
         let scores = Scores::new(device, decoder, weights, sequences)?;
         let memory = Incremental::new(device, decoder, sequences, generator.capacity(request))?;
         Ok(Self { request, search, scores, memory, at_a_time })

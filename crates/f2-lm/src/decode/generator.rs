@@ -5,7 +5,7 @@ use super::scores::Scores;
 use super::slots::{Place, Places, Text};
 use super::{Continuation, Event, Strategy, Token, beam};
 use crate::Error;
-use crate::memory::{Purpose, check_memory};
+use crate::memory::{Purpose, available_memory, check_memory};
 use crate::model::{Decoder, Feed, Incremental};
 
 /// A model on a device, ready to write.
@@ -33,8 +33,8 @@ pub struct Request<'a> {
     pub seed: u64,
     /// A token that ends a text; none where all go to their full length.
     pub end: Option<u32>,
-    /// Sequences worked on at a time.
-    pub batch: usize,
+    /// Sequences worked on at a time; none for as many as suit the device and its memory.
+    pub batch: Option<usize>,
 }
 
 impl Request<'_> {
@@ -43,11 +43,12 @@ impl Request<'_> {
         self.prompts.len().saturating_mul(self.samples)
     }
 
-    /// How many sequences are in the cache at a time: with a beam, whole beams of them.
-    pub(super) fn sequences(&self) -> usize {
+    /// How many sequences of about `batch` are in the cache at a time: with a beam, whole beams of
+    /// them.
+    fn sequences(&self, batch: usize) -> usize {
         match &self.strategy.beam {
-            Some(beam) => beam.at_a_time(self.batch, self.prompts.len()) * beam.width,
-            None => self.batch.clamp(1, self.texts().max(1)),
+            Some(beam) => beam.at_a_time(batch, self.prompts.len()) * beam.width,
+            None => batch.clamp(1, self.texts().max(1)),
         }
     }
 }
@@ -70,9 +71,10 @@ impl<D: Device> Generator<'_, D> {
         stop: &dyn Fn() -> bool,
     ) -> Result<Generated, Error> {
         self.check(request)?;
+        let sequences = self.sequences(request)?;
         let mut texts = match &request.strategy.beam {
-            Some(search) => beam::search(self, request, search, observer, stop)?,
-            None => self.sample(request, observer, stop)?,
+            Some(search) => beam::search(self, request, search, sequences, observer, stop)?,
+            None => self.sample(request, sequences, observer, stop)?,
         };
         texts.sort_by_key(|text| (text.prompt, text.sample));
         let complete = texts.len() == request.texts();
@@ -91,10 +93,25 @@ impl<D: Device> Generator<'_, D> {
                 return Err(Error::TokenOutside { token, vocabulary });
             }
         }
-        let sequences = request.sequences();
-        let memory = Incremental::<D>::bytes(self.decoder, sequences, self.capacity(request));
-        let scores = Scores::<D>::bytes(self.decoder, sequences);
-        check_memory(self.device, Purpose::Generation, memory.saturating_add(scores))
+        Ok(())
+    }
+
+    /// How many sequences are in the cache at a time. Where the request leaves it open, they take
+    /// at most half of the memory that could be had.
+    fn sequences(&self, request: &Request<'_>) -> Result<usize, Error> {
+        let bytes = |sequences: usize| {
+            let memory = Incremental::<D>::bytes(self.decoder, sequences, self.capacity(request));
+            memory.saturating_add(Scores::<D>::bytes(self.decoder, sequences))
+        };
+        let mut sequences = request.sequences(request.batch.unwrap_or(D::SEQUENCES));
+        if request.batch.is_none() {
+            let most = available_memory(self.device).unwrap_or(u64::MAX) / 2;
+            while bytes(sequences) > most && request.sequences(sequences / 2) < sequences {
+                sequences = request.sequences(sequences / 2);
+            }
+        }
+        check_memory(self.device, Purpose::Generation, bytes(sequences))?;
+        Ok(sequences)
     }
 
     /// The room one sequence needs in the cache.
@@ -106,10 +123,11 @@ impl<D: Device> Generator<'_, D> {
     fn sample(
         &self,
         request: &Request<'_>,
+        sequences: usize,
         observer: &mut dyn FnMut(Event<'_>),
         stop: &dyn Fn() -> bool,
     ) -> Result<Vec<Continuation>, Error> {
-        let mut writers = Writers::new(self, request)?;
+        let mut writers = Writers::new(self, request, sequences)?;
         observer(Event::Ready);
         let mut finished = Vec::new();
         writers.retire(request, &mut finished, observer);
@@ -142,9 +160,12 @@ struct Writers<'a, D: Device> {
 }
 
 impl<'a, D: Device> Writers<'a, D> {
-    fn new(generator: &Generator<'a, D>, request: &Request<'a>) -> Result<Self, Error> {
+    fn new(
+        generator: &Generator<'a, D>,
+        request: &Request<'a>,
+        sequences: usize,
+    ) -> Result<Self, Error> {
         let Generator { device, decoder, weights } = *generator;
-        let sequences = request.sequences();
         let scores = Scores::new(device, decoder, weights, sequences)?;
         let memory = Incremental::new(device, decoder, sequences, generator.capacity(request))?;
         let places = Places::new(request.prompts, request.samples);

@@ -12,7 +12,7 @@ use crate::cpu::shared::Shared;
 use crate::cpu::threads::Threads;
 
 /// Above this many rows, copying the matrix pays.
-const MOST_ROWS: usize = 32;
+pub(in crate::cpu) const FEW_ROWS: usize = 32;
 /// Columns of the output whose sums are at hand at once.
 const BLOCK: usize = 12;
 /// Columns of the output a thread takes at once, at most.
@@ -20,7 +20,7 @@ const TASK: usize = 40 * BLOCK;
 
 /// Whether this is the way for such operands.
 pub(super) fn suits(rows: usize, lhs: Matrix<'_>, rhs: Matrix<'_>) -> bool {
-    rows <= MOST_ROWS && lhs.column_stride == 1 && rhs.row_stride == 1
+    rows <= FEW_ROWS && lhs.column_stride == 1 && rhs.row_stride == 1
 }
 
 /// `out = lhs · rhs`, or what `write` says, the rows of `out` side by side. Sums are taken in the

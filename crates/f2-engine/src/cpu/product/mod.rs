@@ -14,6 +14,7 @@ mod row_blocks;
 
 use kernel::{Block, Left, tile_rows};
 
+pub(super) use self::few_rows::FEW_ROWS;
 pub(super) use self::kernel::Write;
 pub(super) use self::packed::{Packed, packed_product};
 pub(super) use self::row_blocks::Then;
