@@ -136,7 +136,8 @@ impl Generate {
         request: &Request<'_>,
     ) -> Result<(Generated, f64), Failure> {
         let decoder = model.decoder();
-        let weights = model.load(device, &decoder)?;
+        let mut weights = model.load(device, &decoder)?;
+        decoder.settle(device, &mut weights)?;
         let generator = Generator { device, decoder: &decoder, weights: &weights };
         let texts = request.texts();
         let mut screen = Screen::new(model, prompts, request, [self.json, self.out.is_some()]);

@@ -7,8 +7,8 @@ use super::dropout::Mask;
 use super::norm::{self, Scale};
 use super::product::FEW_ROWS;
 use super::{
-    Buffer, Cache, Cpu, Targets, Tokens, adamw, attention, cache, embedding, f2_head, linear, peak,
-    posterior, softmax_head,
+    Buffer, Cache, Cpu, Targets, Tokens, Weights, adamw, attention, cache, embedding, f2_head,
+    linear, peak, posterior, softmax_head,
 };
 use crate::{
     AdamW, Device, DrawHead, Drawn, Dropout, Embedding, Error, F2Head, Heads, Labels, Linear,
@@ -18,7 +18,7 @@ use crate::{
 impl Device for Cpu {
     type Activations = Buffer;
     type Floats = Buffer;
-    type Weights = Buffer;
+    type Weights = Weights;
     type Indices = Vec<u32>;
     type Tokens = Tokens;
     type Targets = Targets;
@@ -52,8 +52,8 @@ impl Device for Cpu {
     fn floats(&self, len: usize) -> Result<Buffer, Error> {
         Buffer::zeroed(len)
     }
-    fn weights(&self, len: usize) -> Result<Buffer, Error> {
-        Buffer::zeroed(len)
+    fn weights(&self, len: usize) -> Result<Weights, Error> {
+        Weights::zeroed(len)
     }
     fn indices(&self, len: usize) -> Result<Vec<u32>, Error> {
         Ok(vec![0; len])
@@ -122,12 +122,15 @@ impl Device for Cpu {
     fn finish_reading(&self, reading: &f32) -> Result<f32, Error> {
         Ok(*reading)
     }
-    fn write_weights(&self, from: &[f32], parameter: Parameter, to: &mut Buffer) {
+    fn write_weights(&self, from: &[f32], parameter: Parameter, to: &mut Weights) {
         to[parameter.range()].copy_from_slice(from);
+    }
+    fn settle(&self, matrices: &[Parameter], weights: &mut Weights) -> Result<(), Error> {
+        weights.settle(&self.threads, matrices)
     }
     fn read_weights(
         &self,
-        from: &Buffer,
+        from: &Weights,
         parameter: Parameter,
         to: &mut [f32],
     ) -> Result<(), Error> {
@@ -172,7 +175,7 @@ impl Device for Cpu {
         &self,
         sequences: Sequences,
         embedding: Embedding,
-        weights: &Buffer,
+        weights: &Weights,
         tokens: &Tokens,
         dropout: Dropout<'_, Self>,
         x: &mut Buffer,
@@ -199,7 +202,7 @@ impl Device for Cpu {
         &self,
         rows: usize,
         norm: Norm,
-        weights: &Buffer,
+        weights: &Weights,
         x: &Buffer,
         normed: &mut Buffer,
         statistics: &mut Buffer,
@@ -212,7 +215,7 @@ impl Device for Cpu {
         &self,
         rows: usize,
         norm: Norm,
-        weights: &Buffer,
+        weights: &Weights,
         x: &Buffer,
         statistics: &Buffer,
         d_normed: &Buffer,
@@ -231,7 +234,7 @@ impl Device for Cpu {
         &self,
         rows: usize,
         norm: Norm,
-        weights: &Buffer,
+        weights: &Weights,
         dropout: Dropout<'_, Self>,
         x: &Buffer,
         branch: &Buffer,
@@ -248,7 +251,7 @@ impl Device for Cpu {
         &self,
         rows: usize,
         norm: Norm,
-        weights: &Buffer,
+        weights: &Weights,
         dropout: Dropout<'_, Self>,
         sum: &Buffer,
         statistics: &Buffer,
@@ -266,7 +269,7 @@ impl Device for Cpu {
         });
     }
 
-    fn linear(&self, rows: usize, linear: Linear, weights: &Buffer, x: &Buffer, y: &mut Buffer) {
+    fn linear(&self, rows: usize, linear: Linear, weights: &Weights, x: &Buffer, y: &mut Buffer) {
         linear::linear(&self.threads, rows, linear, weights, x, y);
     }
 
@@ -274,7 +277,7 @@ impl Device for Cpu {
         &self,
         rows: usize,
         linear: Linear,
-        weights: &Buffer,
+        weights: &Weights,
         x: &Buffer,
         before: &mut Buffer,
         y: &mut Buffer,
@@ -286,7 +289,7 @@ impl Device for Cpu {
         &self,
         rows: usize,
         linear: Linear,
-        weights: &Buffer,
+        weights: &Weights,
         x: &Buffer,
         d_y: &Buffer,
         d_x: &mut Buffer,
@@ -299,7 +302,7 @@ impl Device for Cpu {
         &self,
         rows: usize,
         linear: Linear,
-        weights: &Buffer,
+        weights: &Weights,
         before: &Buffer,
         x: &Buffer,
         d_y: &Buffer,
@@ -340,7 +343,7 @@ impl Device for Cpu {
     fn softmax_loss(
         &self,
         head: SoftmaxHead,
-        weights: &Buffer,
+        weights: &Weights,
         targets: &mut Targets,
         hidden: &Buffer,
         losses: &mut Buffer,
@@ -351,7 +354,7 @@ impl Device for Cpu {
     fn softmax_loss_backward(
         &self,
         head: SoftmaxHead,
-        weights: &Buffer,
+        weights: &Weights,
         targets: &mut Targets,
         hidden: &Buffer,
         losses: &mut Buffer,
@@ -367,7 +370,7 @@ impl Device for Cpu {
     fn softmax_predictions(
         &self,
         head: SoftmaxHead,
-        weights: &Buffer,
+        weights: &Weights,
         targets: &mut Targets,
         hidden: &Buffer,
         predictions: &mut Vec<u32>,
@@ -378,7 +381,7 @@ impl Device for Cpu {
     fn f2_loss(
         &self,
         head: &F2Head,
-        weights: &Buffer,
+        weights: &Weights,
         targets: &mut Targets,
         hidden: &Buffer,
         losses: &mut Buffer,
@@ -389,7 +392,7 @@ impl Device for Cpu {
     fn f2_loss_backward(
         &self,
         head: &F2Head,
-        weights: &Buffer,
+        weights: &Weights,
         targets: &mut Targets,
         hidden: &Buffer,
         losses: &mut Buffer,
@@ -406,7 +409,7 @@ impl Device for Cpu {
         &self,
         rows: usize,
         matrix: Parameter,
-        weights: &Buffer,
+        weights: &Weights,
         hidden: &Buffer,
         logits: &mut Buffer,
     ) {
@@ -421,7 +424,7 @@ impl Device for Cpu {
         &self,
         rows: usize,
         head: &F2Head,
-        weights: &Buffer,
+        weights: &Weights,
         hidden: &Buffer,
         log_posterior: &mut Buffer,
     ) {
@@ -439,7 +442,7 @@ impl Device for Cpu {
         settings: AdamW,
         decayed: &[Range<usize>],
         norm: &Buffer,
-        weights: &mut Buffer,
+        weights: &mut Weights,
         moments: &mut Moments<Self>,
         gradients: &mut Buffer,
     ) {
@@ -450,7 +453,7 @@ impl Device for Cpu {
     fn embed_spans(
         &self,
         embedding: Embedding,
-        weights: &Buffer,
+        weights: &Weights,
         tokens: &Vec<u32>,
         spans: &Vec<Span>,
         x: &mut Buffer,
@@ -477,7 +480,7 @@ impl Device for Cpu {
         &self,
         _head: DrawHead<'_>,
         _law: TokenLaw,
-        _weights: &Buffer,
+        _weights: &Weights,
         _hidden: &Buffer,
         _uniforms: &[[f64; 2]],
         _logits: &mut Buffer,

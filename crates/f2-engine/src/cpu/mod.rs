@@ -33,6 +33,7 @@ mod softmax_rows;
 mod targets;
 mod team;
 mod threads;
+mod weights;
 
 use std::sync::Mutex;
 
@@ -41,6 +42,7 @@ use embedding::Tokens;
 use memory::Buffer;
 use targets::Targets;
 use threads::Threads;
+use weights::Weights;
 
 use crate::Error;
 
