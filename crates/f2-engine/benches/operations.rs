@@ -21,7 +21,6 @@ const VOCABULARY: usize = 30_000;
 const CLASSES: usize = 10;
 
 type Buffer = <Cpu as Device>::Floats;
-type Weights = <Cpu as Device>::Weights;
 
 /// What an operation's time is measured against.
 enum Work {
@@ -130,21 +129,11 @@ fn copy_speed(threads: usize) -> f64 {
 
 fn noise(bench: &Bench, len: usize) -> Buffer {
     let mut buffer = bench.cpu.floats(len).expect("there is memory");
-    fill(&mut buffer);
-    buffer
-}
-
-fn noisy_weights(bench: &Bench, len: usize) -> Weights {
-    let mut weights = bench.cpu.weights(len).expect("there is memory");
-    fill(&mut weights);
-    weights
-}
-
-/// Multiples of the golden ratio: well spread, and cheap for millions of them.
-fn fill(values: &mut [f32]) {
-    for (i, x) in values.iter_mut().enumerate() {
+    // Multiples of the golden ratio: well spread, and cheap for millions of them.
+    for (i, x) in buffer.iter_mut().enumerate() {
         *x = (i as f32 * 0.618_034).fract() - 0.5;
     }
+    buffer
 }
 
 fn main() {
@@ -204,40 +193,37 @@ fn linear_layers(bench: &Bench) {
     });
 }
 
-/// One token of one text, or of each of 16: what counts is how fast the weights stream by, from
-/// where they lie and settled.
+/// One token of each of 16 prompts: what counts is how fast the weights stream by.
 fn decoding(bench: &Bench) {
-    for (name, inputs, outputs) in
-        [("logits", WIDTH, VOCABULARY), ("expand", 512, 2048), ("contract", 2048, 512)]
-    {
+    let rows = 16;
+    let mut layout = Layout::new();
+    let tokens = layout.add("tokens", &[VOCABULARY, WIDTH], true);
+    let weights = noise(bench, layout.len());
+    let (hidden, mut logits) = (noise(bench, rows * WIDTH), noise(bench, rows * VOCABULARY));
+    let bytes = (4 * tokens.len()) as f64;
+    bench.run("logits of 16 rows", &Work::Bytes(bytes), |cpu| {
+        cpu.logits(rows, tokens, &weights, &hidden, &mut logits);
+    });
+    for (name, inputs, outputs) in [("expand", 512, 2048), ("contract", 2048, 512)] {
         // As many layers as the caches do not hold.
-        let count = if name == "logits" { 1 } else { 24 };
-        let mut layers: Vec<_> = (0..count).map(|_| linear_layer(bench, inputs, outputs)).collect();
-        let bytes = Work::Bytes((count * 4 * inputs * outputs) as f64);
-        for settled in [false, true] {
-            for (layer, weights, _) in layers.iter_mut().filter(|_| settled) {
-                bench.cpu.settle(&[layer.weight], weights).expect("there is memory");
+        let layers: Vec<_> = (0..24).map(|_| linear_layer(bench, inputs, outputs)).collect();
+        let (x, mut y) = (noise(bench, rows * inputs), noise(bench, rows * outputs));
+        let bytes = (24 * 4 * inputs * outputs) as f64;
+        bench.run(&format!("{name} 16 rows, 24 layers"), &Work::Bytes(bytes), |cpu| {
+            for (layer, weights, _) in &layers {
+                cpu.linear(rows, *layer, weights, &x, &mut y);
             }
-            for rows in [1, 16] {
-                let (x, mut y) = (noise(bench, rows * inputs), noise(bench, rows * outputs));
-                let way = if settled { "settled" } else { "in place" };
-                bench.run(&format!("{name} {rows} rows, {way}"), &bytes, |cpu| {
-                    for (layer, weights, _) in &layers {
-                        cpu.linear(rows, *layer, weights, &x, &mut y);
-                    }
-                });
-            }
-        }
+        });
     }
 }
 
-fn linear_layer(bench: &Bench, inputs: usize, outputs: usize) -> (Linear, Weights, Buffer) {
+fn linear_layer(bench: &Bench, inputs: usize, outputs: usize) -> (Linear, Buffer, Buffer) {
     let mut layout = Layout::new();
     let layer = Linear {
         weight: layout.add("weight", &[outputs, inputs], true),
         bias: layout.add("bias", &[outputs], false),
     };
-    (layer, noisy_weights(bench, layout.len()), noise(bench, layout.len()))
+    (layer, noise(bench, layout.len()), noise(bench, layout.len()))
 }
 
 fn attention(bench: &Bench) {
@@ -266,7 +252,7 @@ fn norms(bench: &Bench) {
         gain: layout.add("gain", &[WIDTH], false),
         bias: layout.add("bias", &[WIDTH], false),
     };
-    let (weights, mut gradients) = (noisy_weights(bench, layout.len()), noise(bench, layout.len()));
+    let (weights, mut gradients) = (noise(bench, layout.len()), noise(bench, layout.len()));
     let clock = bench.cpu.clock().expect("a clock is small");
     let size = rows * WIDTH;
     let [x, branch, mut sum, mut normed, mut d_branch] = [0; 5].map(|_| noise(bench, size));
@@ -340,7 +326,7 @@ fn embedding(bench: &Bench) {
         tokens: layout.add("tokens", &[VOCABULARY, WIDTH], true),
         positions: layout.add("positions", &[SEQUENCES.length, WIDTH], true),
     };
-    let (weights, mut gradients) = (noisy_weights(bench, layout.len()), noise(bench, layout.len()));
+    let (weights, mut gradients) = (noise(bench, layout.len()), noise(bench, layout.len()));
     let ids = zipf_tokens(SEQUENCES.positions(), VOCABULARY);
     let mut tokens = bench.cpu.tokens(ids.len()).expect("there is memory");
     let clock = bench.cpu.clock().expect("a clock is small");
@@ -364,7 +350,7 @@ fn heads(bench: &Bench, vocabulary: usize) {
     let tokens = layout.add("tokens", &[vocabulary, WIDTH], true);
     let f2 = F2Head { classes, tokens, ends: class_ends(vocabulary) };
     let plain = SoftmaxHead { tokens };
-    let (weights, mut gradients) = (noisy_weights(bench, layout.len()), noise(bench, layout.len()));
+    let (weights, mut gradients) = (noise(bench, layout.len()), noise(bench, layout.len()));
     let positions = SEQUENCES.positions();
     let ids = zipf_tokens(positions, vocabulary);
     let (hidden, mut d_hidden) = (noise(bench, positions * WIDTH), noise(bench, positions * WIDTH));
@@ -413,7 +399,7 @@ fn heads(bench: &Bench, vocabulary: usize) {
 
 fn optimiser(bench: &Bench) {
     let len = 18_000_000;
-    let (mut weights, mut gradients) = (noisy_weights(bench, len), noise(bench, len));
+    let (mut weights, mut gradients) = (noise(bench, len), noise(bench, len));
     let mut moments: Moments<Cpu> = Moments { first: noise(bench, len), second: noise(bench, len) };
     moments.second.iter_mut().for_each(|x| *x = x.abs());
     let mut norm = noise(bench, 1);

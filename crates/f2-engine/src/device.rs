@@ -149,13 +149,6 @@ pub trait Device: Sized + 'static {
     fn finish_reading(&self, reading: &Self::Reading) -> Result<f32, Error>;
     /// Writes one parameter, `from.len() == parameter.len()`.
     fn write_weights(&self, from: &[f32], parameter: Parameter, to: &mut Self::Weights);
-    /// Prepares matrices for being multiplied by a few rows at a time, again and again, where the
-    /// device gains by it; takes as much memory as they do, at most, and changes no result. Any
-    /// change to the weights undoes it.
-    fn settle(&self, matrices: &[Parameter], weights: &mut Self::Weights) -> Result<(), Error> {
-        let _ = (matrices, weights);
-        Ok(())
-    }
     /// Reads one parameter in full precision.
     fn read_weights(
         &self,

@@ -136,8 +136,7 @@ impl Generate {
         request: &Request<'_>,
     ) -> Result<(Generated, f64), Failure> {
         let decoder = model.decoder();
-        let mut weights = model.load(device, &decoder)?;
-        decoder.settle(device, &mut weights)?;
+        let weights = model.load(device, &decoder)?;
         let generator = Generator { device, decoder: &decoder, weights: &weights };
         let texts = request.texts();
         let mut screen = Screen::new(model, prompts, request, [self.json, self.out.is_some()]);

@@ -7,8 +7,8 @@ use super::dropout::Mask;
 use super::norm::{self, Scale};
 use super::product::FEW_ROWS;
 use super::{
-    Buffer, Cache, Cpu, Targets, Tokens, Weights, adamw, attention, cache, embedding, f2_head,
-    linear, peak, posterior, softmax_head,
+    Buffer, Cache, Cpu, Targets, Tokens, adamw, attention, cache, embedding, f2_head, linear, peak,
+    posterior, softmax_head,
 };
 use crate::{
     AdamW, Device, DrawHead, Drawn, Dropout, Embedding, Error, F2Head, Heads, Labels, Linear,
@@ -18,7 +18,7 @@ use crate::{
 impl Device for Cpu {
     type Activations = Buffer;
     type Floats = Buffer;
-    type Weights = Weights;
+    type Weights = Buffer;
     type Indices = Vec<u32>;
     type Tokens = Tokens;
     type Targets = Targets;
@@ -52,8 +52,8 @@ impl Device for Cpu {
     fn floats(&self, len: usize) -> Result<Buffer, Error> {
         Buffer::zeroed(len)
     }
-    fn weights(&self, len: usize) -> Result<Weights, Error> {
-        Weights::zeroed(len)
+    fn weights(&self, len: usize) -> Result<Buffer, Error> {
+        Buffer::zeroed(len)
     }
     fn indices(&self, len: usize) -> Result<Vec<u32>, Error> {
         Ok(vec![0; len])
@@ -122,15 +122,12 @@ impl Device for Cpu {
     fn finish_reading(&self, reading: &f32) -> Result<f32, Error> {
         Ok(*reading)
     }
-    fn write_weights(&self, from: &[f32], parameter: Parameter, to: &mut Weights) {
+    fn write_weights(&self, from: &[f32], parameter: Parameter, to: &mut Buffer) {
         to[parameter.range()].copy_from_slice(from);
-    }
-    fn settle(&self, matrices: &[Parameter], weights: &mut Weights) -> Result<(), Error> {
-        weights.settle(&self.threads, matrices)
     }
     fn read_weights(
         &self,
-        from: &Weights,
+        from: &Buffer,
         parameter: Parameter,
         to: &mut [f32],
     ) -> Result<(), Error> {
@@ -175,7 +172,7 @@ impl Device for Cpu {
         &self,
         sequences: Sequences,
         embedding: Embedding,
-        weights: &Weights,
+        weights: &Buffer,
         tokens: &Tokens,
         dropout: Dropout<'_, Self>,
         x: &mut Buffer,
@@ -202,7 +199,7 @@ impl Device for Cpu {
         &self,
         rows: usize,
         norm: Norm,
-        weights: &Weights,
+        weights: &Buffer,
         x: &Buffer,
         normed: &mut Buffer,
         statistics: &mut Buffer,
@@ -215,7 +212,7 @@ impl Device for Cpu {
         &self,
         rows: usize,
         norm: Norm,
-        weights: &Weights,
+        weights: &Buffer,
         x: &Buffer,
         statistics: &Buffer,
         d_normed: &Buffer,
@@ -234,7 +231,7 @@ impl Device for Cpu {
         &self,
         rows: usize,
         norm: Norm,
-        weights: &Weights,
+        weights: &Buffer,
         dropout: Dropout<'_, Self>,
         x: &Buffer,
         branch: &Buffer,
@@ -251,7 +248,7 @@ impl Device for Cpu {
         &self,
         rows: usize,
         norm: Norm,
-        weights: &Weights,
+        weights: &Buffer,
         dropout: Dropout<'_, Self>,
         sum: &Buffer,
         statistics: &Buffer,
@@ -269,7 +266,7 @@ impl Device for Cpu {
         });
     }
 
-    fn linear(&self, rows: usize, linear: Linear, weights: &Weights, x: &Buffer, y: &mut Buffer) {
+    fn linear(&self, rows: usize, linear: Linear, weights: &Buffer, x: &Buffer, y: &mut Buffer) {
         linear::linear(&self.threads, rows, linear, weights, x, y);
     }
 
@@ -277,7 +274,7 @@ impl Device for Cpu {
         &self,
         rows: usize,
         linear: Linear,
-        weights: &Weights,
+        weights: &Buffer,
         x: &Buffer,
         before: &mut Buffer,
         y: &mut Buffer,
@@ -289,7 +286,7 @@ impl Device for Cpu {
         &self,
         rows: usize,
         linear: Linear,
-        weights: &Weights,
+        weights: &Buffer,
         x: &Buffer,
         d_y: &Buffer,
         d_x: &mut Buffer,
@@ -302,7 +299,7 @@ impl Device for Cpu {
         &self,
         rows: usize,
         linear: Linear,
-        weights: &Weights,
+        weights: &Buffer,
         before: &Buffer,
         x: &Buffer,
         d_y: &Buffer,
@@ -343,7 +340,7 @@ impl Device for Cpu {
     fn softmax_loss(
         &self,
         head: SoftmaxHead,
-        weights: &Weights,
+        weights: &Buffer,
         targets: &mut Targets,
         hidden: &Buffer,
         losses: &mut Buffer,
@@ -354,7 +351,7 @@ impl Device for Cpu {
     fn softmax_loss_backward(
         &self,
         head: SoftmaxHead,
-        weights: &Weights,
+        weights: &Buffer,
         targets: &mut Targets,
         hidden: &Buffer,
         losses: &mut Buffer,
@@ -370,7 +367,7 @@ impl Device for Cpu {
     fn softmax_predictions(
         &self,
         head: SoftmaxHead,
-        weights: &Weights,
+        weights: &Buffer,
         targets: &mut Targets,
         hidden: &Buffer,
         predictions: &mut Vec<u32>,
@@ -381,7 +378,7 @@ impl Device for Cpu {
     fn f2_loss(
         &self,
         head: &F2Head,
-        weights: &Weights,
+        weights: &Buffer,
         targets: &mut Targets,
         hidden: &Buffer,
         losses: &mut Buffer,
@@ -392,7 +389,7 @@ impl Device for Cpu {
     fn f2_loss_backward(
         &self,
         head: &F2Head,
-        weights: &Weights,
+        weights: &Buffer,
         targets: &mut Targets,
         hidden: &Buffer,
         losses: &mut Buffer,
@@ -409,7 +406,7 @@ impl Device for Cpu {
         &self,
         rows: usize,
         matrix: Parameter,
-        weights: &Weights,
+        weights: &Buffer,
         hidden: &Buffer,
         logits: &mut Buffer,
     ) {
@@ -424,7 +421,7 @@ impl Device for Cpu {
         &self,
         rows: usize,
         head: &F2Head,
-        weights: &Weights,
+        weights: &Buffer,
         hidden: &Buffer,
         log_posterior: &mut Buffer,
     ) {
@@ -442,7 +439,7 @@ impl Device for Cpu {
         settings: AdamW,
         decayed: &[Range<usize>],
         norm: &Buffer,
-        weights: &mut Weights,
+        weights: &mut Buffer,
         moments: &mut Moments<Self>,
         gradients: &mut Buffer,
     ) {
@@ -453,7 +450,7 @@ impl Device for Cpu {
     fn embed_spans(
         &self,
         embedding: Embedding,
-        weights: &Weights,
+        weights: &Buffer,
         tokens: &Vec<u32>,
         spans: &Vec<Span>,
         x: &mut Buffer,
@@ -480,7 +477,7 @@ impl Device for Cpu {
         &self,
         _head: DrawHead<'_>,
         _law: TokenLaw,
-        _weights: &Weights,
+        _weights: &Buffer,
         _hidden: &Buffer,
         _uniforms: &[[f64; 2]],
         _logits: &mut Buffer,

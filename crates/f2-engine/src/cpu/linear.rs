@@ -2,11 +2,10 @@
 
 use super::add::add;
 use super::gelu::{gelu, gelu_backward};
-use super::product::{Matrix, Then, Write, parallel_product, product_then, stream_product_then};
+use super::product::{Matrix, Then, Write, parallel_product, product_then};
 use super::scratch::with_scratch;
 use super::shared::Shared;
 use super::threads::Threads;
-use super::weights::Weights;
 use crate::Linear;
 
 /// Rows one task works on.
@@ -16,7 +15,7 @@ pub(super) fn linear(
     threads: &Threads,
     rows: usize,
     linear: Linear,
-    weights: &Weights,
+    weights: &[f32],
     x: &[f32],
     y: &mut [f32],
 ) {
@@ -27,7 +26,7 @@ pub(super) fn linear_gelu(
     threads: &Threads,
     rows: usize,
     linear: Linear,
-    weights: &Weights,
+    weights: &[f32],
     x: &[f32],
     before: &mut [f32],
     y: &mut [f32],
@@ -45,18 +44,15 @@ fn linear_then(
     threads: &Threads,
     rows: usize,
     linear: Linear,
-    weights: &Weights,
+    weights: &[f32],
     x: &[f32],
     y: &mut [f32],
     then: Option<Then<'_>>,
 ) {
     let (inputs, outputs) = (linear.inputs(), linear.outputs());
+    let weight = Matrix::rows(&weights[linear.weight.range()], inputs).transposed();
     let (dims, x) = ([rows, outputs, inputs], Matrix::rows(x, inputs));
     let write = Write::Bias(&weights[linear.bias.range()]);
-    if let Some(stream) = weights.stream(rows, linear.weight) {
-        return stream_product_then(threads, dims, x, stream, y, write, then);
-    }
-    let weight = Matrix::rows(&weights[linear.weight.range()], inputs).transposed();
     product_then(threads, dims, x, weight, y, write, then);
 }
 

@@ -33,7 +33,6 @@ mod softmax_rows;
 mod targets;
 mod team;
 mod threads;
-mod weights;
 
 use std::sync::Mutex;
 
@@ -42,7 +41,6 @@ use embedding::Tokens;
 use memory::Buffer;
 use targets::Targets;
 use threads::Threads;
-use weights::Weights;
 
 use crate::Error;
 

@@ -1,10 +1,9 @@
 //! Logits and log-probabilities of whole rows: what decoding and perplexity look at.
 
 use super::dot::dot;
-use super::product::{Matrix, Write, parallel_product, stream_product_then};
+use super::product::{Matrix, Write, parallel_product};
 use super::softmax_rows::log_sum;
 use super::threads::Threads;
-use super::weights::Weights;
 use crate::{F2Head, Parameter};
 
 /// `logits: [rows, matrix.rows]`.
@@ -12,17 +11,13 @@ pub(super) fn logits(
     threads: &Threads,
     rows: usize,
     matrix: Parameter,
-    weights: &Weights,
+    weights: &[f32],
     hidden: &[f32],
     logits: &mut [f32],
 ) {
+    let vectors = Matrix::rows(&weights[matrix.range()], matrix.columns).transposed();
     let hidden = Matrix::rows(hidden, matrix.columns);
     let dims = [rows, matrix.rows, matrix.columns];
-    if let Some(stream) = weights.stream(rows, matrix) {
-        let write = Write::Overwrite;
-        return stream_product_then(threads, dims, hidden, stream, logits, write, None);
-    }
-    let vectors = Matrix::rows(&weights[matrix.range()], matrix.columns).transposed();
     parallel_product(threads, dims, hidden, vectors, logits, Write::Overwrite);
 }
 
@@ -41,7 +36,7 @@ pub(super) fn f2_log_posterior(
     threads: &Threads,
     rows: usize,
     head: &F2Head,
-    weights: &Weights,
+    weights: &[f32],
     hidden: &[f32],
     log_posterior: &mut [f32],
 ) {

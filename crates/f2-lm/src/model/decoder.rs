@@ -1,8 +1,6 @@
 use f2_engine::{Device, Embedding, F2Head, Heads, Layout, Linear, Norm, Parameter, SoftmaxHead};
 
-use crate::Error;
 use crate::config::ModelConfig;
-use crate::memory::{available_memory, bytes};
 
 /// What decides the parameters of a decoder.
 #[derive(Clone, Debug, PartialEq)]
@@ -121,26 +119,6 @@ impl Decoder {
         };
         let heads = Heads { count: model.heads, width: width / model.heads };
         Self { shape, layout, embedding, blocks, final_norm, head, heads }
-    }
-
-    /// Prepares the weights for writing token by token, unless that would take a quarter of the
-    /// memory there is: texts stay the same and come faster.
-    pub fn settle<D: Device>(&self, device: &D, weights: &mut D::Weights) -> Result<(), Error> {
-        let linear = |block: &Block| {
-            let Block { qkv, attention_out, expand, contract, .. } = *block;
-            [qkv, attention_out, expand, contract].map(|linear| linear.weight)
-        };
-        let mut matrices: Vec<Parameter> = self.blocks.iter().flat_map(linear).collect();
-        matrices.push(self.head.tokens());
-        if let Head::F2(head) = &self.head {
-            matrices.push(head.classes);
-        }
-        let elements = matrices.iter().map(|matrix| matrix.len()).sum();
-        let needed = bytes(&[elements, size_of::<f32>()]);
-        if available_memory(device).is_some_and(|available| available / 4 < needed) {
-            return Ok(());
-        }
-        Ok(device.settle(&matrices, weights)?)
     }
 }
 

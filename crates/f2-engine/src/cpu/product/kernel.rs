@@ -10,15 +10,10 @@ use crate::cpu::simd::{has_avx2, has_avx512};
 /// Columns of a tile: one register of AVX-512, two of AVX2, four of NEON.
 pub(super) const COLUMNS: usize = 16;
 
-/// Up to this many columns, half of a tile's registers would lie idle.
-pub(super) const NARROW: usize = COLUMNS / 2;
-
 /// Floats of a cache line.
 const LINE: usize = 16;
 /// How far ahead rows are asked for: memory answers within the time of a tile, or two.
 const TILES_AHEAD: usize = 2;
-/// How many floats ahead a stream is asked for.
-const STREAM_AHEAD: usize = 1024;
 
 /// What an element starts from.
 #[derive(Clone, Copy)]
@@ -55,8 +50,6 @@ pub(super) enum Left<'a> {
     Streamed(&'a [f32], usize),
     /// Copied: `[rows / tile, depth, tile]`.
     Packed(&'a [f32]),
-    /// The same with tiles this far apart, read from memory once and in order.
-    Stream(&'a [f32], usize),
 }
 
 /// Rows of a tile: as many as the registers hold.
@@ -114,14 +107,16 @@ pub(super) unsafe fn multiply(block: Block<'_>) {
 #[inline(always)]
 unsafe fn tiles<A: Arithmetic, const ROWS: usize>(block: Block<'_>) {
     let [rows, columns, depth] = block.dims;
-    if let Left::Stream(lhs, stride) = block.lhs
-        && columns <= NARROW
-    {
-        // SAFETY: as the caller vouches.
-        return unsafe { narrow_tiles::<A, ROWS>(block, lhs, stride) };
-    }
     for column in (0..columns).step_by(COLUMNS) {
-        let tile = Tile::new(block, column);
+        let tile = Tile {
+            rhs: &block.rhs[column / COLUMNS * block.panel..][..COLUMNS * depth],
+            stride: block.stride,
+            columns: COLUMNS.min(columns - column),
+            write: match block.write {
+                Write::Bias(bias) => Write::Bias(&bias[column..]),
+                other => other,
+            },
+        };
         for row in (0..rows).step_by(ROWS) {
             let count = ROWS.min(rows - row);
             // SAFETY: the tile lies within the block; rows past its end repeat the last one.
@@ -135,8 +130,8 @@ unsafe fn tiles<A: Arithmetic, const ROWS: usize>(block: Block<'_>) {
                         let starts = starts(lhs, stride, row, count);
                         let ahead = TILES_AHEAD * ROWS * stride;
                         // Half of the columns are half of the work.
-                        if tile.columns <= NARROW {
-                            tile.sums_streamed::<A, ROWS, NARROW>(starts, ahead)
+                        if tile.columns <= COLUMNS / 2 {
+                            tile.sums_streamed::<A, ROWS, { COLUMNS / 2 }>(starts, ahead)
                         } else {
                             tile.sums_streamed::<A, ROWS, COLUMNS>(starts, ahead)
                         }
@@ -144,35 +139,8 @@ unsafe fn tiles<A: Arithmetic, const ROWS: usize>(block: Block<'_>) {
                     Left::Packed(lhs) => {
                         tile.sums_packed::<A, ROWS>(&lhs[row * depth..(row + ROWS) * depth])
                     }
-                    Left::Stream(lhs, stride) => {
-                        let lhs = &lhs[row / ROWS * stride..][..ROWS * depth];
-                        tile.sums_of_stream::<A, ROWS>(lhs)
-                    }
                 };
                 tile.store(count, sums, out);
-            }
-        }
-    }
-}
-
-/// A few columns of a stream: two tiles share the registers.
-#[inline(always)]
-unsafe fn narrow_tiles<A: Arithmetic, const ROWS: usize>(
-    block: Block<'_>,
-    lhs: &[f32],
-    stride: usize,
-) {
-    let [rows, _, depth] = block.dims;
-    let tile = Tile::new(block, 0);
-    for row in (0..rows).step_by(2 * ROWS) {
-        let at = |row: usize| &lhs[row / ROWS * stride..][..ROWS * depth];
-        let second = if row + ROWS < rows { row + ROWS } else { row };
-        let [upper, lower] = tile.sums_of_two::<A, ROWS>([at(row), at(second)]);
-        // SAFETY: the tiles lie within the block.
-        unsafe {
-            tile.store(ROWS.min(rows - row), upper, block.out.add(row * block.stride));
-            if second > row {
-                tile.store(ROWS.min(rows - second), lower, block.out.add(second * block.stride));
             }
         }
     }
@@ -211,17 +179,6 @@ fn prefetch(address: *const f32) {
     let _ = address;
 }
 
-/// Every eight steps, asks for as many lines as eight steps use.
-#[inline(always)]
-fn ask_ahead<const ROWS: usize>(step: usize, lhs: &[f32; ROWS]) {
-    const STEPS: usize = 8;
-    if step.is_multiple_of(STEPS) {
-        for line in 0..(STEPS * ROWS).div_ceil(LINE) {
-            prefetch(lhs.as_ptr().wrapping_add(line * LINE + STREAM_AHEAD));
-        }
-    }
-}
-
 /// Sixteen columns of the right operand, and where their products go.
 #[derive(Clone, Copy)]
 struct Tile<'a> {
@@ -232,22 +189,7 @@ struct Tile<'a> {
     write: Write<'a>,
 }
 
-impl<'a> Tile<'a> {
-    /// The block's columns from `column` on.
-    #[inline(always)]
-    fn new(block: Block<'a>, column: usize) -> Self {
-        let [_, columns, depth] = block.dims;
-        Self {
-            rhs: &block.rhs[column / COLUMNS * block.panel..][..COLUMNS * depth],
-            stride: block.stride,
-            columns: COLUMNS.min(columns - column),
-            write: match block.write {
-                Write::Bias(bias) => Write::Bias(&bias[column..]),
-                other => other,
-            },
-        }
-    }
-
+impl Tile<'_> {
     /// # Safety
     /// Every start must be followed by `depth` elements.
     #[inline(always)]
@@ -313,56 +255,6 @@ impl<'a> Tile<'a> {
             }
         }
         sums
-    }
-
-    /// [`Self::sums_packed`], asking for what comes next.
-    #[inline(always)]
-    fn sums_of_stream<A: Arithmetic, const ROWS: usize>(
-        self,
-        lhs: &[f32],
-    ) -> [[f32; COLUMNS]; ROWS] {
-        let mut sums = [[0.0; COLUMNS]; ROWS];
-        let steps = lhs.as_chunks::<ROWS>().0.iter().zip(self.rhs.as_chunks::<COLUMNS>().0);
-        for (step, (lhs, rhs)) in steps.enumerate() {
-            ask_ahead(step, lhs);
-            for row in 0..ROWS {
-                for column in 0..COLUMNS {
-                    sums[row][column] = A::mul_add(lhs[row], rhs[column], sums[row][column]);
-                }
-            }
-        }
-        sums
-    }
-
-    /// [`Self::sums_of_stream`] of two tiles and the first few columns.
-    #[inline(always)]
-    fn sums_of_two<A: Arithmetic, const ROWS: usize>(
-        self,
-        lhs: [&[f32]; 2],
-    ) -> [[[f32; COLUMNS]; ROWS]; 2] {
-        let (mut upper, mut lower) = ([[0.0; NARROW]; ROWS], [[0.0; NARROW]; ROWS]);
-        let [first, second] = lhs.map(|lhs| lhs.as_chunks::<ROWS>().0);
-        let steps = first.iter().zip(second).zip(self.rhs.as_chunks::<COLUMNS>().0);
-        for (step, ((first, second), rhs)) in steps.enumerate() {
-            ask_ahead(step, first);
-            ask_ahead(step, second);
-            for row in 0..ROWS {
-                for column in 0..NARROW {
-                    upper[row][column] = A::mul_add(first[row], rhs[column], upper[row][column]);
-                }
-            }
-            for row in 0..ROWS {
-                for column in 0..NARROW {
-                    lower[row][column] = A::mul_add(second[row], rhs[column], lower[row][column]);
-                }
-            }
-        }
-        let mut all = [[[0.0; COLUMNS]; ROWS]; 2];
-        for row in 0..ROWS {
-            all[0][row][..NARROW].copy_from_slice(&upper[row]);
-            all[1][row][..NARROW].copy_from_slice(&lower[row]);
-        }
-        all
     }
 
     /// Plain loops over values: a closure or a reference would drive the sums out of registers.

@@ -11,16 +11,13 @@ mod kernel;
 mod pack;
 mod packed;
 mod row_blocks;
-mod stream;
 
-use few_rows::Columns;
 use kernel::{Block, Left, tile_rows};
 
 pub(super) use self::few_rows::FEW_ROWS;
 pub(super) use self::kernel::Write;
 pub(super) use self::packed::{Packed, packed_product};
 pub(super) use self::row_blocks::Then;
-pub(super) use self::stream::Stream;
 use super::scratch::with_packing;
 use super::shared::Shared;
 use super::threads::Threads;
@@ -93,41 +90,16 @@ pub(super) fn product_then(
     let out = &mut out[..m * n];
     assert!(k > 0 && lhs.fits(m, k) && rhs.fits(k, n), "an operand is too small");
     if few_rows::suits(m, lhs, rhs) {
-        few_rows::product(threads, dims, lhs, Columns::InPlace(rhs), out, write);
+        few_rows::product(threads, dims, lhs, rhs, out, write);
     } else if row_blocks::suits(dims, lhs) {
         return row_blocks::product(threads, dims, lhs, rhs, out, write, then);
     } else {
         by_columns(threads, dims, lhs, rhs, out, write);
     }
     if let Some(then) = then {
-        afterwards(threads, dims, out, then);
+        let rows = m.div_ceil(2 * threads.count()).min(ROWS);
+        threads.zip_chunks([(out, rows * n)], |block, [out]| then(block * rows, out));
     }
-}
-
-/// [`product_then`] with a right operand that was copied for a few rows.
-pub(super) fn stream_product_then(
-    threads: &Threads,
-    dims @ [m, n, k]: [usize; 3],
-    lhs: Matrix<'_>,
-    rhs: Stream<'_>,
-    out: &mut [f32],
-    write: Write<'_>,
-    then: Option<Then<'_>>,
-) {
-    if m == 0 || n == 0 {
-        return;
-    }
-    let out = &mut out[..m * n];
-    assert!(k == rhs.depth && lhs.fits(m, k) && rhs.fits(n), "an operand is too small");
-    few_rows::product(threads, dims, lhs, Columns::Stream(rhs), out, write);
-    if let Some(then) = then {
-        afterwards(threads, dims, out, then);
-    }
-}
-
-fn afterwards(threads: &Threads, [m, n, _]: [usize; 3], out: &mut [f32], then: Then<'_>) {
-    let rows = m.div_ceil(2 * threads.count()).min(ROWS);
-    threads.zip_chunks([(out, rows * n)], |block, [out]| then(block * rows, out));
 }
 
 /// Every thread has its own columns of the right operand to copy, and reads all of the left one.
@@ -281,32 +253,6 @@ mod tests {
             let (a, b) = (Matrix::rows(&lhs, k), Matrix::rows(&rhs, n));
             parallel_product(&threads, dims, a, b, &mut out, Write::Add);
             assert_eq!(out, expected);
-        }
-    }
-
-    #[test]
-    fn a_stream_gives_the_same_bits() {
-        let threads = Threads::new(2).unwrap();
-        let [n, k] = [229, 517];
-        let lhs: Vec<f32> = (0..32 * k).map(|i| (i as f32 * 0.37).sin()).collect();
-        let rhs: Vec<f32> = (0..n * k).map(|i| (i as f32 * 0.73).cos()).collect();
-        let bias: Vec<f32> = (0..n).map(|i| i as f32 * 0.1).collect();
-        let mut copy = vec![0.0; Stream::len(n, k)];
-        Stream::copy(&threads, &rhs, k, &mut copy);
-        for (m, columns) in
-            [(1, 0..n), (3, 5..7), (8, 1..n), (9, 12..113), (16, 14..n), (32, 3..88)]
-        {
-            let (dims, write) = ([m, columns.len(), k], Write::Bias(&bias[columns.clone()]));
-            let (start, lhs) = (columns.start, Matrix::rows(&lhs, k));
-            let in_place = Matrix::rows(&rhs[start * k..], k).transposed();
-            let mut expected = vec![0.5; m * columns.len()];
-            parallel_product(&threads, dims, lhs, in_place, &mut expected, write);
-            parallel_product(&threads, dims, lhs, in_place, &mut expected, Write::Add);
-            let mut out = vec![0.5; m * columns.len()];
-            let stream = Stream::new(&copy, k, start);
-            stream_product_then(&threads, dims, lhs, stream, &mut out, write, None);
-            stream_product_then(&threads, dims, lhs, stream, &mut out, Write::Add, None);
-            assert_eq!(out, expected, "{m} rows, columns {columns:?}");
         }
     }
 
