@@ -13,10 +13,10 @@ use crate::cpu::threads::Threads;
 
 /// Above this many rows, copying the matrix pays.
 pub(in crate::cpu) const FEW_ROWS: usize = 32;
-/// Columns of the output whose sums are at hand at once.
-const BLOCK: usize = 12;
+/// Columns of the output that are turned at once: whole tiles of any size, and of eight.
+const BLOCK: usize = 24;
 /// Columns of the output a thread takes at once, at most.
-const TASK: usize = 40 * BLOCK;
+const TASK: usize = 20 * BLOCK;
 
 /// Whether this is the way for such operands.
 pub(super) fn suits(rows: usize, lhs: Matrix<'_>, rhs: Matrix<'_>) -> bool {
@@ -35,7 +35,7 @@ pub(super) fn product(
 ) {
     let depth = part_len(k, DEPTH);
     let panels = Packed::len(depth, m);
-    let tasks = threads.dwindling(n, 4 * BLOCK, TASK);
+    let tasks = threads.dwindling(n, 2 * BLOCK, TASK);
     let out = Shared::new(out);
     with_shared(k.div_ceil(depth) * panels, |packed| {
         for (step, packed) in (0..k).step_by(depth).zip(packed.chunks_mut(panels)) {
@@ -88,21 +88,25 @@ impl FewRows<'_> {
                 }
             }
         }
-        for step in (0..k).step_by(depth) {
-            let packed = &packed[width * step..];
-            let depth = depth.min(k - step);
-            let rhs = rhs.from(step, column);
-            // SAFETY: the scratch is exclusive and holds the block; the operands fit.
-            unsafe {
-                kernel::multiply(Block {
-                    dims: [columns, m, depth],
-                    lhs: Left::Streamed(rhs.elements, rhs.column_stride),
-                    rhs: packed,
-                    panel: kernel::COLUMNS * depth,
-                    out: turned.as_mut_ptr(),
-                    stride: width,
-                    write: Write::Add,
-                });
+        // A tile's columns are read to their ends before the next tile's.
+        let tile = kernel::tile_rows();
+        for (first, turned) in (0..columns).step_by(tile).zip(turned.chunks_mut(tile * width)) {
+            for step in (0..k).step_by(depth) {
+                let packed = &packed[width * step..];
+                let depth = depth.min(k - step);
+                let rhs = rhs.from(step, column + first);
+                // SAFETY: the scratch is exclusive and holds the block; the operands fit.
+                unsafe {
+                    kernel::multiply(Block {
+                        dims: [tile.min(columns - first), m, depth],
+                        lhs: Left::Streamed(rhs.elements, rhs.column_stride),
+                        rhs: packed,
+                        panel: kernel::COLUMNS * depth,
+                        out: turned.as_mut_ptr(),
+                        stride: width,
+                        write: Write::Add,
+                    });
+                }
             }
         }
         // SAFETY: these columns of the output, as the caller vouches.
