@@ -8,13 +8,37 @@ use crate::{Heads, Sequences};
 
 /// Columns of a head the tensor cores' kernels are written for.
 const TENSOR_WIDTH: usize = 64;
-/// Queries, or keys, one of their blocks takes.
+/// Queries that one of their blocks takes, and queries or keys on the way back.
 const QUERIES: usize = 128;
 const BACKWARD_ROWS: usize = 64;
 /// Bytes of 64 rows of a head.
 const TILE_BYTES: usize = 64 * TENSOR_WIDTH * 2;
 /// Rows a block of the other kernels takes, one to a warp.
 const WARPS: usize = 4;
+
+/// The kernels on the tensor cores, and the bytes that a block of each shares.
+struct TensorKernels {
+    forward: (&'static str, usize),
+    forward_threads: u32,
+    queries: (&'static str, usize),
+    keys: (&'static str, usize),
+}
+
+/// For any GPU. What is not listed here the kernels ask for themselves.
+const ANY: TensorKernels = TensorKernels {
+    forward: ("attention_64", 0),
+    forward_threads: 128,
+    queries: ("attention_64_backward_queries", 0),
+    keys: ("attention_64_backward_keys", 6 * TILE_BYTES),
+};
+
+/// For compute capability 9.0: tiles of their own and of two or three steps; statistics of three.
+const HOPPER: TensorKernels = TensorKernels {
+    forward: ("attention_64_hopper", 8 * TILE_BYTES),
+    forward_threads: 256,
+    queries: ("attention_64_backward_queries_hopper", 7 * TILE_BYTES),
+    keys: ("attention_64_backward_keys_hopper", 8 * TILE_BYTES + 3 * 2 * 64 * size_of::<f32>()),
+};
 
 /// What a backward pass reads.
 pub(super) struct Backward<'a, E> {
@@ -49,9 +73,13 @@ impl<P: Precision> Cuda<P> {
         let (positions, scale) = (sequences.positions(), scale(heads));
         let (qkv, out, log_sums) = (qkv.at(0), out.at(0), log_sums.at(0));
         if on_tensor_cores::<P>(heads) {
-            let grid = Grid::blocks(count * heads.count, 128).by(length.div_ceil(QUERIES));
+            let kernels = self.tensor_kernels();
+            let (kernel, shared) = kernels.forward;
+            let grid = Grid::blocks(count * heads.count, kernels.forward_threads)
+                .by(length.div_ceil(QUERIES))
+                .sharing(shared);
             let arguments = arguments![positions, length, heads.count, scale, qkv, out, log_sums];
-            self.launch("attention_64", grid, arguments);
+            self.launch(kernel, grid, arguments);
         } else {
             let arguments =
                 arguments![positions, length, heads.count, heads.width, scale, qkv, out, log_sums];
@@ -114,26 +142,31 @@ impl<P: Precision> Cuda<P> {
         let grid = Grid::blocks(count * heads.count, 128).by(tiles);
         let (positions, scale) = (sequences.positions(), scale(heads));
         let (blocks, columns) = (count * tiles, 3 * heads.total_width());
-        let floats = positions * heads.count;
+        let floats = 2 * positions * heads.count;
         let room = (floats + blocks * columns) * size_of::<f32>();
-        let Some(deltas) = self.scratch(room) else { return };
-        let sums = deltas + (floats * size_of::<f32>()) as u64;
+        let Some(statistics) = self.scratch(room) else { return };
+        let sums = statistics + (floats * size_of::<f32>()) as u64;
         let (qkv, out, d_out) = (from.qkv.at(0), from.out.at(0), from.d_out.at(0));
         let (log_sums, d_qkv) = (from.log_sums.at(0), d_qkv.at(0));
-        let (kernel, heads) = ("attention_64_backward_queries", heads.count);
+        let (TensorKernels { queries, keys, .. }, heads) = (self.tensor_kernels(), heads.count);
         self.launch(
-            kernel,
-            grid,
+            queries.0,
+            grid.sharing(queries.1),
             arguments![
-                positions, length, heads, scale, qkv, out, log_sums, d_out, deltas, d_qkv, sums,
+                positions, length, heads, scale, qkv, out, log_sums, d_out, statistics, d_qkv,
+                sums,
             ],
         );
         self.launch(
-            "attention_64_backward_keys",
-            grid.sharing(6 * TILE_BYTES),
-            arguments![positions, length, heads, scale, qkv, log_sums, d_out, deltas, d_qkv, sums],
+            keys.0,
+            grid.sharing(keys.1),
+            arguments![positions, length, heads, scale, qkv, d_out, statistics, d_qkv, sums],
         );
         self.leave_sums(ColumnSums { of: d_qkv, rows: positions, columns, blocks, partial: sums });
+    }
+
+    fn tensor_kernels(&self) -> TensorKernels {
+        if self.kernels.hopper { HOPPER } else { ANY }
     }
 }
 

@@ -1,49 +1,8 @@
 // Causal attention on the tensor cores: bf16, heads of 64 columns. Scores live in registers, one tile
 // of keys at a time, and are computed anew in the backward pass. Queries' gradients and those of
 // keys and values have kernels of their own, so that no sum depends on which block came first.
-//
-// Tiles in shared memory have rows of 64 columns in eight chunks of 16 bytes; chunk `c` of row `r`
-// lies at `c ^ (r % 8)`, so that eight rows of one chunk touch all banks once.
 
 #ifndef F32
-constexpr int HEAD = 64;
-constexpr int TILE_BYTES = 64 * HEAD * 2;
-constexpr float LOG2_E = 1.4426950408889634f;
-
-__device__ __forceinline__ float exp2_of(float x) {
-    float result;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
-    return result;
-}
-
-__device__ __forceinline__ u32 chunk_address(u32 tile, int row, int chunk) {
-    return tile + row * 128 + ((chunk ^ (row & 7)) << 4);
-}
-
-// Sixteen bytes to shared memory in the background; zeros where there is nothing to read.
-__device__ __forceinline__ void copy_chunk(u32 to, const void* from, bool there) {
-    int bytes = there ? 16 : 0;
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes));
-}
-
-__device__ __forceinline__ void commit() { asm volatile("cp.async.commit_group;"); }
-
-template <int PENDING>
-__device__ __forceinline__ void wait() {
-    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING));
-}
-
-// `ROWS` rows of one head, of which `there` exist.
-template <int ROWS, int THREADS>
-__device__ __forceinline__ void copy_tile(u32 tile, const real* from, i64 stride, int there) {
-#pragma unroll
-    for (int i = 0; i < ROWS * 8 / THREADS; i++) {
-        int index = i * THREADS + threadIdx.x, row = index / 8, chunk = index % 8;
-        const real* source = row < there ? from + row * stride + chunk * 8 : from;
-        copy_chunk(chunk_address(tile, row, chunk), source, row < there);
-    }
-}
-
 __device__ __forceinline__ void load_matrices(u32 (&r)[4], u32 address) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
@@ -132,105 +91,15 @@ __device__ __forceinline__ void multiply_columns(float (&to)[8][4], const float 
     }
 }
 
-__device__ __forceinline__ u32 shared_address(const void* pointer) {
-    return (u32)__cvta_generic_to_shared(pointer);
-}
-
-// Writes rows `row + lane / 4` and eight below, times a factor each.
-__device__ __forceinline__ void write_rows(const float (&from)[8][4], float upper, float lower,
-                                           int row, int there, i64 stride, real* to, int lane) {
-    int place = row + lane / 4;
-#pragma unroll
-    for (int tile = 0; tile < 8; tile++) {
-        int column = tile * 8 + lane % 4 * 2;
-        if (place < there)
-            *(u32*)(to + place * stride + column) = pack(from[tile][0] * upper, from[tile][1] * upper);
-        if (place + 8 < there)
-            *(u32*)(to + (place + 8) * stride + column) =
-                pack(from[tile][2] * lower, from[tile][3] * lower);
-    }
-}
-
-// The sums over the rows of four warps, each with rows `row + lane / 4` and eight below of which
-// `there` exist, times a factor, to 64 columns of `to`. `room` has space for `[4, 64]`.
-__device__ __forceinline__ void sum_rows_of_warps(const float (&from)[8][4], float factor, int row,
-                                                  int there, float* room, float* to, int lane) {
-    bool upper = row + lane / 4 < there, lower = row + lane / 4 + 8 < there;
-    __syncthreads();
-#pragma unroll
-    for (int tile = 0; tile < 8; tile++)
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            float sum = (upper ? from[tile][i] : 0.0f) + (lower ? from[tile][i + 2] : 0.0f);
-            sum += __shfl_xor_sync(0xffffffffu, sum, 4);
-            sum += __shfl_xor_sync(0xffffffffu, sum, 8);
-            sum += __shfl_xor_sync(0xffffffffu, sum, 16);
-            if (lane < 4) room[row / 16 * 64 + tile * 8 + lane * 2 + i] = sum;
-        }
-    __syncthreads();
-    if (threadIdx.x < 64) {
-        const float* own = room + threadIdx.x;
-        to[threadIdx.x] = ((own[0] + own[64]) + (own[128] + own[192])) * factor;
-    }
-}
-
-// One 16-row strip of scores becomes unnormalised probabilities; the running maximum, sum and
-// output follow.
-__device__ __forceinline__ void soften(float (&scores)[8][4], float (&out)[8][4], float (&largest)[2],
-                                       float (&sum)[2], float factor) {
-#pragma unroll
-    for (int half = 0; half < 2; half++) {
-        float most = largest[half];
-#pragma unroll
-        for (int tile = 0; tile < 8; tile++)
-            most = fmaxf(most, fmaxf(scores[tile][2 * half], scores[tile][2 * half + 1]));
-        most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 1));
-        most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 2));
-        float keep = exp2_of((largest[half] - most) * factor), shift = most * factor, total = 0.0f;
-        largest[half] = most;
-#pragma unroll
-        for (int tile = 0; tile < 8; tile++)
-#pragma unroll
-            for (int i = 2 * half; i < 2 * half + 2; i++) {
-                scores[tile][i] = exp2_of(scores[tile][i] * factor - shift);
-                total += scores[tile][i];
-                out[tile][i] *= keep;
-            }
-        sum[half] = sum[half] * keep + total;
-    }
-}
-
-// Scores of keys after their query go.
-__device__ __forceinline__ void hide_later(float (&scores)[8][4], int query, int key, int lane) {
-#pragma unroll
-    for (int tile = 0; tile < 8; tile++)
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            if (key + tile * 8 + lane % 4 * 2 + i % 2 > query + lane / 4 + i / 2 * 8)
-                scores[tile][i] = NEVER;
-}
-
-// Probabilities of keys, which are rows here, for queries before them or beyond the end go.
-__device__ __forceinline__ void drop_earlier(float (&scores)[8][4], int key, int query, int length,
-                                             int lane) {
-#pragma unroll
-    for (int tile = 0; tile < 8; tile++)
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            int column = query + tile * 8 + lane % 4 * 2 + i % 2;
-            if (key + lane / 4 + i / 2 * 8 > column || column >= length) scores[tile][i] = 0.0f;
-        }
-}
-
 // 128 queries of one head of one sequence, 32 to a warp; 64 keys at a time, two tiles in flight.
 KERNEL __launch_bounds__(128, 2)
 attention_64(int positions, int length, int heads, float scale, const real* qkv, real* out,
              float* log_sums) {
     __shared__ __align__(128) unsigned char room[6 * TILE_BYTES];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    int head = blockIdx.x % heads, sequence = blockIdx.x / heads;
-    int first = (gridDim.y - 1 - blockIdx.y) * 128, there = length - first;
-    i64 total = (i64)heads * HEAD, stride = 3 * total;
+    auto [head, sequence, tile_of_head] = find_place(heads);
+    int first = (gridDim.y - 1 - tile_of_head) * 128, there = length - first;
+    int total = heads * HEAD, stride = 3 * total;
     const real* rows = qkv + (i64)sequence * length * stride + head * HEAD;
     u32 queries = shared_address(room);
     u32 tiles = queries + 2 * TILE_BYTES;
@@ -307,50 +176,23 @@ attention_64(int positions, int length, int heads, float scale, const real* qkv,
     }
     i64 start = (i64)sequence * length + first;
 #pragma unroll
-    for (int strip = 0; strip < 2; strip++) {
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            float all = sum[strip][half];
-            all += __shfl_xor_sync(0xffffffffu, all, 1);
-            all += __shfl_xor_sync(0xffffffffu, all, 2);
-            sum[strip][half] = all;
-            int row = warp * 32 + strip * 16 + half * 8 + lane / 4;
-            if (lane % 4 == 0 && row < there)
-                log_sums[(i64)head * positions + start + row] =
-                    largest[strip][half] * scale + __logf(all);
-        }
-        write_rows(output[strip], 1.0f / sum[strip][0], 1.0f / sum[strip][1], warp * 32 + strip * 16,
-                   there, total, out + start * total + head * HEAD, lane);
-    }
+    for (int strip = 0; strip < 2; strip++)
+        write_output(output[strip], largest[strip], sum[strip], scale, warp * 32 + strip * 16, there,
+                     total, out + start * total + head * HEAD, log_sums + (i64)head * positions + start,
+                     lane);
 }
 
-// Σ out · d_out over one row's 64 columns, of which this lane and its three neighbours take a
-// quarter each.
-__device__ __forceinline__ float delta_of(const real* out, const real* d_out, int lane) {
-    float sum = 0.0f;
-#pragma unroll
-    for (int part = 0; part < 2; part++) {
-        float a[8], b[8];
-        load8(out, (lane % 4 * 2 + part) * 8, HEAD, a);
-        load8(d_out, (lane % 4 * 2 + part) * 8, HEAD, b);
-#pragma unroll
-        for (int i = 0; i < 8; i++) sum += a[i] * b[i];
-    }
-    sum += __shfl_xor_sync(0xffffffffu, sum, 1);
-    return sum + __shfl_xor_sync(0xffffffffu, sum, 2);
-}
-
-// The gradient of 64 queries, 16 to a warp. Leaves Σ out · d_out in `deltas: [heads, positions]`, and
-// the sums of its rows in `sums: [sequences, blocks, 3 · total]`.
+// The gradient of 64 queries, 16 to a warp. Leaves logarithms of sums to base 2 and Σ out · d_out in
+// `statistics: [2, heads, positions]`, and the sums of its rows in `sums: [sequences, blocks, 3 · total]`.
 KERNEL __launch_bounds__(128, 3)
 attention_64_backward_queries(int positions, int length, int heads, float scale, const real* qkv,
                               const real* out, const float* log_sums, const real* d_out,
-                              float* deltas, real* d_qkv, float* sums) {
+                              float* statistics, real* d_qkv, float* sums) {
     __shared__ __align__(128) unsigned char room[6 * TILE_BYTES];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    int head = blockIdx.x % heads, sequence = blockIdx.x / heads;
-    int first = (gridDim.y - 1 - blockIdx.y) * 64, there = length - first;
-    i64 total = (i64)heads * HEAD, stride = 3 * total;
+    auto [head, sequence, tile_of_head] = find_place(heads);
+    int first = (gridDim.y - 1 - tile_of_head) * 64, there = length - first;
+    int total = heads * HEAD, stride = 3 * total;
     const real* rows = qkv + (i64)sequence * length * stride + head * HEAD;
     i64 start = (i64)sequence * length + first;
     const real* d_rows = d_out + start * total + head * HEAD;
@@ -370,10 +212,14 @@ attention_64_backward_queries(int positions, int length, int heads, float scale,
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         int row = warp * 16 + half * 8 + lane / 4, safe = min(row, there - 1);
-        delta[half] = delta_of(out + (start + safe) * total + head * HEAD, d_rows + safe * total, lane);
+        delta[half] =
+            delta_of(out + (start + safe) * total + head * HEAD, d_rows + safe * total, 0, lane);
         i64 place = (i64)head * positions + start + safe;
         log_sum[half] = log_sums[place] * LOG2_E;
-        if (lane % 4 == 0 && row < there) deltas[place] = delta[half];
+        if (lane % 4 == 0 && row < there) {
+            statistics[place] = log_sum[half];
+            statistics[(i64)heads * positions + place] = delta[half];
+        }
     }
     u32 query[4][4], d_query[4][4];
     float gradient[8][4] = {};
@@ -419,17 +265,17 @@ attention_64_backward_queries(int positions, int length, int heads, float scale,
 // side here: keys are rows, queries columns.
 KERNEL __launch_bounds__(128, 3)
 attention_64_backward_keys(int positions, int length, int heads, float scale, const real* qkv,
-                           const float* log_sums, const real* d_out, const float* deltas,
-                           real* d_qkv, float* sums) {
+                           const real* d_out, const float* statistics, real* d_qkv, float* sums) {
     extern __shared__ __align__(128) unsigned char all_tiles[];
     __shared__ float log_sum[2][64], delta[2][64];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    int head = blockIdx.x % heads, sequence = blockIdx.x / heads;
-    int first = blockIdx.y * 64, there = length - first;
-    i64 total = (i64)heads * HEAD, stride = 3 * total;
+    auto [head, sequence, tile_of_head] = find_place(heads);
+    int first = tile_of_head * 64, there = length - first;
+    int total = heads * HEAD, stride = 3 * total;
     const real* rows = qkv + (i64)sequence * length * stride + head * HEAD;
     const real* d_rows = d_out + (i64)sequence * length * total + head * HEAD;
-    i64 statistics = (i64)head * positions + (i64)sequence * length;
+    const float* log_sums = statistics + (i64)head * positions + (i64)sequence * length;
+    const float* deltas = log_sums + (i64)heads * positions;
     u32 tiles = shared_address(all_tiles);
     auto queries = [=](int tile) { return tiles + (tile % 2) * 2 * TILE_BYTES; };
     auto copy = [&](int tile) {
@@ -439,13 +285,13 @@ attention_64_backward_keys(int positions, int length, int heads, float scale, co
         commit();
         if (threadIdx.x < 64) {
             // Zeros where there is no query: what is computed of them must be finite to be dropped.
-            i64 place = statistics + tile * 64 + threadIdx.x;
+            int place = tile * 64 + threadIdx.x;
             bool is_there = threadIdx.x < left;
-            log_sum[tile % 2][threadIdx.x] = is_there ? log_sums[place] * LOG2_E : 0.0f;
+            log_sum[tile % 2][threadIdx.x] = is_there ? log_sums[place] : 0.0f;
             delta[tile % 2][threadIdx.x] = is_there ? deltas[place] : 0.0f;
         }
     };
-    int begin = blockIdx.y, end = (length + 63) / 64;
+    int begin = tile_of_head, end = (length + 63) / 64;
     // Keys and values stay in shared memory: registers are scarcer.
     u32 own = tiles + 4 * TILE_BYTES;
     copy_tile<64, 128>(own, rows + first * stride + total, stride, there);
@@ -490,7 +336,7 @@ attention_64_backward_keys(int positions, int length, int heads, float scale, co
     real* to = d_qkv + ((i64)sequence * length + first) * stride + head * HEAD;
     write_rows(d_key, scale, scale, warp * 16, there, stride, to + total, lane);
     write_rows(d_value, 1.0f, 1.0f, warp * 16, there, stride, to + 2 * total, lane);
-    float* own_sums = sums + ((i64)sequence * gridDim.y + blockIdx.y) * stride + head * HEAD;
+    float* own_sums = sums + ((i64)sequence * gridDim.y + tile_of_head) * stride + head * HEAD;
     float* room = (float*)all_tiles;
     sum_rows_of_warps(d_key, scale, warp * 16, there, room, own_sums + total, lane);
     sum_rows_of_warps(d_value, 1.0f, warp * 16, there, room, own_sums + 2 * total, lane);

@@ -81,6 +81,36 @@ __device__ __forceinline__ void store8(real* row, int column, int width, const f
     }
 }
 
+__device__ __forceinline__ u32 shared_address(const void* pointer) {
+    return (u32)__cvta_generic_to_shared(pointer);
+}
+
+// Sixteen bytes to shared memory in the background; zeros where there is nothing to read.
+__device__ __forceinline__ void copy_chunk(u32 to, const void* from, bool there) {
+    int bytes = there ? 16 : 0;
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes));
+}
+
+__device__ __forceinline__ void commit() { asm volatile("cp.async.commit_group;"); }
+
+template <int PENDING>
+__device__ __forceinline__ void wait() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING));
+}
+
+// Eight columns of a row to shared memory in the background, to be read there by the same thread;
+// zeros beyond the row's end.
+__device__ __forceinline__ void fetch8(real* to, const real* row, int column, int width) {
+    if (width % 8 == 0) {
+#pragma unroll
+        for (int i = 0; i < 8 * sizeof(real) / 16; i++)
+            copy_chunk(shared_address(to) + 16 * i, (const char*)(row + column) + 16 * i, column < width);
+    } else {
+#pragma unroll
+        for (int i = 0; i < 8; i++) to[i] = column + i < width ? row[column + i] : narrow(0.0f);
+    }
+}
+
 // The same of parameters, whose values begin at multiples of sixteen.
 __device__ __forceinline__ void load8_values(const float* row, int column, int width, float (&x)[8]) {
     if (width % 8 == 0 && column < width) {

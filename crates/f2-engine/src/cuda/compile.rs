@@ -16,7 +16,7 @@ use super::{DEVICE, Precision};
 use crate::Error;
 
 /// All kernels, in the order they are compiled: what is shared comes first.
-const SOURCES: [(&str, &str); 9] = [
+const SOURCES: [(&str, &str); 11] = [
     ("common.cu", include_str!("common.cu")),
     ("embedding.cu", include_str!("embedding.cu")),
     ("norm.cu", include_str!("norm.cu")),
@@ -25,8 +25,14 @@ const SOURCES: [(&str, &str); 9] = [
     ("head.cu", include_str!("head.cu")),
     ("draw.cu", include_str!("draw.cu")),
     ("attention.cu", include_str!("attention.cu")),
+    ("attention_tiles.cu", include_str!("attention_tiles.cu")),
     ("attention_tensor.cu", include_str!("attention_tensor.cu")),
+    ("attention_hopper.cu", include_str!("attention_hopper.cu")),
 ];
+
+/// The compute capability whose tensor cores have instructions of their own, which neither older nor
+/// newer ones know.
+pub(super) const HOPPER: (i32, i32) = (9, 0);
 
 /// Whether NVRTC can be loaded.
 pub fn nvrtc_is_present() -> bool {
@@ -78,9 +84,11 @@ fn source() -> String {
     all
 }
 
-fn options<P: Precision>((major, minor): (i32, i32)) -> Vec<String> {
+fn options<P: Precision>(capability: (i32, i32)) -> Vec<String> {
+    let (major, minor) = capability;
+    let own = if capability == HOPPER { "a" } else { "" };
     let mut options =
-        vec![format!("--gpu-architecture=sm_{major}{minor}"), "--std=c++17".to_owned()];
+        vec![format!("--gpu-architecture=sm_{major}{minor}{own}"), "--std=c++17".to_owned()];
     if P::NAME == "f32" {
         options.push("-DF32".to_owned());
     }

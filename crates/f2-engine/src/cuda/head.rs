@@ -41,6 +41,13 @@ pub(super) struct Rows {
     pub(super) backward: bool,
 }
 
+/// Rows of the gradient that a product adds to: whole eights, the last of which get zeros, unless the
+/// buffer ends before them.
+fn outputs_to_add(vectors: Parameter, buffer: usize) -> usize {
+    let whole = stride(vectors.rows);
+    if vectors.offset + whole * vectors.columns <= buffer { whole } else { vectors.rows }
+}
+
 impl<P: Precision> Cuda<P> {
     pub(super) fn softmax_head(
         &self,
@@ -75,7 +82,8 @@ impl<P: Precision> Cuda<P> {
                 let to = Target::real(d_hidden + offset, width);
                 self.product([rows, width, stride(columns)], logits, matrix, to);
                 let to = Target::sum(gradients.at(vectors.offset), width);
-                self.product([columns, width, rows], logits.transposed(), hidden, to);
+                let outputs = outputs_to_add(vectors, gradients.len());
+                self.product([outputs, width, rows], logits.transposed(), hidden, to);
             }
         }
     }

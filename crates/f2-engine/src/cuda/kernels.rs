@@ -17,17 +17,21 @@ pub(super) struct Kernels {
     module: Arc<CudaModule>,
     /// The most bytes a block can share.
     shared_memory: i32,
+    /// Whether there are kernels for the tensor cores of compute capability 9.0.
+    pub(super) hopper: bool,
     functions: Mutex<HashMap<&'static str, CudaFunction>>,
 }
 
 impl Kernels {
     pub(super) fn load<P: Precision>(stream: &Stream) -> Result<Self, Error> {
-        let code = compile::cached_kernels::<P>(stream.capability()?)?;
+        let capability = stream.capability()?;
+        let code = compile::cached_kernels::<P>(capability)?;
         let module = stream.context().load_module(Ptx::from_binary(code)).map_err(|error| {
             Error::Failed { device: DEVICE, reason: format!("loading the kernels: {error}") }
         })?;
         let shared_memory = stream.shared_memory()?;
-        Ok(Self { module, shared_memory, functions: Mutex::default() })
+        let hopper = capability == compile::HOPPER;
+        Ok(Self { module, shared_memory, hopper, functions: Mutex::default() })
     }
 
     pub(super) fn get(&self, name: &'static str) -> Result<CudaFunction, String> {

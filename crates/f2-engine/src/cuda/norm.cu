@@ -70,60 +70,19 @@ __device__ __forceinline__ void residual_forward(int rows, int width, const floa
     norm_row<PER>(lane, width, gain, bias, values, normed + (i64)row * width, statistics + 2 * row);
 }
 
-// `d_x += …`, and through dropout into `d_branch` where there is one. Gain and bias gradients of a
-// block's rows go to `partial: [blocks, 2, width]`.
+// Rows a warp has on their way in a backward pass: as many as 72 KiB of eight warps hold, where they
+// hold more than one.
 template <int PER>
-__device__ __forceinline__ void backward(int rows, int width, const float* gain, Mask mask,
-                                         const real* x, const float* statistics,
-                                         const real* d_normed, real* d_x, real* d_branch,
-                                         float* partial) {
-    extern __shared__ float sums[];
+__device__ constexpr int rows_ahead() {
+    constexpr int MOST = 72 * 1024 / (8 * 3 * 256 * PER * (int)sizeof(real));
+    return MOST < 2 ? 1 : MOST > 3 ? 3 : MOST;
+}
+
+// Warp after warp adds its share; sums of lanes' columns lie apart, so that no banks meet.
+template <int PER>
+__device__ __forceinline__ void add_shares(const float (&share)[PER][8], int width, float* sums,
+                                           float* to) {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-    float d_gain[PER][8] = {}, d_bias[PER][8] = {};
-    for (int row = blockIdx.x * warps + warp; row < rows; row += gridDim.x * warps) {
-        float mean = statistics[2 * row], reciprocal = statistics[2 * row + 1];
-        i64 start = (i64)row * width;
-        float d[PER][8], standard[PER][8], before[PER][8];
-        float sum = 0.0f, product = 0.0f;
-#pragma unroll
-        for (int part = 0; part < PER; part++) {
-            int column = part * 256 + lane * 8;
-            load8(d_normed + start, column, width, d[part]);
-            load8(x + start, column, width, standard[part]);
-            load8(d_x + start, column, width, before[part]);
-        }
-#pragma unroll
-        for (int part = 0; part < PER; part++) {
-            float g[8];
-            load8_values(gain, part * 256 + lane * 8, width, g);
-#pragma unroll
-            for (int i = 0; i < 8; i++) {
-                standard[part][i] = (standard[part][i] - mean) * reciprocal;
-                d_gain[part][i] += d[part][i] * standard[part][i];
-                d_bias[part][i] += d[part][i];
-                d[part][i] *= g[i];
-                sum += d[part][i];
-                product += d[part][i] * standard[part][i];
-            }
-        }
-        sum = warp_sum(sum) / width;
-        product = warp_sum(product) / width;
-#pragma unroll
-        for (int part = 0; part < PER; part++) {
-            int column = part * 256 + lane * 8;
-#pragma unroll
-            for (int i = 0; i < 8; i++)
-                before[part][i] +=
-                    (d[part][i] - sum - standard[part][i] * product) * reciprocal;
-            store8(d_x + start, column, width, before[part]);
-            if (d_branch) {
-                drop8(mask, row, column, width, before[part]);
-                store8(d_branch + start, column, width, before[part]);
-            }
-        }
-    }
-    // Warp after warp adds its share; sums of lanes' columns lie apart, so that no banks meet.
-    float* bias_sums = sums + PER * 256;
     for (int turn = 0; turn < warps; turn++) {
         if (warp == turn) {
 #pragma unroll
@@ -131,18 +90,103 @@ __device__ __forceinline__ void backward(int rows, int width, const float* gain,
 #pragma unroll
                 for (int i = 0; i < 8; i++) {
                     int place = part * 256 + i * 32 + lane;
-                    sums[place] = d_gain[part][i] + (turn ? sums[place] : 0.0f);
-                    bias_sums[place] = d_bias[part][i] + (turn ? bias_sums[place] : 0.0f);
+                    sums[place] = share[part][i] + (turn ? sums[place] : 0.0f);
                 }
         }
         __syncthreads();
     }
-    float* to = partial + (i64)blockIdx.x * 2 * width;
-    for (int column = threadIdx.x; column < width; column += blockDim.x) {
-        int place = column / 256 * 256 + column % 8 * 32 + column % 256 / 8;
-        to[column] = sums[place];
-        to[width + column] = bias_sums[place];
+    for (int column = threadIdx.x; column < width; column += blockDim.x)
+        to[column] = sums[column / 256 * 256 + column % 8 * 32 + column % 256 / 8];
+    __syncthreads();
+}
+
+// `d_x += …`, and through dropout into `d_branch` where there is one. A block's sums over its rows
+// go to `partial: [blocks, 2, width]`, gain and bias gradients, and to `branch_sums: [blocks, width]`.
+template <int PER>
+__device__ __forceinline__ void backward(int rows, int width, const float* gain, Mask mask,
+                                         const real* x, const float* statistics,
+                                         const real* d_normed, real* d_x, real* d_branch,
+                                         float* partial, float* branch_sums) {
+    constexpr int AHEAD = rows_ahead<PER>();
+    extern __shared__ __align__(16) float under_way[];
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    // What the lane has fetched: `[AHEAD, 3, PER, 8]`, lanes side by side.
+    real* fetched = (real*)under_way + (warp * AHEAD * 3 * PER * 32 + lane) * 8;
+    int step = gridDim.x * warps;
+    auto fetch = [=](int row, int slot) {
+        if constexpr (AHEAD > 1) {
+            const real* from[3] = {d_normed, x, d_x};
+            if (row < rows)
+#pragma unroll
+                for (int i = 0; i < 3 * PER; i++)
+                    fetch8(fetched + (slot * 3 * PER + i) * 256, from[i / PER] + (i64)row * width,
+                           i % PER * 256 + lane * 8, width);
+            commit();
+        }
+    };
+    auto load = [=](int which, int part, int row, int slot, float (&to)[8]) {
+        if constexpr (AHEAD > 1) {
+            load8(fetched + ((slot * 3 + which) * PER + part) * 256, 0, 8, to);
+        } else {
+            const real* from = which == 0 ? d_normed : which == 1 ? x : d_x;
+            load8(from + (i64)row * width, part * 256 + lane * 8, width, to);
+        }
+    };
+    float d_gain[PER][8] = {}, d_bias[PER][8] = {}, d_sum[PER][8] = {};
+    int first = blockIdx.x * warps + warp, slot = 0;
+#pragma unroll
+    for (int i = 0; i < AHEAD - 1; i++) fetch(first + i * step, i);
+    for (int row = first; row < rows; row += step) {
+        float mean = statistics[2 * row], reciprocal = statistics[2 * row + 1];
+        fetch(row + (AHEAD - 1) * step, slot == 0 ? AHEAD - 1 : slot - 1);
+        wait<AHEAD - 1>();
+        float d[PER][8], sum = 0.0f, product = 0.0f;
+#pragma unroll
+        for (int part = 0; part < PER; part++) {
+            float standard[8], g[8];
+            load(0, part, row, slot, d[part]);
+            load(1, part, row, slot, standard);
+            load8_values(gain, part * 256 + lane * 8, width, g);
+#pragma unroll
+            for (int i = 0; i < 8; i++) {
+                standard[i] = (standard[i] - mean) * reciprocal;
+                d_gain[part][i] += d[part][i] * standard[i];
+                d_bias[part][i] += d[part][i];
+                d[part][i] *= g[i];
+                sum += d[part][i];
+                product += d[part][i] * standard[i];
+            }
+        }
+        sum = warp_sum(sum) / width;
+        product = warp_sum(product) / width;
+#pragma unroll
+        for (int part = 0; part < PER; part++) {
+            int column = part * 256 + lane * 8;
+            // Read once more: registers are scarcer.
+            float before[8], standard[8];
+            load(2, part, row, slot, before);
+            load(1, part, row, slot, standard);
+#pragma unroll
+            for (int i = 0; i < 8; i++) {
+                standard[i] = (standard[i] - mean) * reciprocal;
+                before[i] += (d[part][i] - sum - standard[i] * product) * reciprocal;
+            }
+            store8(d_x + (i64)row * width, column, width, before);
+            if (d_branch) {
+                drop8(mask, row, column, width, before);
+                store8(d_branch + (i64)row * width, column, width, before);
+#pragma unroll
+                for (int i = 0; i < 8; i++) d_sum[part][i] += before[i];
+            }
+        }
+        slot = slot + 1 == AHEAD ? 0 : slot + 1;
     }
+    wait<0>();
+    __syncthreads();
+    float* to = partial + (i64)blockIdx.x * 2 * width;
+    add_shares<PER>(d_gain, width, under_way, to);
+    add_shares<PER>(d_bias, width, under_way, to + width);
+    if (d_branch) add_shares<PER>(d_sum, width, under_way, branch_sums + (i64)blockIdx.x * width);
 }
 
 #define NORMS(PER)                                                                                  \
@@ -160,9 +204,10 @@ __device__ __forceinline__ void backward(int rows, int width, const float* gain,
     KERNEL __launch_bounds__(256) norm_backward_##PER(                                              \
         int rows, int width, const float* gain, const u32* clock, u32 site, u32 threshold,          \
         float scale, const real* x, const float* statistics, const real* d_normed, real* d_x,       \
-        real* d_branch, float* partial) {                                                           \
+        real* d_branch, float* partial, float* branch_sums) {                                       \
         Mask mask = {clock, site, threshold, scale};                                                \
-        backward<PER>(rows, width, gain, mask, x, statistics, d_normed, d_x, d_branch, partial);    \
+        backward<PER>(rows, width, gain, mask, x, statistics, d_normed, d_x, d_branch, partial,     \
+                      branch_sums);                                                                 \
     }
 
 NORMS(1)
@@ -210,7 +255,8 @@ KERNEL residual_norm_wide(int rows, int width, const float* gain, const float* b
 
 KERNEL norm_backward_wide(int rows, int width, const float* gain, const u32* clock, u32 site,
                           u32 threshold, float scale, const real* x, const float* statistics,
-                          const real* d_normed, real* d_x, real* d_branch, float* partial) {
+                          const real* d_normed, real* d_x, real* d_branch, float* partial,
+                          float* branch_sums) {
     Mask mask = {clock, site, threshold, scale};
     i64 start = (i64)blockIdx.x * width;
     float mean = statistics[2 * blockIdx.x], reciprocal = statistics[2 * blockIdx.x + 1];

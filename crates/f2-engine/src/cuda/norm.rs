@@ -1,5 +1,6 @@
 //! Layer norm, and the residual with dropout before it.
 
+use super::column_sums::ColumnSums;
 use super::embedding::Mask;
 use super::launch::{Grid, arguments};
 use super::memory::{Buffer, Weights};
@@ -34,6 +35,23 @@ impl Kernels {
 
     fn grid(&self, rows: usize) -> Grid {
         if self.chunks.is_some() { Grid::rows(rows) } else { Grid::blocks(rows, 256) }
+    }
+
+    fn backward_grid(&self, rows: usize, element: usize) -> Grid {
+        self.chunks.map_or(Grid::blocks(rows, 256), |chunks| {
+            Grid::blocks(BLOCKS, 256).sharing(backward_room(chunks, element))
+        })
+    }
+}
+
+/// Bytes a block of a backward pass shares. Eight warps have rows on their way, three numbers for each
+/// column, as many as `rows_ahead` in norm.cu says; afterwards, or where it is one row, there are
+/// sums of columns.
+fn backward_room(chunks: usize, element: usize) -> usize {
+    let row_each = 8 * 3 * 256 * chunks * element;
+    match (72 * 1024 / row_each).min(3) {
+        0 | 1 => 256 * chunks * size_of::<f32>(),
+        rows => rows * row_each,
     }
 }
 
@@ -108,15 +126,13 @@ impl<P: Precision> Cuda<P> {
         let width = norm.gain.columns;
         let kernels = Kernels::of(width);
         let blocks = kernels.chunks.map_or(rows.div_ceil(SUMMED_ROWS), |_| BLOCKS);
-        let Some(partial) = self.scratch(blocks * 2 * width * size_of::<f32>()) else { return };
+        let Some(partial) = self.scratch(blocks * 3 * width * size_of::<f32>()) else { return };
+        let branch_sums = partial + (blocks * 2 * width * size_of::<f32>()) as u64;
         let (mask, d_branch) =
             branch.map_or((Mask::NONE, 0), |(mask, d_branch)| (mask, d_branch.at(0)));
-        let grid = kernels.chunks.map_or(Grid::blocks(rows, 256), |chunks| {
-            Grid::blocks(BLOCKS, 256).sharing(2 * 256 * chunks * size_of::<f32>())
-        });
         self.launch(
             kernels.backward,
-            grid,
+            kernels.backward_grid(rows, size_of::<P::Element>()),
             arguments![
                 rows,
                 width,
@@ -131,6 +147,7 @@ impl<P: Precision> Cuda<P> {
                 d_x.at(0),
                 d_branch,
                 partial,
+                branch_sums,
             ],
         );
         if kernels.chunks.is_none() {
@@ -143,6 +160,10 @@ impl<P: Precision> Cuda<P> {
         }
         let to = [norm.gain, norm.bias].map(|parameter| gradients.at(parameter.offset));
         self.add_partial(blocks, [width, width], partial, to);
+        if kernels.chunks.is_some() && d_branch != 0 {
+            let (of, columns, partial) = (d_branch, width, branch_sums);
+            self.leave_sums(ColumnSums { of, rows, columns, blocks, partial });
+        }
     }
 
     /// Adds `partial: [blocks, columns]` to one or two ranges of the gradients.

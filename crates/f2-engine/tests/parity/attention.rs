@@ -1,15 +1,29 @@
-use f2_engine::{Device, Heads, Layout, Sequences};
+use f2_engine::{Device, Heads, Layout, Linear, Sequences};
 
 use super::{Bench, Outcome, Scenario, compare};
+
+/// What goes into the layer that makes queries, keys and values.
+const INPUTS: usize = 8;
 
 struct Attention {
     sequences: Sequences,
     heads: Heads,
 }
 
+impl Attention {
+    fn parts(&self) -> (Layout, Linear) {
+        let (mut layout, outputs) = (Layout::new(), 3 * self.heads.total_width());
+        let qkv = Linear {
+            weight: layout.add("weight", &[outputs, INPUTS], true),
+            bias: layout.add("bias", &[outputs], false),
+        };
+        (layout, qkv)
+    }
+}
+
 impl Scenario for Attention {
     fn layout(&self) -> Layout {
-        Layout::new()
+        self.parts().0
     }
 
     fn run<D: Device>(&self, bench: &mut Bench<D>) -> Outcome {
@@ -20,9 +34,13 @@ impl Scenario for Attention {
         let mut out = bench.output(positions * width);
         let mut log_sums = bench.floats(positions * heads.count);
         let mut d_qkv = bench.output(positions * 3 * width);
-        let device = &bench.device;
+        let layer = self.parts().1;
+        let (x, mut d_x) = (bench.input(positions * INPUTS, 3), bench.output(positions * INPUTS));
+        let Bench { device, weights, gradients, .. } = bench;
         device.attention(sequences, heads, &qkv, &mut out, &mut log_sums);
         device.attention_backward(sequences, heads, &qkv, &out, &log_sums, &d_out, &mut d_qkv);
+        // Attention may have left this layer what its bias's gradient is made of.
+        device.linear_backward(positions, layer, weights, &x, &d_qkv, &mut d_x, gradients);
         let d_qkv = bench.read(&d_qkv, positions * 3 * width);
         let part = |part: usize| -> Vec<f32> {
             d_qkv.chunks(width).skip(part).step_by(3).flatten().copied().collect()
@@ -33,6 +51,7 @@ impl Scenario for Attention {
             ("d queries", part(0)),
             ("d keys", part(1)),
             ("d values", part(2)),
+            ("d bias", bench.gradient(layer.bias)),
         ]
     }
 }

@@ -1,6 +1,9 @@
-use f2_engine::{Device, Dropout, Layout, Norm};
+use f2_engine::{Device, Dropout, Layout, Linear, Norm};
 
 use super::{Bench, Outcome, Scenario, compare};
+
+/// What goes into the layer a residual's branch ends with.
+const INPUTS: usize = 8;
 
 struct Norms {
     rows: usize,
@@ -9,13 +12,17 @@ struct Norms {
 }
 
 impl Norms {
-    fn parts(&self) -> (Layout, [Norm; 2]) {
+    fn parts(&self) -> (Layout, [Norm; 2], Linear) {
         let mut layout = Layout::new();
         let norms = ["plain", "residual"].map(|name| Norm {
             gain: layout.add(format!("{name} gain"), &[self.width], false),
             bias: layout.add(format!("{name} bias"), &[self.width], false),
         });
-        (layout, norms)
+        let branch_end = Linear {
+            weight: layout.add("weight", &[self.width, INPUTS], true),
+            bias: layout.add("bias", &[self.width], false),
+        };
+        (layout, norms, branch_end)
     }
 }
 
@@ -25,13 +32,14 @@ impl Scenario for Norms {
     }
 
     fn run<D: Device>(&self, bench: &mut Bench<D>) -> Outcome {
-        let (_, [plain, residual]) = self.parts();
+        let (_, [plain, residual], branch_end) = self.parts();
         let rows = self.rows;
         let size = rows * self.width;
         let [x, branch, d_normed] = [1, 2, 3].map(|place| bench.input(size, place));
         let [mut d_x, mut d_sum] = [4, 5].map(|place| bench.input(size, place));
         let [mut normed, mut sum, mut sum_normed, mut d_branch] =
             [0; 4].map(|_| bench.output(size));
+        let (inputs, mut d_inputs) = (bench.input(rows * INPUTS, 6), bench.output(rows * INPUTS));
         let [mut statistics, mut sum_statistics] = [0; 2].map(|_| bench.floats(2 * rows));
         let Bench { device, weights, gradients, clock } = bench;
         let dropout = Dropout { probability: self.probability, site: 7, clock };
@@ -61,6 +69,16 @@ impl Scenario for Norms {
             &mut d_branch,
             gradients,
         );
+        // The norm may have left this layer what its bias's gradient is made of.
+        device.linear_backward(
+            rows,
+            branch_end,
+            weights,
+            &inputs,
+            &d_branch,
+            &mut d_inputs,
+            gradients,
+        );
         vec![
             ("normed", bench.read(&normed, size)),
             ("statistics", bench.read_floats(&statistics, 2 * rows)),
@@ -73,6 +91,7 @@ impl Scenario for Norms {
             ("d branch", bench.read(&d_branch, size)),
             ("d gain of the residual", bench.gradient(residual.gain)),
             ("d bias of the residual", bench.gradient(residual.bias)),
+            ("d bias of the branch", bench.gradient(branch_end.bias)),
         ]
     }
 }
