@@ -79,6 +79,23 @@ fn pointing_at_a_mark_shows_its_numbers() {
 }
 
 #[test]
+fn the_name_of_a_level_at_the_top_stands_below_it() {
+    let below = |level: f64| {
+        let svg = LineChart::new("t", Axis::new("x"), Axis::new("y").from(0.0).to(100.0))
+            .series(Series::new("s", [(0.0, 20.0), (1.0, 80.0)]))
+            .reference("MLE", level)
+            .to_svg();
+        let y = |class: &str, name: &str| -> f64 {
+            let element = svg.split(&format!("class=\"{class}\"")).nth(1).unwrap();
+            let value = element.split(&format!(" {name}=\"")).nth(1).unwrap();
+            value.split('"').next().unwrap().parse().unwrap()
+        };
+        y("note", "y") > y("reference", "y1")
+    };
+    assert!(below(99.9) && !below(50.0) && !below(0.1));
+}
+
+#[test]
 fn a_page_can_carry_the_style_once() {
     let figure = Figure::new("f").line_chart(&line());
     assert!(figure.to_svg().contains(FIGURE_STYLE));

@@ -146,10 +146,7 @@ impl BarChart {
         let base = area.y(scale.place(0.0));
         out.push(Element::line("axis", (area.left, base), (area.right, base)));
         for (name, level) in &self.references {
-            let y = area.y(scale.place(*level));
-            let hint = format!("{name}: {}", number::value(*level));
-            out.push(Element::line("reference", (area.left, y), (area.right, y)).hint(&hint));
-            out.push(Element::text("note", area.right - 2.0, y - 6.0, "end", name));
+            frame::draw_reference(name, *level, area.y(scale.place(*level)), area, out);
         }
         self.draw_names_below(area, out);
         let (centre, heading) =

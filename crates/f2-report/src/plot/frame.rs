@@ -1,12 +1,14 @@
 use super::axis::Axis;
 use super::element::Element;
 use super::scale::Scale;
-use super::text;
+use super::{number, text};
 
 /// The width all charts are drawn for, in pixels: on a phone's 360 their text is still 10 high.
 pub(super) const WIDTH: f64 = 480.0;
 pub(super) const PAD: f64 = 14.0;
 pub(super) const TICK_SIZE: f64 = 12.0;
+/// What the letters of a level's name reach above their baseline.
+const NOTE_HEIGHT: f64 = 9.0;
 
 /// A finished chart, to be put under another.
 pub(super) struct Panel {
@@ -76,6 +78,16 @@ pub(super) fn draw_upright(scale: &Scale, area: Area, out: &mut Vec<Element>) {
         out.push(Element::line("grid", (area.left, y), (area.right, y)));
         out.push(Element::text("tick", area.left - 8.0, y + 4.0, "end", &tick.label));
     }
+}
+
+/// A dotted level across the area with its name at the right end: above it, or below where the
+/// name would stick out at the top.
+pub(super) fn draw_reference(name: &str, level: f64, y: f64, area: Area, out: &mut Vec<Element>) {
+    let hint = format!("{name}: {}", number::value(level));
+    out.push(Element::line("reference", (area.left, y), (area.right, y)).hint(&hint));
+    let (above, below) = (y - 6.0, y + 6.0 + NOTE_HEIGHT);
+    let baseline = if above - NOTE_HEIGHT < area.top { below } else { above };
+    out.push(Element::text("note", area.right - 2.0, baseline, "end", name));
 }
 
 /// Ticks and labels of the level axis under the area, with its heading; returns where it ends.

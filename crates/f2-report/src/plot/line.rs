@@ -93,8 +93,9 @@ impl LineChart {
         let height = frame::draw_level(&self.x, &plane.x, plane.area, false, &mut elements);
         elements.push(baseline(plane.area));
         let mut lines: Vec<Element> = Vec::new();
-        for (name, level) in &self.references {
-            draw_reference(name, *level, &plane, &mut lines);
+        for (name, level) in self.references.iter().filter(|(_, level)| plane.y.shows(*level)) {
+            let y = plane.area.y(plane.y.place(*level));
+            frame::draw_reference(name, *level, y, plane.area, &mut lines);
         }
         for (index, series) in self.series.iter().enumerate() {
             draw_line(index, series, &plane, &mut lines);
@@ -178,16 +179,6 @@ fn draw_line(index: usize, series: &Series, plane: &Plane, out: &mut Vec<Element
 
 fn has_marks(series: &Series) -> bool {
     series.points.len() <= COLUMNS
-}
-
-/// A dotted level with its name above it, at the right end.
-fn draw_reference(name: &str, level: f64, plane: &Plane, out: &mut Vec<Element>) {
-    if plane.y.shows(level) {
-        let (Area { left, right, .. }, y) = (plane.area, plane.area.y(plane.y.place(level)));
-        let hint = format!("{name}: {}", number::value(level));
-        out.push(Element::line("reference", (left, y), (right, y)).hint(&hint));
-        out.push(Element::text("note", right - 2.0, y - 6.0, "end", name));
-    }
 }
 
 /// The places of a line's points, `None` for a gap; of many in one column of the picture only
