@@ -4,16 +4,16 @@ use crate::record::{BandShares, HumanRecord, IntervalRecord, ResultRecord};
 type Of<Record, Value> = Box<dyn Fn(&Record) -> Option<Value>>;
 
 /// A column: what it shows of a model and of human text, and what makes a value good.
-pub(super) struct Column {
-    pub(super) heading: String,
+pub(crate) struct Column {
+    pub(crate) heading: String,
     /// How a value is written; the second number is half the width of its interval.
     show: fn(f64, Option<f64>) -> String,
     better: Better,
-    pub(super) of_model: Of<ResultRecord, f64>,
-    pub(super) of_human: Of<HumanRecord, f64>,
+    pub(crate) of_model: Of<ResultRecord, f64>,
+    pub(crate) of_human: Of<HumanRecord, f64>,
     interval: Of<IntervalRecord, [f64; 2]>,
     /// Written after a model's value.
-    pub(super) note: Of<ResultRecord, String>,
+    pub(crate) note: Of<ResultRecord, String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -40,8 +40,17 @@ impl Column {
         }
     }
 
+    /// What is good, in two or three words.
+    pub(crate) fn aim(&self) -> &'static str {
+        match self.better {
+            Better::Lower => "lower is closer",
+            Better::Higher => "higher is closer",
+            Better::CloserToHuman => "closest to human",
+        }
+    }
+
     /// A number that is smaller the better a model's value is.
-    pub(super) fn badness(
+    pub(crate) fn badness(
         &self,
         record: &ResultRecord,
         human: Option<&HumanRecord>,
@@ -54,7 +63,7 @@ impl Column {
         })
     }
 
-    pub(super) fn cell(&self, value: Option<f64>, intervals: Option<&IntervalRecord>) -> String {
+    pub(crate) fn cell(&self, value: Option<f64>, intervals: Option<&IntervalRecord>) -> String {
         let interval = intervals.and_then(|intervals| (self.interval)(intervals));
         let half = interval.map(|[low, high]| (high - low) / 2.0);
         value.map_or_else(|| "–".to_owned(), |value| (self.show)(value, half))
@@ -62,7 +71,7 @@ impl Column {
 }
 
 /// PPL and KLD where they are known, MS-Jaccard, Self-BLEU and Distinct by order, Rep and Uniq.
-pub(super) fn metric_columns(records: &[ResultRecord]) -> Vec<Column> {
+pub(crate) fn metric_columns(records: &[ResultRecord]) -> Vec<Column> {
     let mut columns = Vec::new();
     if records.iter().any(|record| record.ppl.is_some()) {
         columns.push(Column {
@@ -121,8 +130,11 @@ fn ordered_columns(records: &[ResultRecord]) -> Vec<Column> {
     jaccard.chain(bleu).chain(distinct).collect()
 }
 
+/// The heading of the last band, by the paper's abbreviation too.
+pub(crate) const VERY_RARE: &str = "very rare (VR)";
+
 /// Shares of the four bands, each with its difference to human.
-pub(super) fn band_columns() -> Vec<Column> {
+pub(crate) fn band_columns() -> Vec<Column> {
     let share = |bands: Option<BandShares>, band: usize| bands.map(|bands| bands.shares()[band]);
     let relative = |record: &ResultRecord, band: usize| record.bands?.relative_to_human?[band];
     let column = |band: usize, heading: &str, name: &'static str| Column {
@@ -132,7 +144,7 @@ pub(super) fn band_columns() -> Vec<Column> {
         note: Box::new(move |record| Some(format!(" ({:+.0}%)", 100.0 * relative(record, band)?))),
         ..Column::new(heading, percent, Better::CloserToHuman)
     };
-    let headings = ["frequent", "medium", "rare", "very rare (VR)"];
+    let headings = ["frequent", "medium", "rare", VERY_RARE];
     (0..4)
         .zip(headings.into_iter().zip(f2_metrics::BAND_NAMES))
         .map(|(band, (heading, name))| column(band, heading, name))

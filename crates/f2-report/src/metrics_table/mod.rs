@@ -4,7 +4,7 @@ use f2_metrics::{Convention, Metric};
 
 use crate::record::{HumanRecord, ResultRecord};
 use crate::table::{Align, Cell, Table};
-use column::{Column, band_columns, metric_columns};
+pub(crate) use column::{Column, VERY_RARE, band_columns, metric_columns};
 
 /// One line of definition for each metric.
 pub fn definitions(convention: Convention) -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -121,7 +121,11 @@ fn human_row(human: &HumanRecord, columns: &[Column], name: &str) -> impl Iterat
 }
 
 /// What the best of several models reaches; of one model nothing stands out.
-fn best(column: &Column, records: &[ResultRecord], human: Option<&HumanRecord>) -> Option<f64> {
+pub(crate) fn best(
+    column: &Column,
+    records: &[ResultRecord],
+    human: Option<&HumanRecord>,
+) -> Option<f64> {
     let values = records.iter().filter_map(|record| column.badness(record, human));
     values.min_by(f64::total_cmp).filter(|_| records.len() > 1)
 }

@@ -1,6 +1,7 @@
 use f2_metrics::Metrics;
 use f2_metrics::pairwise::{Contender, Rule, play};
 
+use crate::metrics_table::{Column, VERY_RARE, band_columns, best, metric_columns};
 use crate::record::{HumanRecord, ResultRecord};
 use crate::results::Results;
 
@@ -28,108 +29,50 @@ pub struct Bar {
     pub best: bool,
 }
 
-/// What a tile shows of a model.
-struct Measure {
-    metric: &'static str,
-    aim: &'static str,
-    of: fn(&ResultRecord) -> Option<f64>,
-    human: fn(&HumanRecord) -> Option<f64>,
-    /// A number that is smaller the better; the second value is human's.
-    badness: fn(f64, Option<f64>) -> Option<f64>,
-    show: fn(f64) -> String,
-}
-
-const CLOSER: fn(f64, Option<f64>) -> Option<f64> = |own, human| Some((own - human?).abs());
-
-fn second(list: &[Option<f64>]) -> Option<f64> {
-    list.get(1).copied().flatten()
-}
-
-const MEASURES: [Measure; 6] = [
-    Measure {
-        metric: "KLD",
-        aim: "lower is closer",
-        of: |record| record.kld,
-        human: |_| None,
-        badness: |own, _| Some(own),
-        show: |value| format!("{value:.2}"),
-    },
-    Measure {
-        metric: "MS-Jaccard-2",
-        aim: "higher is closer",
-        of: |record| second(&record.ms_jaccard),
-        human: |_| None,
-        badness: |own, _| Some(-own),
-        show: percent,
-    },
-    Measure {
-        metric: "Self-BLEU-2",
-        aim: "closest to human",
-        of: |record| second(&record.self_bleu),
-        human: |human| second(&human.self_bleu),
-        badness: CLOSER,
-        show: percent,
-    },
-    Measure {
-        metric: "Distinct-2",
-        aim: "closest to human",
-        of: |record| second(&record.distinct),
-        human: |human| second(&human.distinct),
-        badness: CLOSER,
-        show: percent,
-    },
-    Measure {
-        metric: "Uniq",
-        aim: "closest to human",
-        of: |record| record.uniq.map(|uniq| uniq as f64),
-        human: |human| human.uniq.map(|uniq| uniq as f64),
-        badness: CLOSER,
-        show: |value| format!("{value:.0}"),
-    },
-    Measure {
-        metric: "Very rare tokens",
-        aim: "closest to human",
-        of: |record| record.bands.map(|bands| bands.very_rare),
-        human: |human| human.bands.map(|bands| bands.very_rare),
-        badness: CLOSER,
-        show: |value| format!("{:.1} %", 100.0 * value),
-    },
+/// The columns of the tables that tiles are made of, and what they are called there.
+const METRICS: [(&str, &str); 6] = [
+    ("KLD", "KLD"),
+    ("MSJ2", "MS-Jaccard-2"),
+    ("SB2", "Self-BLEU-2"),
+    ("D2", "Distinct-2"),
+    ("Uniq", "Uniq"),
+    (VERY_RARE, "Very rare tokens"),
 ];
-
-fn percent(value: f64) -> String {
-    format!("{:.1}", 100.0 * value)
-}
 
 /// The metrics of the main scores, as far as two models or more have them.
 pub(super) fn tiles(results: &Results) -> Vec<Tile> {
     let Some(main) = results.scores.first().filter(|set| set.records.len() > 1) else {
         return Vec::new();
     };
-    MEASURES.iter().filter_map(|measure| tile(measure, &main.records)).collect()
+    let columns: Vec<Column> =
+        metric_columns(&main.records).into_iter().chain(band_columns()).collect();
+    let tile = |(heading, metric)| {
+        let column = columns.iter().find(|column| column.heading == heading)?;
+        tile(metric, column, &main.records)
+    };
+    METRICS.into_iter().filter_map(tile).collect()
 }
 
-fn tile(measure: &Measure, records: &[ResultRecord]) -> Option<Tile> {
+fn tile(metric: &'static str, column: &Column, records: &[ResultRecord]) -> Option<Tile> {
     let human = records.iter().find_map(|record| record.human.as_ref());
-    let human = human.and_then(|human| (measure.human)(human));
-    let values: Vec<(&str, f64)> = records
-        .iter()
-        .filter_map(|record| Some((record.name.as_str(), (measure.of)(record)?)))
-        .collect();
-    let badness = |value: f64| (measure.badness)(value, human);
-    let best = values.iter().filter_map(|&(_, value)| badness(value)).min_by(f64::total_cmp);
-    let all = values.iter().copied().chain(human.map(|value| ("Human", value)));
-    let largest = all.clone().map(|(_, value)| value).fold(f64::MIN_POSITIVE, f64::max);
-    let bars = all.enumerate().map(|(place, (name, value))| Bar {
+    let models: Vec<(&ResultRecord, f64)> =
+        records.iter().filter_map(|record| Some((record, (column.of_model)(record)?))).collect();
+    let human_value = human.and_then(|human| (column.of_human)(human));
+    let values = models.iter().map(|(_, value)| *value).chain(human_value);
+    let largest = values.fold(f64::MIN_POSITIVE, f64::max);
+    let best = best(column, records, human);
+    let unit = if column.heading == VERY_RARE { " %" } else { "" };
+    let bar = |name: &str, value: f64, best: bool| Bar {
         name: name.to_owned(),
-        value: (measure.show)(value),
+        value: column.cell(Some(value), None) + unit,
         length: (value / largest).max(0.0),
-        best: place < values.len() && best.is_some() && badness(value) == best,
+        best,
+    };
+    let bars = models.iter().map(|(record, value)| {
+        bar(&record.name, *value, best.is_some() && column.badness(record, human) == best)
     });
-    (values.len() > 1).then(|| Tile {
-        metric: measure.metric,
-        aim: measure.aim,
-        bars: bars.collect(),
-    })
+    let bars = bars.chain(human_value.map(|value| bar("Human", value, false)));
+    (models.len() > 1).then(|| Tile { metric, aim: column.aim(), bars: bars.collect() })
 }
 
 /// What came out, in words.
