@@ -2,7 +2,8 @@
 
 mod invented;
 
-use f2_report::{Report, Results};
+use f2_metrics::Convention;
+use f2_report::{Report, Results, definitions};
 
 #[test]
 fn an_empty_experiment_has_an_empty_report() {
@@ -83,6 +84,22 @@ fn the_lead_says_how_often_f2_is_closer_to_human() {
     let best: Vec<&str> =
         kld.bars.iter().filter(|bar| bar.best).map(|bar| bar.name.as_str()).collect();
     assert_eq!((kld.metric, best), ("KLD", vec!["F²-Softmax"]));
+}
+
+#[test]
+fn metrics_are_explained_as_they_were_taken() {
+    let mut results = invented::results();
+    let explained = |results: &Results, convention: Convention| {
+        let html = Report::new(results).to_html();
+        definitions(convention).filter(|(_, line)| html.contains(line)).count()
+    };
+    let (paper, textbook) = (Convention::Paper, Convention::Textbook);
+    assert_eq!(explained(&results, paper), 7);
+    assert!(explained(&results, textbook) < 7);
+    for record in &mut results.scores[0].records {
+        record.convention = textbook.to_string();
+    }
+    assert_eq!(explained(&results, textbook), 7);
 }
 
 #[test]

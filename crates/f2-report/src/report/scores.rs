@@ -8,7 +8,7 @@ use crate::results::{Decoding, Results, ScoreSet};
 /// The main table: the first scores.
 pub(super) fn main(results: &Results) -> Option<Section> {
     let set = results.scores.first()?;
-    let notes = definitions(Convention::Paper).map(|(name, line)| format!("{name}: {line}"));
+    let notes = definitions(convention(set)).map(|(name, line)| format!("{name}: {line}"));
     Some(Section {
         id: "scores",
         title: "Scores".to_owned(),
@@ -79,6 +79,11 @@ fn file_name(decoding: Decoding) -> String {
         Decoding::TopK { k } => format!("top-{k}"),
         _ => "greedy".to_owned(),
     }
+}
+
+/// The definitions the scores follow; the paper's where they do not say.
+fn convention(set: &ScoreSet) -> Convention {
+    set.records.first().and_then(|record| record.convention.parse().ok()).unwrap_or_default()
 }
 
 fn interval_note(set: &ScoreSet) -> Option<String> {
