@@ -1,7 +1,5 @@
 //! How a verb that ends in tables prints them.
 
-use std::io::IsTerminal as _;
-
 use clap::Args;
 use f2_report::Table;
 
@@ -31,7 +29,7 @@ pub(crate) struct Format {
 impl Format {
     /// The tables one below the other.
     fn tables(self, tables: &[Table]) -> String {
-        let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        let colour = output::takes_colour();
         let written = tables.iter().map(|table| match self {
             Self { markdown: true, .. } => table.to_markdown(),
             Self { latex: true, .. } => table.to_latex(),

@@ -1,12 +1,17 @@
 //! Results on standard output, or kept for a verb that runs others.
 
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::Mutex;
 
 use crate::failure::{Failure, Kind, Outcome};
 
 /// What is printed while someone keeps it.
 static KEPT: Mutex<Option<String>> = Mutex::new(None);
+
+/// Whether results may be coloured: on a terminal, unless `NO_COLOR` asks for none.
+pub(crate) fn takes_colour() -> bool {
+    io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
+}
 
 /// Prints a result. A reader who has seen enough and left, like `head`, is no failure.
 pub(crate) fn print(text: &str) -> Outcome {

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::verbs::device::{DeviceChoice, Work};
-use crate::verbs::flags::{Objective, Threads};
+use crate::verbs::flags::Objective;
 
 /// Measure how fast this machine trains.
 #[derive(Args)]
@@ -64,8 +64,6 @@ struct BenchTrain {
     #[arg(long, default_value_t = 10)]
     steps: usize,
     #[command(flatten)]
-    threads: Threads,
-    #[command(flatten)]
     device: DeviceChoice,
     /// Print one line of JSON.
     #[arg(long)]
@@ -112,7 +110,7 @@ impl Work for Measured<'_> {
 impl BenchTrain {
     fn run(self) -> Outcome {
         let config = self.config()?;
-        self.device.run(self.threads.count(), Measured { bench: &self, config })
+        self.device.run(Measured { bench: &self, config })
     }
 
     fn config(&self) -> Result<TrainConfig, Failure> {

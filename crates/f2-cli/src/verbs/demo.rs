@@ -6,7 +6,6 @@ use f2_experiment::{PlanPreset, TextSource, Texts};
 use super::reproduce::Experiment;
 use crate::failure::{Failure, Outcome};
 use crate::verbs::device::DeviceChoice;
-use crate::verbs::flags::Threads;
 
 /// Show it all on a text that is built in, or on your own: two models, their texts, a report.
 #[derive(Args)]
@@ -28,8 +27,6 @@ pub(crate) struct Demo {
     /// How many steps to train each of the two models [default: the plan's].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     steps: Option<u64>,
-    #[command(flatten)]
-    threads: Threads,
     #[command(flatten)]
     device: DeviceChoice,
     /// Print the result as JSON.
@@ -53,7 +50,6 @@ impl Demo {
             texts: Texts::new(TextSource::find(&[text])?, None)?,
             out: self.out,
             only: Vec::new(),
-            threads: self.threads,
             device: self.device,
         };
         experiment.run(self.json)

@@ -6,10 +6,13 @@ use clap::{Args, ValueEnum};
 use f2_engine::{Bf16, Cpu, Cuda, Device, Error, F32, cuda_is_present};
 
 use crate::failure::{Failure, Kind};
+use crate::verbs::flags::Threads;
 
-/// The flags that choose a device.
+/// The flags that choose a device, and how many threads work for it.
 #[derive(Args, Clone, Copy)]
 pub(crate) struct DeviceChoice {
+    #[command(flatten)]
+    threads: Threads,
     /// The device to work on: `cpu`, `cuda`, `cuda:N`, or `auto` for a GPU where there is one.
     #[arg(long, value_name = "DEVICE", default_value = "auto", env = "F2_DEVICE")]
     device: DeviceName,
@@ -55,10 +58,15 @@ pub(crate) trait Work {
 }
 
 impl DeviceChoice {
+    /// How many threads.
+    pub(crate) fn threads(self) -> usize {
+        self.threads.count()
+    }
+
     /// Opens the device and works on it.
-    pub(crate) fn run<W: Work>(self, threads: usize, work: W) -> Result<W::Output, Failure> {
+    pub(crate) fn run<W: Work>(self, work: W) -> Result<W::Output, Failure> {
         match (self.resolve(), self.precision) {
-            (None, _) => work.run(Cpu::new(threads).map_err(failure)?),
+            (None, _) => work.run(Cpu::new(self.threads()).map_err(failure)?),
             (Some(number), PrecisionName::Bf16) => {
                 work.run(Cuda::<Bf16>::new(number).map_err(failure)?)
             }

@@ -9,6 +9,7 @@ use f2_lm::config::ObjectiveName;
 use f2_lm::run::{Pick, SavedModel};
 
 use crate::failure::Failure;
+use crate::machine;
 
 /// How many threads.
 #[derive(Args, Clone, Copy)]
@@ -20,8 +21,7 @@ pub(crate) struct Threads {
 
 impl Threads {
     pub(crate) fn count(self) -> usize {
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        self.threads.map_or_else(cores, NonZeroUsize::get)
+        self.threads.map_or_else(machine::cores, NonZeroUsize::get)
     }
 }
 

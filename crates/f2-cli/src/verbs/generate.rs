@@ -21,7 +21,7 @@ use crate::failure::{Failure, Kind, Outcome};
 use crate::interrupt;
 use crate::progress::{Progress, Unit};
 use crate::verbs::device::{DeviceChoice, Work};
-use crate::verbs::flags::{ModelChoice, Threads};
+use crate::verbs::flags::ModelChoice;
 use prompts::{PromptFlags, Prompts};
 use record::Record;
 use screen::Screen;
@@ -73,8 +73,6 @@ pub(crate) struct Generate {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    threads: Threads,
-    #[command(flatten)]
     device: DeviceChoice,
 }
 
@@ -114,7 +112,7 @@ impl Generate {
             batch: self.batch.map(NonZeroUsize::get),
         };
         let writing = Writing { verb: &self, model: &model, prompts: &prompts, request: &request };
-        let (generated, seconds) = self.device.run(self.threads.count(), writing)?;
+        let (generated, seconds) = self.device.run(writing)?;
         if let Some(path) = &self.prompts.references {
             save(path, &record::references(&model, &prompts)?)?;
         }

@@ -15,7 +15,7 @@ use crate::failure::{Failure, Kind, Outcome};
 use crate::progress::{Progress, Unit};
 use crate::texts::open_file_or_input;
 use crate::verbs::device::{DeviceChoice, Work};
-use crate::verbs::flags::{ModelChoice, SplitName, Threads};
+use crate::verbs::flags::{ModelChoice, SplitName};
 use crate::{interrupt, output};
 
 /// Take a model's perplexity on a corpus or a text: per token, per word, and in bits per byte.
@@ -45,8 +45,6 @@ pub(crate) struct Perplexity {
     /// Tokens from one window to the next [default: the window].
     #[arg(long, value_name = "N")]
     stride: Option<usize>,
-    #[command(flatten)]
-    threads: Threads,
     #[command(flatten)]
     device: DeviceChoice,
     /// Print JSON.
@@ -99,7 +97,7 @@ impl Perplexity {
         let sequence = self.window.unwrap_or(model.shape.positions);
         let windows = SlidingWindows { sequence, stride: self.stride.unwrap_or(sequence) };
         let scoring = Scoring { model: &model, text: &text, windows };
-        let likelihood = self.device.run(self.threads.count(), scoring)?;
+        let likelihood = self.device.run(scoring)?;
         output::print(&self.shown(&Report::new(&text, windows, likelihood)))
     }
 

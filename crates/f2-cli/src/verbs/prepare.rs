@@ -11,6 +11,7 @@ use crate::failure::{Failure, Kind, Outcome};
 use crate::interrupt;
 use crate::output::print;
 use crate::progress::{Progress, Unit};
+use crate::verbs::flags::Threads;
 
 /// Turn text into a corpus: tokenizer, token shards and counts.
 #[derive(Args)]
@@ -81,9 +82,8 @@ pub(crate) struct Prepare {
     #[arg(long)]
     end_of_text: bool,
 
-    /// Threads to use; all cores if not given.
-    #[arg(long, value_name = "N", env = "F2_THREADS")]
-    threads: Option<std::num::NonZeroUsize>,
+    #[command(flatten)]
+    threads: Threads,
 
     /// Print the result as JSON.
     #[arg(long)]
@@ -154,9 +154,7 @@ impl Prepare {
         options.tokenizer = self.tokenizer_choice();
         options.keep_ids = self.keep_ids;
         options.end_of_text = self.end_of_text;
-        if let Some(threads) = self.threads {
-            options.threads = threads.get();
-        }
+        options.threads = self.threads.count();
         options
     }
 

@@ -12,7 +12,6 @@ use f2_experiment::{Part, Plan, PlanPreset, TextSource, Texts};
 
 use crate::failure::{Failure, Outcome};
 use crate::verbs::device::DeviceChoice;
-use crate::verbs::flags::Threads;
 pub(super) use experiment::Experiment;
 
 /// Reproduce the paper on your text: every table and figure, and a report.
@@ -51,8 +50,6 @@ pub(crate) struct Reproduce {
     /// Print the plan and do nothing.
     #[arg(long)]
     show_plan: bool,
-    #[command(flatten)]
-    threads: Threads,
     #[command(flatten)]
     device: DeviceChoice,
     /// Print the result as JSON.
@@ -113,7 +110,6 @@ impl Reproduce {
             texts,
             out,
             only: self.only,
-            threads: self.threads,
             device: self.device,
         };
         if self.dry_run { experiment.print_stages(self.json) } else { experiment.run(self.json) }

@@ -16,7 +16,6 @@ use serde_json::json;
 
 use crate::failure::{Failure, Kind, Outcome};
 use crate::verbs::device::{DeviceChoice, Work};
-use crate::verbs::flags::Threads;
 use crate::{interrupt, output};
 use prepared::Prepared;
 use request::Settings;
@@ -58,8 +57,6 @@ pub(crate) struct Train {
     #[command(flatten)]
     settings: Settings,
     #[command(flatten)]
-    threads: Threads,
-    #[command(flatten)]
     device: DeviceChoice,
     /// Print what the run would cost, and train nothing.
     #[arg(long)]
@@ -87,7 +84,7 @@ impl Train {
         if self.dry_run {
             return self.print_plan();
         }
-        self.device.run(self.threads.count(), &self)
+        self.device.run(&self)
     }
 
     fn train<D: Device>(&self, device: D, prepared: Prepared) -> Outcome {
@@ -104,7 +101,7 @@ impl Train {
             let class_vectors = run.config.initial.class_vectors;
             initial.load(&mut trainer.network, class_vectors, &source.counts)?;
         }
-        let threads = self.threads.count();
+        let threads = self.device.threads();
         let mut observer = |event: &_| watch.see(event);
         let mut session =
             Session::new(trainer, run, source.text(), attachments, threads, &mut observer)?;

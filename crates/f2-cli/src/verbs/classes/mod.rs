@@ -2,7 +2,6 @@ mod figure;
 mod source;
 mod tables;
 
-use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -11,7 +10,7 @@ use f2_classes::{ClassSelection, ClassSummary, ClassesError, Method, Trial, sele
 use serde::Serialize;
 
 use crate::failure::{Failure, Outcome};
-use crate::output::print;
+use crate::output::{print, takes_colour};
 use source::Source;
 
 /// Cut the vocabulary into frequency classes.
@@ -70,8 +69,7 @@ impl Classes {
         if self.json {
             return print(&(json(&selection) + "\n"));
         }
-        let colour = std::io::stdout().is_terminal();
-        print(&tables::page(&counts, &selection, &source, colour))
+        print(&tables::page(&counts, &selection, &source, takes_colour()))
     }
 
     fn source(&self) -> Result<Source, Failure> {

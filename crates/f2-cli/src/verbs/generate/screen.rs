@@ -1,7 +1,6 @@
 //! Texts on standard output, as they are made.
 
 use std::collections::BTreeMap;
-use std::io::IsTerminal as _;
 
 use f2_lm::decode::{Continuation, Event, Request};
 use f2_lm::run::{SavedModel, TextStream};
@@ -49,11 +48,10 @@ impl<'a> Screen<'a> {
         let alone = request.texts() == 1;
         // Beam search does not know its first token before its last.
         let live = alone && request.strategy.beam.is_none() && look == Look::Text;
-        let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         Self {
             model,
             prompts,
-            paint: Paint::new(model, colour),
+            paint: Paint::new(model, output::takes_colour()),
             look,
             samples: request.samples,
             next: 0,

@@ -12,7 +12,6 @@ use serde_json::json;
 use super::conduct::Typist;
 use crate::failure::{Failure, Outcome};
 use crate::verbs::device::{DeviceChoice, Work};
-use crate::verbs::flags::Threads;
 use crate::{interrupt, output};
 
 /// What share of the device's peak training is assumed to reach.
@@ -36,7 +35,6 @@ pub(in crate::verbs) struct Experiment {
     pub(in crate::verbs) out: PathBuf,
     /// The parts asked for; all where there are none.
     pub(in crate::verbs) only: Vec<Part>,
-    pub(in crate::verbs) threads: Threads,
     pub(in crate::verbs) device: DeviceChoice,
 }
 
@@ -52,7 +50,7 @@ pub(super) struct LaidOut {
 impl Experiment {
     /// Operations per second that training is expected to reach.
     pub(super) fn speed(&self) -> Result<f64, Failure> {
-        Ok(ASSUMED_SHARE * self.device.run(self.threads.count(), Peak)?)
+        Ok(ASSUMED_SHARE * self.device.run(Peak)?)
     }
 
     /// Lays the plan out, as well as the text is known yet.
@@ -99,7 +97,7 @@ impl Experiment {
 
     /// The device decides what comes out, the number of threads does not.
     fn device_words(&self) -> Vec<Word> {
-        let threads = ["--threads".to_owned(), self.threads.count().to_string()].map(Word::Aside);
+        let threads = ["--threads".to_owned(), self.device.threads().to_string()].map(Word::Aside);
         let device = self.device.words().into_iter().map(|word| word.as_str().into());
         threads.into_iter().chain(device).collect()
     }
@@ -174,13 +172,12 @@ fn write(results: &Results, out: &Path) -> Result<PathBuf, Failure> {
 
 /// The main table, that of transfer, and what they say in a sentence.
 fn tables(results: &Results) -> String {
-    let colour = std::io::IsTerminal::is_terminal(&std::io::stdout());
     let report = Report::new(results);
     let main = results.scores.first().map(|set| MetricTable::new(&set.records).build());
     let transfer = report.tables().find(|named| named.name == "transfer");
     let tables = main.iter().chain(transfer.map(|named| &named.table));
     let lead = report.lead.iter().map(|line| format!("{line}\n")).collect();
-    let parts: Vec<String> = tables.map(|table| table.to_terminal(colour)).chain([lead]).collect();
+    let parts: Vec<String> = tables.map(|table| table.to_terminal(output::takes_colour())).chain([lead]).collect();
     parts.join("\n")
 }
 

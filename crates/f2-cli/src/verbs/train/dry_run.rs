@@ -71,7 +71,7 @@ impl Train {
             class_ends: known.class_ends.clone(),
         });
         let planned = Planned { decoder, config, known, json: self.json };
-        self.device.run(self.threads.count(), planned)
+        self.device.run(planned)
     }
 
     fn with_corpus(&self, corpus: &Path) -> Result<(TrainConfig, Known), Failure> {

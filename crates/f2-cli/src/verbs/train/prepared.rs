@@ -54,7 +54,7 @@ impl Train {
             classes.as_ref().map(|classes| classes.sha256.clone()),
             decoder.layout.count(),
             device.name(),
-            self.threads.count(),
+            self.device.threads(),
         );
         manifest.initial = initial.as_ref().map(|initial| initial.record().clone());
         let run = RunFolder::create(out, config, manifest)?;
