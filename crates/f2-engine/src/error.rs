@@ -5,9 +5,9 @@
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// An allocation did not fit.
-    #[error("the {device} has no room for another {bytes} bytes")]
+    #[error("{} has no room for another {bytes} bytes", spoken(device))]
     OutOfMemory {
-        /// The device, in words.
+        /// The device, by its name.
         device: &'static str,
         /// The size of the allocation that failed.
         bytes: usize,
@@ -20,12 +20,34 @@ pub enum Error {
         /// The operating system's answer.
         reason: String,
     },
-    /// The device failed while running an operation.
-    #[error("the {device} failed: {reason}")]
+    /// The device cannot be opened, or failed while running an operation.
+    #[error("cannot use {}: {reason}", spoken(device))]
     Failed {
-        /// The device, in words.
+        /// The device, by its name.
         device: &'static str,
         /// What the driver says.
         reason: String,
     },
+}
+
+/// What a sentence calls a device.
+fn spoken(device: &str) -> &str {
+    match device {
+        "cpu" => "the CPU",
+        "cuda" => "the GPU",
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_have_names_that_can_be_read() {
+        let error = Error::Failed { device: "cuda", reason: "there is no driver".to_owned() };
+        assert_eq!(error.to_string(), "cannot use the GPU: there is no driver");
+        let error = Error::OutOfMemory { device: "cpu", bytes: 8 };
+        assert_eq!(error.to_string(), "the CPU has no room for another 8 bytes");
+    }
 }
