@@ -27,6 +27,12 @@ pub(crate) struct Failure {
     advice: Option<String>,
 }
 
+/// What to do about a file that cannot be read.
+pub(crate) const CHECK_NAME: &str = "check its name and that it may be read";
+/// What to do about one that cannot be written.
+pub(crate) const MAKE_ROOM: &str =
+    "free some space or choose another place; nothing was left half-written";
+
 /// What a verb returns.
 pub(crate) type Outcome = Result<(), Failure>;
 
@@ -45,20 +51,27 @@ impl Failure {
 
     /// A file or folder that could not be read.
     pub(crate) fn reading(path: &Path, error: &io::Error) -> Self {
-        Self::data(format!("cannot read {}: {error}", path.display()))
-            .advise("check its name and that it may be read")
+        Self::data(format!("cannot read {}: {error}", path.display())).advise(CHECK_NAME)
     }
 
     /// A file that could not be written: the disk's fault, not the data's.
     pub(crate) fn writing(path: &Path, error: &io::Error) -> Self {
         Self::new(Kind::Device, format!("cannot write {}: {error}", path.display()))
-            .advise("free some space or choose another place; nothing was left half-written")
+            .advise(MAKE_ROOM)
     }
 
     /// Adds what the user can do about it.
     pub(crate) fn advise(mut self, advice: impl Display) -> Self {
         self.advice = Some(advice.to_string());
         self
+    }
+
+    /// Adds it where there is any.
+    pub(crate) fn advise_if(self, advice: Option<impl Display>) -> Self {
+        match advice {
+            Some(advice) => self.advise(advice),
+            None => self,
+        }
     }
 
     /// Whether the user asked for it.

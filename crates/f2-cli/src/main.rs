@@ -1,5 +1,6 @@
 //! `f2`: from raw text to a language model that writes as diversely as people do.
 
+mod advice;
 mod failure;
 mod format;
 mod interrupt;

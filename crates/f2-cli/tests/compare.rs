@@ -1,10 +1,9 @@
 //! What `f2 compare` prints, and what it says to bad input.
 
 mod support;
-mod transcript;
 
 use insta::assert_snapshot;
-use transcript::{f2, folder};
+use support::transcript::{f2, folder};
 
 const PAPER: &str = include_str!("fixtures/paper_greedy.json");
 

@@ -1,10 +1,9 @@
 //! What `f2 eval` prints, and what it says to bad input.
 
 mod support;
-mod transcript;
 
 use insta::assert_snapshot;
-use transcript::{f2, folder};
+use support::transcript::{f2, folder};
 
 const HUMAN: &str = "\
 the cat sat on the mat and looked at the moon

@@ -3,12 +3,13 @@
 mod support;
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use f2_lm::run::{Pick, SavedModel};
 use serde_json::Value;
-use support::{Folder, Run, small_settings};
+use support::{Folder, Run, interrupt, small_settings};
 
 /// A corpus, and a plain and an F² model trained on it for a moment.
 fn workshop() -> &'static Folder {
@@ -413,20 +414,15 @@ fn a_file_that_cannot_be_written_is_told_before_the_first_token() {
 fn ctrl_c_keeps_what_is_finished() {
     let workshop = workshop();
     let arguments = ["generate", "mle", "--prompt", "sol", "-n", "100000", "--out", "cut.jsonl"];
-    let child = Command::new(env!("CARGO_BIN_EXE_f2"))
-        .args(arguments)
-        .current_dir(workshop.path(""))
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    std::thread::sleep(std::time::Duration::from_secs(3));
-    let asked = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(asked.success());
-    let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(130), "{said}");
+    let mut child = workshop.start(&[&arguments[..], &["--json"]].concat());
+    // The first line tells that a text is finished.
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.next().unwrap().unwrap().starts_with('{'));
+    let rest = std::thread::spawn(move || lines.count());
+    let Run { code, stderr: said, .. } = interrupt(child);
+    assert_eq!(code, 130, "{said}");
     let kept = records(&workshop.read("cut.jsonl")).len();
+    assert!(kept > rest.join().unwrap(), "what was shown is kept");
     assert!(
         said.contains(&format!("stopped after {kept} of 100000 texts; they are saved")),
         "{said}"

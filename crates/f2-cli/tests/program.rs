@@ -5,8 +5,23 @@ mod support;
 use support::{Folder, f2};
 
 /// Every verb, in the order of the help.
-const VERBS: [&str; 9] =
-    ["demo", "prepare", "classes", "train", "eval", "compare", "doctor", "bench", "completions"];
+const VERBS: [&str; 15] = [
+    "demo",
+    "prepare",
+    "classes",
+    "train",
+    "import",
+    "export",
+    "generate",
+    "perplexity",
+    "eval",
+    "compare",
+    "reproduce",
+    "report",
+    "doctor",
+    "bench",
+    "completions",
+];
 
 #[test]
 fn help_shows_the_pipeline_in_order() {
@@ -14,6 +29,9 @@ fn help_shows_the_pipeline_in_order() {
     let places: Vec<usize> =
         VERBS.iter().map(|verb| help.find(&format!("\n  {verb} ")).expect(verb)).collect();
     assert!(places.is_sorted(), "{help}");
+    let listed = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let verbs = listed.lines().filter(|line| !line.starts_with("   "));
+    assert_eq!(verbs.count(), VERBS.len() + 1, "all verbs and `help`: {help}");
 }
 
 #[test]

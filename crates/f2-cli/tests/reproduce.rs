@@ -3,10 +3,9 @@
 mod support;
 
 use std::collections::BTreeMap;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::path::Path;
 
-use support::{Folder, Run, invented_text};
+use support::{Folder, Run, invented_text, wait_for};
 
 /// Every part of the paper, as small as it can be.
 const PLAN: &str = r#"
@@ -109,26 +108,23 @@ fn everything_is_made_once_and_killing_changes_nothing() {
     assert_eq!(tables(&killed), expected);
 }
 
-/// Starts the experiment several times and kills it a little later each time.
+/// Starts the experiment several times and kills it in the middle of its work: when it has left
+/// a few files more than there were, each time some later.
 fn kill_again_and_again(folder: &Folder) {
     for round in 1..=8 {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_f2"))
-            .args(COMMAND)
-            .current_dir(folder.path(""))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let began = Instant::now();
-        while began.elapsed() < Duration::from_millis(170 * round) {
-            if child.try_wait().unwrap().is_some() {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        let stages = folder.path("study/stages");
+        let enough = files(&stages) + 5 * round;
+        let mut child = folder.start(&COMMAND);
+        wait_for(|| files(&stages) >= enough || child.try_wait().unwrap().is_some());
         child.kill().unwrap();
         child.wait().unwrap();
     }
+}
+
+/// How many files a folder holds, and the folders in it.
+fn files(folder: &Path) -> usize {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| if entry.path().is_dir() { files(&entry.path()) } else { 1 }).sum()
 }
 
 #[test]

@@ -5,11 +5,8 @@ mod support;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
-use std::time::Duration;
 
-use support::{Folder, Run, small_settings};
+use support::{Folder, Run, interrupt, small_settings, wait_for};
 
 /// A folder with a corpus, its classes and a configuration.
 struct Workshop(Folder);
@@ -34,13 +31,6 @@ impl Workshop {
 
     fn path(&self, name: &str) -> PathBuf {
         self.0.path(name)
-    }
-
-    /// A command that is not waited for.
-    fn start(&self, arguments: &[&str]) -> Child {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_f2"));
-        command.args(arguments).current_dir(self.path(""));
-        command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
     fn train(&self, more: &[&str]) -> Run {
@@ -111,7 +101,7 @@ fn killed_at_any_moment_it_goes_on_bit_for_bit() {
     assert_eq!(whole.code, 0, "{}", whole.stderr);
     let arguments =
         ["train", "corpus", "--config", "small.toml", "--out", "killed", "--steps", "60"];
-    let mut child = workshop.start(&arguments);
+    let mut child = workshop.0.start(&arguments);
     let killed = workshop.path("killed");
     // Before its first checkpoint, then twice between two of them or within one.
     for life in 0..3 {
@@ -123,7 +113,7 @@ fn killed_at_any_moment_it_goes_on_bit_for_bit() {
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(life > 1 || newest(&killed) < Some(60), "it was over before it could be killed");
-        child = workshop.start(&["train", "--resume", "killed"]);
+        child = workshop.0.start(&["train", "--resume", "killed"]);
     }
     assert!(child.wait().unwrap().success());
     assert_eq!(tensors(&workshop.path("whole"), 60), tensors(&killed, 60));
@@ -136,29 +126,16 @@ fn newest(run: &Path) -> Option<u64> {
     names.filter_map(|name| name.strip_prefix("step-")?.parse().ok()).max()
 }
 
-fn wait_for(mut holds: impl FnMut() -> bool) {
-    for _ in 0..6_000 {
-        if holds() {
-            return;
-        }
-        sleep(Duration::from_millis(10));
-    }
-    panic!("nothing happened for a minute");
-}
-
 #[cfg(unix)]
 #[test]
 fn ctrl_c_saves_and_says_how_to_go_on() {
     let workshop = Workshop::new();
     let arguments =
         ["train", "corpus", "--config", "small.toml", "--out", "run", "--steps", "1000000"];
-    let child = workshop.start(&arguments);
+    let child = workshop.0.start(&arguments);
     wait_for(|| newest(&workshop.path("run")).is_some());
-    let asked = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(asked.success());
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(130));
-    let said = String::from_utf8(output.stderr).unwrap();
+    let Run { code, stderr: said, .. } = interrupt(child);
+    assert_eq!(code, 130, "{said}");
     assert!(said.contains("everything is saved"), "{said}");
     assert!(said.contains("go on with `f2 train --resume run`"), "{said}");
     let step = newest(&workshop.path("run")).unwrap().to_string();

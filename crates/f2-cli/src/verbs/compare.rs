@@ -1,3 +1,5 @@
+//! `f2 compare`: results in, matches and a ranking out.
+
 use std::path::{Path, PathBuf};
 
 use clap::Args;

@@ -1,3 +1,5 @@
+//! `f2 completions`: the command line, for a shell to complete.
+
 use clap::{Args, CommandFactory as _};
 use clap_complete::Shell;
 

@@ -1,3 +1,5 @@
+//! `f2 demo`: all of it on one text.
+
 use std::path::{Path, PathBuf};
 
 use clap::Args;

@@ -1,3 +1,5 @@
+//! `f2 doctor`: what this machine offers.
+
 use std::path::Path;
 
 use clap::Args;

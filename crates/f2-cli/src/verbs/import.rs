@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use f2_lm::exchange::{ExchangeError, ForeignModel};
+use f2_lm::exchange::ForeignModel;
 use serde_json::json;
 
-use crate::failure::{Failure, Kind, Outcome};
+use crate::failure::Outcome;
 use crate::progress::{Progress, Unit};
 use crate::{interrupt, output};
 
@@ -92,66 +92,4 @@ impl Import {
             self.out.display()
         )
     }
-}
-
-impl From<ExchangeError> for Failure {
-    fn from(error: ExchangeError) -> Self {
-        let kind = match error {
-            ExchangeError::Model(error) => return error.into(),
-            ExchangeError::Tokenizer(error) => return error.into(),
-            ExchangeError::Exists { .. } => Kind::Usage,
-            ExchangeError::Write { .. } => Kind::Device,
-            ExchangeError::Interrupted => Kind::Interrupted,
-            _ => Kind::Data,
-        };
-        let failure = Self::new(kind, &error);
-        match advice(&error) {
-            Some(advice) => failure.advise(advice),
-            None => failure,
-        }
-    }
-}
-
-fn advice(error: &ExchangeError) -> Option<String> {
-    Some(match error {
-        ExchangeError::Exists { .. } => "choose another folder, or remove this one".to_owned(),
-        ExchangeError::Write { .. } => {
-            "free some space or choose another place; nothing was left half-written".to_owned()
-        }
-        ExchangeError::Read { .. } | ExchangeError::NotAFolder { .. } => {
-            "name a folder with config.json, model.safetensors \
-             and tokenizer.json, as `save_pretrained` of `transformers` writes it"
-                .to_owned()
-        }
-        ExchangeError::ForeignWeights { path } => {
-            let folder = path.parent().unwrap_or(path).display();
-            format!(
-                "convert them once, where you trust them: python -c \"from transformers import \
-                 GPT2LMHeadModel as M; M.from_pretrained('{folder}').save_pretrained('converted')\"; \
-                 then copy the tokenizer's files into `converted`"
-            )
-        }
-        ExchangeError::Architecture { .. } => {
-            "give a model whose config.json says `\"model_type\": \"gpt2\"` and `GPT2LMHeadModel`"
-                .to_owned()
-        }
-        ExchangeError::Variant { .. } => {
-            "it would compute something else here, so it is not taken in".to_owned()
-        }
-        ExchangeError::BadFile { .. }
-        | ExchangeError::MissingTensor { .. }
-        | ExchangeError::MisshapenTensor { .. }
-        | ExchangeError::UnknownTensor { .. } => {
-            "fetch or save the folder again; config.json and weights must belong together"
-                .to_owned()
-        }
-        ExchangeError::TokenizerTooLarge { .. } => {
-            "give the tokenizer the model was trained with, or resize the model's embedding"
-                .to_owned()
-        }
-        ExchangeError::Interrupted => {
-            "nothing was written; the same command starts again".to_owned()
-        }
-        _ => return None,
-    })
 }

@@ -1,6 +1,5 @@
-//! One file per verb, in the order the data goes through them.
+//! One file per verb, and what verbs share: flags and the device.
 
-mod advice;
 mod bench;
 mod classes;
 mod compare;
@@ -9,7 +8,6 @@ mod demo;
 mod device;
 mod doctor;
 mod eval;
-mod experiment_advice;
 mod export;
 mod flags;
 mod generate;
@@ -18,6 +16,7 @@ mod perplexity;
 mod prepare;
 mod report;
 mod reproduce;
+mod speed;
 mod train;
 
 use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
@@ -26,7 +25,7 @@ use crate::failure::Outcome;
 
 /// Diverse text generation by frequency factorised softmax (F²-Softmax, EMNLP 2020).
 #[derive(Parser)]
-#[command(name = "f2", version, about, arg_required_else_help = true, propagate_version = true)]
+#[command(name = "f2", version, arg_required_else_help = true, propagate_version = true)]
 #[command(after_help = "Exit codes: 0 done, 1 a check did not hold, 2 usage or configuration, \
                         3 bad data, 4 device, memory or disk, 130 interrupted.")]
 pub(crate) struct Program {
@@ -34,6 +33,7 @@ pub(crate) struct Program {
     verb: Verb,
 }
 
+/// In the order the data goes through them.
 #[derive(Subcommand)]
 enum Verb {
     Demo(demo::Demo),

@@ -1,3 +1,5 @@
+//! `f2 prepare`: text in, a corpus out.
+
 use std::path::PathBuf;
 use std::sync::Mutex;
 
@@ -7,7 +9,7 @@ use f2_corpus::{
 };
 use f2_report::{Align, Table};
 
-use crate::failure::{Failure, Kind, Outcome};
+use crate::failure::Outcome;
 use crate::interrupt;
 use crate::output::print;
 use crate::progress::{Progress, Unit};
@@ -243,62 +245,4 @@ impl Observer for Bars {
     fn interrupted(&self) -> bool {
         interrupt::asked()
     }
-}
-
-impl From<f2_corpus::Error> for Failure {
-    fn from(error: f2_corpus::Error) -> Self {
-        use f2_corpus::Error;
-        let kind = match &error {
-            Error::Fractions { .. }
-            | Error::VocabularyTooSmall { .. }
-            | Error::Exists { .. }
-            | Error::NotACorpus { .. } => Kind::Usage,
-            Error::Write { .. } => Kind::Device,
-            Error::Interrupted => Kind::Interrupted,
-            _ => Kind::Data,
-        };
-        let failure = Self::new(kind, &error);
-        match advice(&error) {
-            Some(advice) => failure.advise(advice),
-            None => failure,
-        }
-    }
-}
-
-fn advice(error: &f2_corpus::Error) -> Option<&'static str> {
-    use f2_corpus::Error;
-    Some(match error {
-        Error::Write { .. } => {
-            "free some space or choose another place; nothing half-written is left"
-        }
-        Error::Compressed { .. } => "fetch or pack the file again; nothing was written",
-        Error::InvalidUtf8 { .. } => {
-            "convert the file to UTF-8, or replace what is broken with `--lossy`"
-        }
-        Error::JsonLine { .. } => "mend the line, or name another field with `--field`",
-        Error::Parquet { .. } => "name a text column with `--field`",
-        Error::ParquetUnsupported { .. } => {
-            "build it in with `cargo build --release --features parquet`"
-        }
-        Error::NothingToRead { .. } => "name the files themselves to read them as plain text",
-        Error::Empty { .. } => "give text that is not blank",
-        Error::EmptySplit { .. } => {
-            "split into smaller documents with `--documents lines`, change the shares with \
-             `--split`, or give each split its own text with `--train`, `--valid` and `--test`"
-        }
-        Error::Fractions { .. } => "for example `--split 0.8,0.1,0.1`",
-        Error::VocabularyTooSmall { .. } => "ask for at least `--vocab-size 256`",
-        Error::Tokenizer { .. } => {
-            "give a Hugging Face tokenizer.json, or vocab.json and merges.txt"
-        }
-        Error::NotACorpus { .. } => "choose another folder, or remove this one yourself",
-        Error::Exists { .. } => "choose another folder, or replace it with `--force`",
-        Error::Corrupt { .. } => "make the corpus again with `f2 prepare`",
-        Error::Read { path, .. } if path.ends_with("manifest.json") => {
-            "name a corpus folder that `f2 prepare` wrote"
-        }
-        Error::Read { .. } => "check its name and that it may be read",
-        Error::Interrupted => "nothing was written; the same command starts again",
-        _ => return None,
-    })
 }

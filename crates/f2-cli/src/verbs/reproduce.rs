@@ -105,13 +105,7 @@ impl Reproduce {
         };
         let texts = Texts::new(TextSource::find(&self.corpus)?, self.pretraining(&plan)?)?;
         let out = self.out.clone().unwrap_or_else(|| PathBuf::from("."));
-        let experiment = Experiment {
-            plan,
-            texts,
-            out,
-            only: self.only,
-            device: self.device,
-        };
+        let experiment = Experiment { plan, texts, out, only: self.only, device: self.device };
         if self.dry_run { experiment.print_stages(self.json) } else { experiment.run(self.json) }
     }
 

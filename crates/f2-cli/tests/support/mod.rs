@@ -3,9 +3,12 @@
 // Every test file uses its own part of this.
 #![allow(dead_code, unreachable_pub, missing_docs)]
 
+pub mod transcript;
+
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 /// What a run of the program left on the screen.
 pub struct Run {
@@ -21,13 +24,23 @@ impl Run {
     }
 }
 
+impl From<Output> for Run {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
 /// Runs the program where it does not matter.
 pub fn f2(arguments: &[&str]) -> Run {
     run(Path::new("."), arguments, "")
 }
 
-fn run(folder: &Path, arguments: &[&str], input: &str) -> Run {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_f2"))
+fn start(folder: &Path, arguments: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_f2"))
         .args(arguments)
         .current_dir(folder)
         .env_remove("F2_THREADS")
@@ -35,15 +48,32 @@ fn run(folder: &Path, arguments: &[&str], input: &str) -> Run {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .unwrap();
+        .unwrap()
+}
+
+fn run(folder: &Path, arguments: &[&str], input: &str) -> Run {
+    let mut child = start(folder, arguments);
     // A program that does not read its input may have closed it already.
     let _ = std::io::Write::write_all(&mut child.stdin.take().unwrap(), input.as_bytes());
-    let output = child.wait_with_output().unwrap();
-    Run {
-        code: output.status.code().unwrap_or(-1),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
+    child.wait_with_output().unwrap().into()
+}
+
+/// Waits for something that happens elsewhere.
+pub fn wait_for(mut happened: impl FnMut() -> bool) {
+    for _ in 0..12_000 {
+        if happened() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
     }
+    panic!("nothing happened for a minute");
+}
+
+/// Presses Ctrl-C and waits for the end.
+pub fn interrupt(child: Child) -> Run {
+    let asked = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(asked.success());
+    child.wait_with_output().unwrap().into()
 }
 
 /// A folder to run the program in, so that paths in its output are always the same.
@@ -72,6 +102,11 @@ impl Folder {
 
     pub fn f2_with_input(&self, arguments: &[&str], input: &str) -> Run {
         run(self.0.path(), arguments, input)
+    }
+
+    /// A command that is not waited for.
+    pub fn start(&self, arguments: &[&str]) -> Child {
+        start(self.0.path(), arguments)
     }
 
     /// Names of all files and folders in it, hidden ones too.

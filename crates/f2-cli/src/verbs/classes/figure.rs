@@ -1,3 +1,5 @@
+//! The figure of `f2 classes --plot`.
+
 use f2_classes::{ClassSelection, ClassesError, Method, RankCounts, select};
 use f2_report::{Axis, BarChart, Direction, Figure, LineChart, Series};
 

@@ -1,3 +1,5 @@
+//! Counts and tokens of a corpus, or counts alone.
+
 use std::path::Path;
 
 use f2_classes::{RankCounts, read_counts};

@@ -1,3 +1,5 @@
+//! What `f2 classes` prints for people.
+
 use f2_classes::{ClassSelection, Method, RankCounts, author_score};
 use f2_report::{Align, Cell, Table};
 

@@ -1,3 +1,5 @@
+//! Runs the commands of an experiment, as if they were typed.
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -11,6 +11,7 @@ use super::experiment::{Experiment, LaidOut};
 use crate::failure::Outcome;
 use crate::machine::free_disk;
 use crate::output;
+use crate::verbs::speed::ASSUMED_SHARE;
 
 /// One stage that would run, or is done.
 struct Line<'a> {
@@ -23,7 +24,8 @@ struct Line<'a> {
 impl Experiment {
     pub(in crate::verbs) fn print_stages(&self, json: bool) -> Outcome {
         self.note_left_out();
-        let LaidOut { stages, keys, needed, estimates, store } = self.lay_out(self.speed()?)?;
+        let speed = self.speed()?;
+        let LaidOut { stages, keys, needed, estimates, store } = self.lay_out(speed)?;
         let all = stages.0.iter().zip(&keys).zip(&estimates).zip(&needed);
         let lines: Vec<Line<'_>> = all
             .filter(|(_, needed)| **needed)
@@ -34,10 +36,10 @@ impl Experiment {
                 bytes: estimate.bytes,
             })
             .collect();
-        output::print(&if json { to_json(&lines) } else { self.to_text(&lines) })
+        output::print(&if json { to_json(&lines, speed) } else { self.to_text(&lines, speed) })
     }
 
-    fn to_text(&self, lines: &[Line<'_>]) -> String {
+    fn to_text(&self, lines: &[Line<'_>], speed: f64) -> String {
         let mut table =
             Table::new([("stage", Align::Left), ("time", Align::Right), ("disk", Align::Right)]);
         for line in lines {
@@ -56,12 +58,16 @@ impl Experiment {
             .and_then(free_disk)
             .map_or_else(String::new, |free| format!("; {} free", HumanBytes(free)));
         format!(
-            "{}\nto do: {} of {} stages, about {}, about {} of disk{free}\n",
+            "{}\nto do: {} of {} stages, about {}, about {} of disk{free}\n\
+             times: guessed from this machine's peak, the best of several short tries; training is \
+             taken to reach {:.0} % of it, {:.0} billion operations a second\n",
             table.to_terminal(false),
             to_do().count(),
             lines.len(),
             time(seconds),
-            HumanBytes(bytes)
+            HumanBytes(bytes),
+            100.0 * ASSUMED_SHARE,
+            speed / 1e9
         )
     }
 }
@@ -73,7 +79,7 @@ fn time(seconds: f64) -> String {
     }
 }
 
-fn to_json(lines: &[Line<'_>]) -> String {
+fn to_json(lines: &[Line<'_>], speed: f64) -> String {
     let stages = lines.iter().map(|line| {
         json!({
             "stage": line.stage.name,
@@ -83,5 +89,6 @@ fn to_json(lines: &[Line<'_>]) -> String {
             "estimated_bytes": line.bytes,
         })
     });
-    format!("{:#}\n", json!({ "stages": stages.collect::<Vec<_>>() }))
+    let stages: Vec<_> = stages.collect();
+    format!("{:#}\n", json!({ "stages": stages, "assumed_operations_per_second": speed }))
 }

@@ -1,7 +1,8 @@
+//! An experiment: laid out, done, and shown.
+
 use std::path::{Path, PathBuf};
 
 use f2_corpus::{Corpus, Split};
-use f2_engine::Device;
 use f2_experiment::{
     CorpusRole, Estimate, Key, Part, Plan, Stages, Store, TestTokens, Texts, Word, collect, corpus,
     estimates, perform, stages,
@@ -11,22 +12,9 @@ use serde_json::json;
 
 use super::conduct::Typist;
 use crate::failure::{Failure, Outcome};
-use crate::verbs::device::{DeviceChoice, Work};
+use crate::verbs::device::DeviceChoice;
+use crate::verbs::speed::{ASSUMED_SHARE, Peak};
 use crate::{interrupt, output};
-
-/// What share of the device's peak training is assumed to reach.
-const ASSUMED_SHARE: f64 = 0.6;
-
-/// Measures a device.
-struct Peak;
-
-impl Work for Peak {
-    type Output = f64;
-
-    fn run<D: Device>(self, device: D) -> Result<f64, Failure> {
-        Ok(device.measured_peak())
-    }
-}
 
 /// A plan, the texts it is for, and the folder it is done in.
 pub(in crate::verbs) struct Experiment {
@@ -177,7 +165,8 @@ fn tables(results: &Results) -> String {
     let transfer = report.tables().find(|named| named.name == "transfer");
     let tables = main.iter().chain(transfer.map(|named| &named.table));
     let lead = report.lead.iter().map(|line| format!("{line}\n")).collect();
-    let parts: Vec<String> = tables.map(|table| table.to_terminal(output::takes_colour())).chain([lead]).collect();
+    let parts: Vec<String> =
+        tables.map(|table| table.to_terminal(output::takes_colour())).chain([lead]).collect();
     parts.join("\n")
 }
 

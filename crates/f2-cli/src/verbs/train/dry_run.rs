@@ -18,9 +18,8 @@ use super::Train;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::verbs::device::Work;
+use crate::verbs::speed::{ASSUMED_SHARE, steady_peak};
 
-/// What share of the device's peak training is assumed to reach.
-const ASSUMED_SHARE: f64 = 0.6;
 /// Classes assumed where there is no corpus to have them from, the usual number for text.
 const ASSUMED_CLASSES: usize = 15;
 
@@ -47,7 +46,7 @@ impl Work for Planned {
     fn run<D: Device>(self, device: D) -> Outcome {
         let Self { decoder, config, known, json } = self;
         let plan = Plan::new::<D>(&decoder, &config, known.mean_outputs);
-        let speed = ASSUMED_SHARE * device.measured_peak();
+        let speed = ASSUMED_SHARE * steady_peak(|| device.measured_peak());
         let estimate = Estimate::new(&config, &known, &plan, speed);
         let available = available_memory(&device);
         output::print(&if json {

@@ -1,6 +1,6 @@
 //! A command and all it left on the screen, for a snapshot.
 
-use crate::support::Folder;
+use super::Folder;
 
 /// A folder with some files in it.
 pub(crate) fn folder(files: &[(&str, &str)]) -> Folder {

@@ -1,3 +1,5 @@
+//! `f2 classes`: counts in, frequency classes out.
+
 mod figure;
 mod source;
 mod tables;

@@ -2,7 +2,7 @@
 
 use f2_experiment::Error;
 
-use crate::failure::Failure;
+use crate::failure::{CHECK_NAME, Failure};
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
@@ -18,9 +18,9 @@ impl From<Error> for Failure {
             Error::Tokenizers { .. } => Self::data(error).advise(
                 "name the text of one of them instead of its corpus: it is cut into the tokens of the other",
             ),
-            Error::Damaged { .. } => Self::data(error)
+            Error::Damaged { .. } | Error::Classes(_) => Self::data(error)
                 .advise("remove the folder of that stage; the same command makes it again"),
-            Error::Read { .. } | Error::Classes(_) => Self::data(error),
+            Error::Read { .. } => Self::data(error).advise(CHECK_NAME),
         }
     }
 }

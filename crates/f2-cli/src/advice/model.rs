@@ -1,9 +1,9 @@
-//! What the user can do about an error of training.
+//! What the user can do about an error of training, writing or scoring.
 
 use f2_lm::Error;
 use f2_lm::memory::Purpose;
 
-use crate::failure::{Failure, Kind};
+use crate::failure::{CHECK_NAME, Failure, Kind, MAKE_ROOM};
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
@@ -11,11 +11,7 @@ impl From<Error> for Failure {
             Error::Corpus(error) => return error.into(),
             error => error,
         };
-        let failure = Self::new(kind(&error), &error);
-        match advice(&error) {
-            Some(advice) => failure.advise(advice),
-            None => failure,
-        }
+        Self::new(kind(&error), &error).advise_if(advice(&error))
     }
 }
 
@@ -132,7 +128,7 @@ fn general_advice(error: &Error) -> Option<&'static str> {
         Error::NoProbabilities => {
             "train the model again, or take another checkpoint with `--checkpoint`"
         }
-        Error::ReadFile { .. } => "check its name and that it may be read",
+        Error::ReadFile { .. } => CHECK_NAME,
         Error::ConfigSyntax { .. } => "mend the line; configs/demo.toml is a file to begin with",
         Error::UnknownKey { .. } | Error::ConfigValue { .. } => {
             "every setting stands in the config.toml of a run; configs/demo.toml is one to begin \
@@ -145,9 +141,7 @@ fn general_advice(error: &Error) -> Option<&'static str> {
              (`--set optimiser.learning_rate=…`) or lengthen the warm-up \
              (`--set schedule.warmup_steps=…`)"
         }
-        Error::WriteFile { .. } => {
-            "free some space or choose another place; nothing was left half-written"
-        }
+        Error::WriteFile { .. } => MAKE_ROOM,
         _ => return None,
     })
 }

@@ -1,0 +1,55 @@
+//! What the user can do about an error of a corpus.
+
+use f2_corpus::Error;
+
+use crate::failure::{CHECK_NAME, Failure, Kind, MAKE_ROOM};
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let kind = match &error {
+            Error::Fractions { .. }
+            | Error::VocabularyTooSmall { .. }
+            | Error::Exists { .. }
+            | Error::NotACorpus { .. } => Kind::Usage,
+            Error::Write { .. } => Kind::Device,
+            Error::Interrupted => Kind::Interrupted,
+            _ => Kind::Data,
+        };
+        Self::new(kind, &error).advise_if(advice(&error))
+    }
+}
+
+fn advice(error: &Error) -> Option<&'static str> {
+    Some(match error {
+        Error::Write { .. } => MAKE_ROOM,
+        Error::Compressed { .. } => "fetch or pack the file again; nothing was written",
+        Error::InvalidUtf8 { .. } => {
+            "convert the file to UTF-8, or replace what is broken with `--lossy`"
+        }
+        Error::JsonLine { .. } => "mend the line, or name another field with `--field`",
+        Error::Parquet { .. } => "name a text column with `--field`",
+        Error::ParquetUnsupported { .. } => {
+            "build it in with `cargo build --release --features parquet`"
+        }
+        Error::NothingToRead { .. } => "name the files themselves to read them as plain text",
+        Error::Empty { .. } => "give text that is not blank",
+        Error::EmptySplit { .. } => {
+            "split into smaller documents with `--documents lines`, change the shares with \
+             `--split`, or give each split its own text with `--train`, `--valid` and `--test`"
+        }
+        Error::Fractions { .. } => "for example `--split 0.8,0.1,0.1`",
+        Error::VocabularyTooSmall { .. } => "ask for at least `--vocab-size 256`",
+        Error::Tokenizer { .. } => {
+            "give a Hugging Face tokenizer.json, or vocab.json and merges.txt"
+        }
+        Error::NotACorpus { .. } => "choose another folder, or remove this one yourself",
+        Error::Exists { .. } => "choose another folder, or replace it with `--force`",
+        Error::Corrupt { .. } => "make the corpus again with `f2 prepare`",
+        Error::Read { path, .. } if path.ends_with("manifest.json") => {
+            "name a corpus folder that `f2 prepare` wrote"
+        }
+        Error::Read { .. } => CHECK_NAME,
+        Error::Interrupted => "nothing was written; the same command starts again",
+        _ => return None,
+    })
+}

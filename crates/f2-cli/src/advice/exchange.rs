@@ -1,0 +1,61 @@
+//! What the user can do about a model that cannot be brought in or out.
+
+use f2_lm::exchange::ExchangeError;
+
+use crate::failure::{Failure, Kind, MAKE_ROOM};
+
+impl From<ExchangeError> for Failure {
+    fn from(error: ExchangeError) -> Self {
+        let kind = match error {
+            ExchangeError::Model(error) => return error.into(),
+            ExchangeError::Tokenizer(error) => return error.into(),
+            ExchangeError::Exists { .. } => Kind::Usage,
+            ExchangeError::Write { .. } => Kind::Device,
+            ExchangeError::Interrupted => Kind::Interrupted,
+            _ => Kind::Data,
+        };
+        Self::new(kind, &error).advise_if(advice(&error))
+    }
+}
+
+fn advice(error: &ExchangeError) -> Option<String> {
+    Some(match error {
+        ExchangeError::Exists { .. } => "choose another folder, or remove this one".to_owned(),
+        ExchangeError::Write { .. } => MAKE_ROOM.to_owned(),
+        ExchangeError::Read { .. } | ExchangeError::NotAFolder { .. } => {
+            "name a folder with config.json, model.safetensors \
+             and tokenizer.json, as `save_pretrained` of `transformers` writes it"
+                .to_owned()
+        }
+        ExchangeError::ForeignWeights { path } => {
+            let folder = path.parent().unwrap_or(path).display();
+            format!(
+                "convert them once, where you trust them: python -c \"from transformers import \
+                 GPT2LMHeadModel as M; M.from_pretrained('{folder}').save_pretrained('converted')\"; \
+                 then copy the tokenizer's files into `converted`"
+            )
+        }
+        ExchangeError::Architecture { .. } => {
+            "give a model whose config.json says `\"model_type\": \"gpt2\"` and `GPT2LMHeadModel`"
+                .to_owned()
+        }
+        ExchangeError::Variant { .. } => {
+            "it would compute something else here, so it is not taken in".to_owned()
+        }
+        ExchangeError::BadFile { .. }
+        | ExchangeError::MissingTensor { .. }
+        | ExchangeError::MisshapenTensor { .. }
+        | ExchangeError::UnknownTensor { .. } => {
+            "fetch or save the folder again; config.json and weights must belong together"
+                .to_owned()
+        }
+        ExchangeError::TokenizerTooLarge { .. } => {
+            "give the tokenizer the model was trained with, or resize the model's embedding"
+                .to_owned()
+        }
+        ExchangeError::Interrupted => {
+            "nothing was written; the same command starts again".to_owned()
+        }
+        _ => return None,
+    })
+}

@@ -1,0 +1,6 @@
+//! Errors of the libraries as failures of the program: an exit code, and what the user can do.
+
+mod corpus;
+mod exchange;
+mod experiment;
+mod model;
