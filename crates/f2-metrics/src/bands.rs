@@ -17,6 +17,7 @@ const CUTS: [u128; 3] = [4, 7, 9];
 /// use f2_metrics::Bands;
 /// let bands = Bands::from_counts(&[10, 9, 8, 7, 6, 5, 4, 3, 2, 1])?;
 /// assert_eq!(bands.bounds(), [2, 4, 7]);
+/// assert_eq!(bands.band(5), 2);
 /// assert_eq!(bands.shares(&[[0, 1, 2, 9]])?, [0.5, 0.25, 0.0, 0.25]);
 /// assert_eq!(bands.very_rare(&[0, 1, 2, 9]), Some(0.25));
 /// # Ok::<(), f2_metrics::Error>(())
@@ -85,7 +86,8 @@ impl Bands {
         texts.par_iter().enumerate().map(count).collect()
     }
 
-    fn band(&self, rank: u32) -> usize {
+    /// The band of a rank, by its place in [`BAND_NAMES`].
+    pub fn band(&self, rank: u32) -> usize {
         self.bounds.iter().filter(|&&bound| rank >= bound).count()
     }
 }

@@ -9,21 +9,20 @@ const PLAIN: &str = "\x1b[0m";
 
 /// Colours tokens by how frequent they were in the training text.
 pub(super) struct Paint {
-    /// The first ranks of all bands but the first; none where nothing is coloured.
-    bounds: Option<[u32; 3]>,
+    /// None where nothing is coloured.
+    bands: Option<Bands>,
 }
 
 impl Paint {
     /// Colours where `colour` says so and the model knows its counts.
     pub(super) fn new(model: &SavedModel, colour: bool) -> Self {
         let bands = model.counts.as_ref().and_then(|counts| Bands::from_counts(counts).ok());
-        Self { bounds: bands.filter(|_| colour).map(|bands| bands.bounds()) }
+        Self { bands: bands.filter(|_| colour) }
     }
 
     /// A token's text in its band's colour.
     pub(super) fn token(&self, id: u32, text: &str) -> String {
-        let band = self.bounds.map(|bounds| bounds.iter().filter(|bound| id >= **bound).count());
-        match LOOKS[band.unwrap_or(0)] {
+        match LOOKS[self.bands.as_ref().map_or(0, |bands| bands.band(id))] {
             "" => text.to_owned(),
             _ if text.is_empty() => String::new(),
             look => format!("{look}{text}{PLAIN}"),
@@ -37,10 +36,11 @@ mod tests {
 
     #[test]
     fn every_band_has_its_look() {
-        let paint = Paint { bounds: Some([2, 5, 9]) };
-        let painted: String = [0, 2, 5, 9].map(|id| paint.token(id, "x")).concat();
+        let bands = Bands::from_counts(&[10, 9, 8, 7, 6, 5, 4, 3, 2, 1]).unwrap();
+        let paint = Paint { bands: Some(bands) };
+        let painted: String = [0, 2, 4, 9].map(|id| paint.token(id, "x")).concat();
         assert_eq!(painted, "x\x1b[36mx\x1b[0m\x1b[33mx\x1b[0m\x1b[1;31mx\x1b[0m");
         assert_eq!(paint.token(9, ""), "");
-        assert_eq!(Paint { bounds: None }.token(9, "x"), "x");
+        assert_eq!(Paint { bands: None }.token(9, "x"), "x");
     }
 }
