@@ -1,4 +1,3 @@
-use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
@@ -95,8 +94,7 @@ fn total(counts: &[u64]) -> Result<u64, ClassesError> {
 
 /// Reads counts from a JSON list, in any order.
 pub fn read_counts(path: &Path) -> Result<RankCounts, ClassesError> {
-    let text = fs::read_to_string(path)
-        .map_err(|source| ClassesError::Read { path: path.to_path_buf(), source })?;
+    let text = f2_files::read_text(path)?;
     let json: Value = serde_json::from_str(&text)
         .map_err(|source| ClassesError::Json { path: path.to_path_buf(), source })?;
     let Value::Array(values) = json else {
@@ -128,7 +126,7 @@ mod tests {
     fn read(text: &str) -> Result<RankCounts, String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("counts.json");
-        fs::write(&path, text).unwrap();
+        std::fs::write(&path, text).unwrap();
         let prefix = folder.path().display().to_string() + "/";
         read_counts(&path).map_err(|error| error.to_string().replace(&prefix, ""))
     }

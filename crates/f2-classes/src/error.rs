@@ -1,4 +1,3 @@
-use std::io;
 use std::path::{Path, PathBuf};
 
 /// Why there are no classes.
@@ -64,21 +63,11 @@ pub enum ClassesError {
         ends: Vec<usize>,
     },
     /// A file that cannot be read.
-    #[error("cannot read {}: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Read(#[from] f2_files::ReadError),
     /// A file that cannot be written.
-    #[error("cannot write {}: {source}", path.display())]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Write(#[from] f2_files::WriteError),
     /// A file that is not JSON, or lacks a field.
     #[error("{} is not the JSON expected there: {source}", path.display())]
     Json {

@@ -1,4 +1,3 @@
-use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -137,15 +136,13 @@ impl ClassSelection {
     pub fn save(&self, path: &Path) -> Result<(), ClassesError> {
         let text = serde_json::to_string_pretty(&self.document())
             .map_err(|source| ClassesError::Json { path: path.to_path_buf(), source })?;
-        f2_files::write_text_atomically(path, &(text + "\n"))
-            .map_err(|source| ClassesError::Write { path: path.to_path_buf(), source })
+        Ok(f2_files::write_text_atomically(path, &(text + "\n"))?)
     }
 
     /// Reads a `classes.json`.
     pub fn load(path: &Path) -> Result<Self, ClassesError> {
         let json = |source| ClassesError::Json { path: path.to_path_buf(), source };
-        let text = fs::read_to_string(path)
-            .map_err(|source| ClassesError::Read { path: path.to_path_buf(), source })?;
+        let text = f2_files::read_text(path)?;
         let Versioned { version } = serde_json::from_str(&text).map_err(json)?;
         if version != VERSION {
             let (path, found) = (path.to_path_buf(), version);
@@ -216,9 +213,9 @@ mod tests {
     }
 
     fn refusal(path: &Path, from: &str, to: &str) -> String {
-        let text = fs::read_to_string(path).unwrap();
+        let text = std::fs::read_to_string(path).unwrap();
         assert!(text.contains(from), "{text}");
-        fs::write(path, text.replace(from, to)).unwrap();
+        std::fs::write(path, text.replace(from, to)).unwrap();
         ClassSelection::load(path).unwrap_err().to_string()
     }
 

@@ -1,9 +1,9 @@
 //! What the user is told when a verb cannot do its job, and the exit code that goes with it.
 
 use std::fmt::Display;
-use std::io;
-use std::path::Path;
 use std::process::ExitCode;
+
+use f2_files::{ReadError, WriteError};
 
 /// The documented exit codes. 0 is success; 1 is kept for checks that were asked for and did not
 /// hold.
@@ -49,17 +49,6 @@ impl Failure {
         Self::new(Kind::Data, message)
     }
 
-    /// A file or folder that could not be read.
-    pub(crate) fn reading(path: &Path, error: &io::Error) -> Self {
-        Self::data(format!("cannot read {}: {error}", path.display())).advise(CHECK_NAME)
-    }
-
-    /// A file that could not be written: the disk's fault, not the data's.
-    pub(crate) fn writing(path: &Path, error: &io::Error) -> Self {
-        Self::new(Kind::Device, format!("cannot write {}: {error}", path.display()))
-            .advise(MAKE_ROOM)
-    }
-
     /// Adds what the user can do about it.
     pub(crate) fn advise(mut self, advice: impl Display) -> Self {
         self.advice = Some(advice.to_string());
@@ -86,5 +75,18 @@ impl Failure {
             eprintln!("  help: {advice}");
         }
         ExitCode::from(self.kind as u8)
+    }
+}
+
+impl From<ReadError> for Failure {
+    fn from(error: ReadError) -> Self {
+        Self::data(error).advise(CHECK_NAME)
+    }
+}
+
+/// The disk's fault, not the data's.
+impl From<WriteError> for Failure {
+    fn from(error: WriteError) -> Self {
+        Self::new(Kind::Device, error).advise(MAKE_ROOM)
     }
 }

@@ -20,7 +20,7 @@ impl RankedCounts {
     /// Reads a corpus's `counts.json`, whose counts go by rank and whose `ranks.json` lies beside
     /// it where ids are not ranks; or a plain array of counts by id, in any order.
     pub(crate) fn load(path: &Path) -> Result<Self, Failure> {
-        let text = std::fs::read_to_string(path).map_err(|error| Failure::reading(path, &error))?;
+        let text = f2_files::read_text(path)?;
         let (counts, ranks) = if text.trim_start().starts_with('[') {
             let count_of_id: Vec<u64> = serde_json::from_str(&text).map_err(|error| {
                 Failure::data(format!("{}: this is no array of counts: {error}", path.display()))

@@ -20,6 +20,7 @@ fn results_that_lie_in_a_folder_become_a_page() {
         (run.code, run.stdout.as_str()),
         (0, "report: mine/report.html\ntables: 1, figures: 0\n")
     );
+    assert_eq!(run.stderr, "note: mine/notes.json holds no result and is left out\n");
     let page = folder.read("mine/report.html");
     assert!(page.contains("<h1>Two &lt;models&gt;</h1>"));
     assert!(folder.read("mine/tables/scores.csv").contains("F²-Softmax,0.60"));

@@ -28,7 +28,7 @@ impl Counts {
 
     /// Reads a `counts.json`.
     pub fn load(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(Error::read(path))?;
+        let text = f2_files::read_text(path)?;
         let counts: Self =
             serde_json::from_str(&text).map_err(|error| Error::corrupt(path, error.to_string()))?;
         if counts.version != VERSION {
@@ -43,7 +43,7 @@ impl Counts {
 
     pub(crate) fn save(&self, path: &Path) -> Result<()> {
         let text = serde_json::to_string(self).expect("counts always have a JSON form");
-        f2_files::write_text_atomically(path, &text).map_err(Error::write(path))
+        Ok(f2_files::write_text_atomically(path, &text)?)
     }
 }
 
@@ -84,7 +84,7 @@ impl Ranks {
 
     /// Reads a `ranks.json`.
     pub fn load(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(Error::read(path))?;
+        let text = f2_files::read_text(path)?;
         let ranks: Self =
             serde_json::from_str(&text).map_err(|error| Error::corrupt(path, error.to_string()))?;
         let mut sorted = ranks.id_of_rank.clone();
@@ -98,7 +98,7 @@ impl Ranks {
 
     pub(crate) fn save(&self, path: &Path) -> Result<()> {
         let text = serde_json::to_string(self).expect("ranks always have a JSON form");
-        f2_files::write_text_atomically(path, &text).map_err(Error::write(path))
+        Ok(f2_files::write_text_atomically(path, &text)?)
     }
 }
 

@@ -1,26 +1,18 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use f2_files::{ReadError, WriteError};
+
 /// Why a corpus could not be made or read. Each variant says what failed, where and why.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// An input or a corpus file cannot be opened or read.
-    #[error("cannot read {path}: {source}")]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the operating system said.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Read(#[from] ReadError),
     /// An output file cannot be written: no space, no permission.
-    #[error("cannot write {path}: {source}")]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// What the operating system said.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Write(#[from] WriteError),
     /// A compressed file ends early or is damaged.
     #[error("{path}: the compressed data is cut short or damaged: {source}")]
     Compressed {
@@ -136,16 +128,6 @@ pub enum Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    pub(crate) fn read(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
-        let path = path.to_path_buf();
-        move |source| Self::Read { path, source }
-    }
-
-    pub(crate) fn write(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
-        let path = path.to_path_buf();
-        move |source| Self::Write { path, source }
-    }
-
     pub(crate) fn corrupt(path: &Path, reason: impl Into<String>) -> Self {
         Self::Corrupt { path: path.to_path_buf(), reason: reason.into() }
     }

@@ -79,7 +79,7 @@ impl SplitSize {
 impl Manifest {
     /// Reads a `manifest.json`.
     pub fn load(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(Error::read(path))?;
+        let text = f2_files::read_text(path)?;
         let manifest: Self =
             serde_json::from_str(&text).map_err(|error| Error::corrupt(path, error.to_string()))?;
         if manifest.version == VERSION {
@@ -92,6 +92,6 @@ impl Manifest {
 
     pub(crate) fn save(&self, path: &Path) -> Result<()> {
         let text = serde_json::to_string_pretty(self).expect("a manifest always has a JSON form");
-        f2_files::write_text_atomically(path, &text).map_err(Error::write(path))
+        Ok(f2_files::write_text_atomically(path, &text)?)
     }
 }

@@ -1,27 +1,17 @@
-use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use f2_files::{ReadError, WriteError};
 use thiserror::Error;
 
 /// Why an experiment cannot be planned, kept or gathered.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// A plan's file is not there.
-    #[error("cannot read {path}: {source}")]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    /// A plan's file is not there, or what a stage made.
+    #[error(transparent)]
+    Read(#[from] ReadError),
     /// A file or folder could not be written.
-    #[error("cannot write {path}: {source}")]
-    Write {
-        /// Where.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Write(#[from] WriteError),
     /// A plan that cannot be understood.
     #[error("{place}: {reason}")]
     Plan {
@@ -66,17 +56,7 @@ pub enum Error {
 }
 
 impl Error {
-    pub(crate) fn read(path: &std::path::Path) -> impl FnOnce(io::Error) -> Self + use<> {
-        let path = path.to_path_buf();
-        move |source| Self::Read { path, source }
-    }
-
-    pub(crate) fn write(path: &std::path::Path) -> impl FnOnce(io::Error) -> Self + use<> {
-        let path = path.to_path_buf();
-        move |source| Self::Write { path, source }
-    }
-
-    pub(crate) fn damaged(path: &std::path::Path, reason: &impl ToString) -> Self {
+    pub(crate) fn damaged(path: &Path, reason: &impl ToString) -> Self {
         Self::Damaged { path: path.to_path_buf(), reason: reason.to_string() }
     }
 }

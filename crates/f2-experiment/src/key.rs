@@ -3,6 +3,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use f2_files::ReadError;
 use sha2::{Digest as _, Sha256};
 
 use crate::{Error, Stage, Stages, Word};
@@ -68,7 +69,7 @@ impl Contents {
             return Ok(hash.clone());
         }
         let mut hash = Sha256::new();
-        add(path, &mut hash).map_err(Error::read(path))?;
+        add(path, &mut hash).map_err(ReadError::of(path))?;
         let hash = hexadecimal(&hash.finalize());
         self.0.push((path.to_path_buf(), hash.clone()));
         Ok(hash)

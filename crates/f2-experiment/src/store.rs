@@ -3,6 +3,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use f2_files::WriteError;
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Key, Stage, Word};
@@ -49,8 +50,7 @@ impl Store {
 
     /// What a stage that is done printed.
     pub fn output(&self, stage: &Stage, key: &Key) -> Result<String, Error> {
-        let path = self.folder(stage, key).join(OUTPUT);
-        fs::read_to_string(&path).map_err(Error::read(&path))
+        Ok(f2_files::read_text(&self.folder(stage, key).join(OUTPUT))?)
     }
 
     /// Makes the folder ready and gives the command to run: the one that goes on, where an
@@ -63,9 +63,9 @@ impl Store {
         }
         match fs::remove_dir_all(&folder) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(Error::write(&folder)(error));
+                return Err(WriteError::of(&folder)(error).into());
             }
-            _ => fs::create_dir_all(&folder).map_err(Error::write(&folder))?,
+            _ => fs::create_dir_all(&folder).map_err(WriteError::of(&folder))?,
         }
         Ok(&stage.words)
     }
@@ -81,8 +81,7 @@ impl Store {
         let done = Done { stage: stage.name.clone(), key: key.to_string(), seconds };
         let note = serde_json::to_string_pretty(&done).expect("plain text and numbers") + "\n";
         for (name, text) in [(OUTPUT, output), (DONE, &note)] {
-            let path = self.folder(stage, key).join(name);
-            f2_files::write_text_atomically(&path, text).map_err(Error::write(&path))?;
+            f2_files::write_text_atomically(&self.folder(stage, key).join(name), text)?;
         }
         Ok(())
     }

@@ -2,6 +2,13 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use crate::{ReadError, WriteError};
+
+/// The text of a file.
+pub fn read_text(path: &Path) -> Result<String, ReadError> {
+    fs::read_to_string(path).map_err(ReadError::of(path))
+}
+
 /// Writes `path` so that a reader sees its old content or the whole new one, nothing between.
 ///
 /// `write` fills a temporary file in the same folder, which is synced and then renamed over
@@ -12,34 +19,35 @@ use std::path::{Path, PathBuf};
 /// let path = folder.path().join("counts.json");
 /// f2_files::write_atomically(&path, |out| std::io::Write::write_all(out, b"[3, 2, 1]"))?;
 /// assert_eq!(std::fs::read_to_string(&path)?, "[3, 2, 1]");
-/// # Ok::<(), std::io::Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn write_atomically(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
-) -> io::Result<()> {
+) -> Result<(), WriteError> {
     let temporary = temporary_sibling(path);
     let written = write_and_sync(&temporary, write).and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
         // The first error is the one worth reporting; a leftover is harmless.
         let _ = fs::remove_file(&temporary);
-        return written;
     }
-    sync_parent(path)
+    written.and_then(|()| sync_parent(path)).map_err(WriteError::of(path))
 }
 
 /// [`write_atomically`] for content that is at hand.
-pub fn write_text_atomically(path: &Path, text: &str) -> io::Result<()> {
+pub fn write_text_atomically(path: &Path, text: &str) -> Result<(), WriteError> {
     write_atomically(path, |out| out.write_all(text.as_bytes()))
 }
 
 /// Whether `path` could be written now: what would fail after hours of work is told before them.
-pub fn check_writable(path: &Path) -> io::Result<()> {
-    if path.is_dir() {
-        return Err(io::ErrorKind::IsADirectory.into());
-    }
+pub fn check_writable(path: &Path) -> Result<(), WriteError> {
     let temporary = temporary_sibling(path);
-    File::create(&temporary).and_then(|_| fs::remove_file(&temporary))
+    let tried = if path.is_dir() {
+        Err(io::ErrorKind::IsADirectory.into())
+    } else {
+        File::create(&temporary).and_then(|_| fs::remove_file(&temporary))
+    };
+    tried.map_err(WriteError::of(path))
 }
 
 fn write_and_sync(
@@ -87,7 +95,8 @@ mod tests {
             out.write_all(b"half of the n")?;
             Err(io::Error::other("disk full"))
         });
-        assert_eq!(failed.unwrap_err().to_string(), "disk full");
+        let said = failed.unwrap_err().to_string();
+        assert_eq!(said, format!("cannot write {}: disk full", path.display()));
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
         assert_eq!(names(folder.path()), ["classes.json"]);
     }
@@ -98,8 +107,9 @@ mod tests {
         check_writable(&folder.path().join("samples.jsonl")).unwrap();
         assert!(names(folder.path()).is_empty());
         let absent = check_writable(&folder.path().join("absent/samples.jsonl"));
-        assert_eq!(absent.unwrap_err().kind(), io::ErrorKind::NotFound);
-        assert_eq!(check_writable(folder.path()).unwrap_err().kind(), io::ErrorKind::IsADirectory);
+        assert_eq!(absent.unwrap_err().source.kind(), io::ErrorKind::NotFound);
+        let taken = check_writable(folder.path());
+        assert_eq!(taken.unwrap_err().source.kind(), io::ErrorKind::IsADirectory);
     }
 
     #[test]

@@ -2,6 +2,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::WriteError;
 use crate::file::{sync_parent, temporary_sibling};
 
 /// A folder that appears under its final name only once it is complete.
@@ -17,7 +18,7 @@ use crate::file::{sync_parent, temporary_sibling};
 /// assert!(!corpus.exists());
 /// staged.publish()?;
 /// assert!(corpus.join("counts.json").exists());
-/// # Ok::<(), std::io::Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct StagedFolder {
@@ -28,15 +29,9 @@ pub struct StagedFolder {
 
 impl StagedFolder {
     /// Starts a folder that will be published as `destination`. Missing parents are created.
-    pub fn create(destination: &Path) -> io::Result<Self> {
-        if let Some(parent) = destination.parent() {
-            fs::create_dir_all(parent)?;
-        }
+    pub fn create(destination: &Path) -> Result<Self, WriteError> {
         let staging = temporary_sibling(destination);
-        match fs::remove_dir_all(&staging) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => fs::create_dir(&staging)?,
-        }
+        make_anew(&staging).map_err(WriteError::of(destination))?;
         Ok(Self { staging, destination: destination.to_path_buf(), published: false })
     }
 
@@ -49,7 +44,11 @@ impl StagedFolder {
     ///
     /// A folder being replaced is moved aside first and removed last, so that at every moment
     /// one complete folder is on the disk.
-    pub fn publish(mut self) -> io::Result<()> {
+    pub fn publish(mut self) -> Result<(), WriteError> {
+        self.take_place().map_err(WriteError::of(&self.destination))
+    }
+
+    fn take_place(&mut self) -> io::Result<()> {
         sync_tree(&self.staging)?;
         let retired = self.retire_existing()?;
         if let Err(error) = fs::rename(&self.staging, &self.destination) {
@@ -79,6 +78,17 @@ impl Drop for StagedFolder {
             // Nothing more can be done about a leftover here, and its name says what it is.
             let _ = fs::remove_dir_all(&self.staging);
         }
+    }
+}
+
+/// Makes an empty folder, and all it lies in.
+fn make_anew(folder: &Path) -> io::Result<()> {
+    if let Some(parent) = folder.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => fs::create_dir(folder),
     }
 }
 

@@ -1,5 +1,6 @@
-use std::io;
 use std::path::PathBuf;
+
+use f2_files::{ReadError, WriteError};
 
 use crate::memory::Purpose;
 use crate::run::Differences;
@@ -9,21 +10,11 @@ use crate::run::Differences;
 #[non_exhaustive]
 pub enum Error {
     /// A file could not be read.
-    #[error("cannot read {}: {source}", path.display())]
-    ReadFile {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Read(#[from] ReadError),
     /// A file or folder could not be written.
-    #[error("cannot write {}: {source}", path.display())]
-    WriteFile {
-        /// The file or folder.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Write(#[from] WriteError),
     /// A configuration file is not TOML.
     #[error("{}, line {line}: {reason}", path.display())]
     ConfigSyntax {

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 
 use f2_report::Report;
 
-fn main() -> std::io::Result<()> {
+fn main() -> Result<(), f2_files::WriteError> {
     let folder = PathBuf::from(std::env::args().nth(1).unwrap_or_else(|| ".".to_owned()));
-    let page = Report::new(&invented::results()).write(&folder).map_err(|(_, error)| error)?;
+    let page = Report::new(&invented::results()).write(&folder)?;
     println!("{}", page.display());
     Ok(())
 }

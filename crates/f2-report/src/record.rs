@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 
 use f2_metrics::{BAND_NAMES, Bootstrap, Convention, Evaluation, Interval, Metrics};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// One model's results as JSON: what an evaluation writes and a comparison reads.
 ///
@@ -232,6 +233,14 @@ impl ResultRecord {
                 .map(|(metric, line)| (metric.to_owned(), line.to_owned()))
                 .collect(),
             ..Self::default()
+        }
+    }
+
+    /// The results in what `f2 eval --json` prints: one, or a list of them.
+    pub fn list(json: &str) -> serde_json::Result<Vec<Self>> {
+        match serde_json::from_str(json)? {
+            Value::Array(list) => list.into_iter().map(serde_json::from_value).collect(),
+            value => Ok(vec![serde_json::from_value(value)?]),
         }
     }
 

@@ -11,7 +11,7 @@ impl From<Error> for Failure {
             | Error::VocabularyTooSmall { .. }
             | Error::Exists { .. }
             | Error::NotACorpus { .. } => Kind::Usage,
-            Error::Write { .. } => Kind::Device,
+            Error::Write(_) => Kind::Device,
             Error::Interrupted => Kind::Interrupted,
             _ => Kind::Data,
         };
@@ -21,7 +21,7 @@ impl From<Error> for Failure {
 
 fn advice(error: &Error) -> Option<&'static str> {
     Some(match error {
-        Error::Write { .. } => MAKE_ROOM,
+        Error::Write(_) => MAKE_ROOM,
         Error::Compressed { .. } => "fetch or pack the file again; nothing was written",
         Error::InvalidUtf8 { .. } => {
             "convert the file to UTF-8, or replace what is broken with `--lossy`"
@@ -45,10 +45,10 @@ fn advice(error: &Error) -> Option<&'static str> {
         Error::NotACorpus { .. } => "choose another folder, or remove this one yourself",
         Error::Exists { .. } => "choose another folder, or replace it with `--force`",
         Error::Corrupt { .. } => "make the corpus again with `f2 prepare`",
-        Error::Read { path, .. } if path.ends_with("manifest.json") => {
+        Error::Read(error) if error.path.ends_with("manifest.json") => {
             "name a corpus folder that `f2 prepare` wrote"
         }
-        Error::Read { .. } => CHECK_NAME,
+        Error::Read(_) => CHECK_NAME,
         Error::Interrupted => "nothing was written; the same command starts again",
         _ => return None,
     })

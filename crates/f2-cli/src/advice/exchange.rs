@@ -10,7 +10,7 @@ impl From<ExchangeError> for Failure {
             ExchangeError::Model(error) => return error.into(),
             ExchangeError::Tokenizer(error) => return error.into(),
             ExchangeError::Exists { .. } => Kind::Usage,
-            ExchangeError::Write { .. } => Kind::Device,
+            ExchangeError::Write(_) => Kind::Device,
             ExchangeError::Interrupted => Kind::Interrupted,
             _ => Kind::Data,
         };
@@ -21,8 +21,8 @@ impl From<ExchangeError> for Failure {
 fn advice(error: &ExchangeError) -> Option<String> {
     Some(match error {
         ExchangeError::Exists { .. } => "choose another folder, or remove this one".to_owned(),
-        ExchangeError::Write { .. } => MAKE_ROOM.to_owned(),
-        ExchangeError::Read { .. } | ExchangeError::NotAFolder { .. } => {
+        ExchangeError::Write(_) => MAKE_ROOM.to_owned(),
+        ExchangeError::Read(_) | ExchangeError::NotAFolder { .. } => {
             "name a folder with config.json, model.safetensors \
              and tokenizer.json, as `save_pretrained` of `transformers` writes it"
                 .to_owned()

@@ -2,7 +2,7 @@
 
 use f2_experiment::Error;
 
-use crate::failure::{CHECK_NAME, Failure};
+use crate::failure::Failure;
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
@@ -11,7 +11,7 @@ impl From<Error> for Failure {
             Error::Run(error) => error.into(),
             Error::Plan { .. } => Self::usage(error)
                 .advise("`f2 reproduce --preset tiny --show-plan` prints a plan to begin with"),
-            Error::Write { path, source } => Self::writing(&path, &source),
+            Error::Write(error) => error.into(),
             Error::NoText { .. } => {
                 Self::data(error).advise("name the corpus or text the experiment is made on")
             }
@@ -20,7 +20,7 @@ impl From<Error> for Failure {
             ),
             Error::Damaged { .. } | Error::Classes(_) => Self::data(error)
                 .advise("remove the folder of that stage; the same command makes it again"),
-            Error::Read { .. } => Self::data(error).advise(CHECK_NAME),
+            Error::Read(error) => error.into(),
         }
     }
 }

@@ -33,7 +33,7 @@ fn kind(error: &Error) -> Kind {
         | Error::FolderTaken { .. }
         | Error::ConfigChanged { .. }
         | Error::ShapeChanged { .. } => Kind::Usage,
-        Error::WriteFile { .. } | Error::TooLittleMemory { .. } | Error::Engine(_) => Kind::Device,
+        Error::Write(_) | Error::TooLittleMemory { .. } | Error::Engine(_) => Kind::Device,
         _ => Kind::Data,
     }
 }
@@ -128,7 +128,7 @@ fn general_advice(error: &Error) -> Option<&'static str> {
         Error::NoProbabilities => {
             "train the model again, or take another checkpoint with `--checkpoint`"
         }
-        Error::ReadFile { .. } => CHECK_NAME,
+        Error::Read(_) => CHECK_NAME,
         Error::ConfigSyntax { .. } => "mend the line; configs/demo.toml is a file to begin with",
         Error::UnknownKey { .. } | Error::ConfigValue { .. } => {
             "every setting stands in the config.toml of a run; configs/demo.toml is one to begin \
@@ -141,7 +141,7 @@ fn general_advice(error: &Error) -> Option<&'static str> {
              (`--set optimiser.learning_rate=…`) or lengthen the warm-up \
              (`--set schedule.warmup_steps=…`)"
         }
-        Error::WriteFile { .. } => MAKE_ROOM,
+        Error::Write(_) => MAKE_ROOM,
         _ => return None,
     })
 }

@@ -4,7 +4,7 @@ mod figure;
 mod source;
 mod tables;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
@@ -65,7 +65,7 @@ impl Classes {
         }
         if let Some(path) = &self.plot {
             let figure = figure::draw(&counts, &selection).map_err(failure)?;
-            write(path, &figure.to_svg())?;
+            f2_files::write_text_atomically(path, &figure.to_svg())?;
             eprintln!("figure: {}", path.display());
         }
         if self.json {
@@ -88,14 +88,10 @@ impl Classes {
     }
 }
 
-fn write(path: &Path, text: &str) -> Outcome {
-    f2_files::write_text_atomically(path, text).map_err(|error| Failure::writing(path, &error))
-}
-
 /// What the user can do about each error.
 fn failure(error: ClassesError) -> Failure {
     match error {
-        ClassesError::Write { path, source } => Failure::writing(&path, &source),
+        ClassesError::Write(error) => error.into(),
         ClassesError::NoClasses => {
             Failure::usage(error).advise("leave `--k` out to let the method choose")
         }
@@ -108,7 +104,7 @@ fn failure(error: ClassesError) -> Failure {
         ClassesError::NotCounts { .. } | ClassesError::Json { .. } => {
             Failure::data(error).advise("`--counts` takes a file like [120, 7, 45]")
         }
-        ClassesError::Read { path, source } => Failure::reading(&path, &source),
+        ClassesError::Read(error) => error.into(),
         _ => {
             Failure::data(error).advise("counts are whole numbers from 0 up, and not all of them 0")
         }

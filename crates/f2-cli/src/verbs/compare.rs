@@ -6,6 +6,7 @@ use clap::Args;
 use f2_metrics::Metric;
 use f2_metrics::pairwise::{Match, Record};
 use f2_report::{Comparison, ComparisonError, ResultRecord};
+use serde_json::error::Category;
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome};
@@ -58,13 +59,10 @@ fn read(path: &Path) -> Result<Vec<ResultRecord>, Failure> {
         Failure::data(format!("{}: {reason}", path.display()))
             .advise("make it with `f2 eval --json`")
     };
-    let text = std::fs::read_to_string(path).map_err(|error| Failure::reading(path, &error))?;
-    let parsed = match serde_json::from_str(&text) {
-        Ok(Value::Array(list)) => list.into_iter().map(serde_json::from_value).collect(),
-        Ok(value) => serde_json::from_value(value).map(|record| vec![record]),
-        Err(error) => return Err(fail(format!("broken JSON: {error}"))),
-    };
-    parsed.map_err(|error| fail(format!("this is no result: {error}")))
+    ResultRecord::list(&f2_files::read_text(path)?).map_err(|error| match error.classify() {
+        Category::Data => fail(format!("this is no result: {error}")),
+        _ => fail(format!("broken JSON: {error}")),
+    })
 }
 
 fn refusal(error: ComparisonError) -> Failure {

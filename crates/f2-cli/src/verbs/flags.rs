@@ -15,7 +15,7 @@ use crate::machine;
 #[derive(Args, Clone, Copy)]
 pub(crate) struct Threads {
     /// Threads to use; all cores if not given.
-    #[arg(long, value_name = "N", env = "F2_THREADS")]
+    #[arg(long, value_name = "N", env = "F2_THREADS", value_parser = from_one)]
     threads: Option<NonZeroUsize>,
 }
 
@@ -47,6 +47,11 @@ impl ModelChoice {
     pub(crate) fn open(&self) -> Result<SavedModel, Failure> {
         Ok(SavedModel::open(&self.model, self.choice.checkpoint)?)
     }
+}
+
+/// Reads a number of things of which there must be one.
+pub(crate) fn from_one(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| "expected a whole number from 1 up".to_owned())
 }
 
 fn pick(text: &str) -> Result<Pick, String> {

@@ -7,7 +7,7 @@ mod screen;
 mod strategy;
 
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
@@ -21,7 +21,7 @@ use crate::failure::{Failure, Kind, Outcome};
 use crate::interrupt;
 use crate::progress::{Progress, Unit};
 use crate::verbs::device::{DeviceChoice, Work};
-use crate::verbs::flags::ModelChoice;
+use crate::verbs::flags::{ModelChoice, from_one};
 use prompts::{PromptFlags, Prompts};
 use record::Record;
 use screen::Screen;
@@ -54,7 +54,7 @@ pub(crate) struct Generate {
     #[arg(long, value_name = "N")]
     new_tokens: Option<usize>,
     /// Texts for each prompt.
-    #[arg(long, short = 'n', value_name = "N", default_value = "1")]
+    #[arg(long, short = 'n', value_name = "N", default_value = "1", value_parser = from_one)]
     samples: NonZeroUsize,
     /// Decides every draw.
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -64,7 +64,7 @@ pub(crate) struct Generate {
     no_stop: bool,
     /// Texts worked on at a time; it changes the speed, never the texts [default: what suits the
     /// device and its memory].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = from_one)]
     batch: Option<NonZeroUsize>,
     /// Write the texts to this file, as JSON lines.
     #[arg(long, short, value_name = "FILE")]
@@ -99,7 +99,7 @@ impl Generate {
         let strategy = self.strategy.resolve(&model)?;
         let prompts = self.prompts.read(&model)?;
         for path in [&self.out, &self.prompts.references].into_iter().flatten() {
-            check_writable(path).map_err(|error| Failure::writing(path, &error))?;
+            check_writable(path)?;
         }
         let new_tokens = self.new_tokens.or(prompts.new_tokens).unwrap_or(100);
         let request = Request {
@@ -114,7 +114,7 @@ impl Generate {
         let writing = Writing { verb: &self, model: &model, prompts: &prompts, request: &request };
         let (generated, seconds) = self.device.run(writing)?;
         if let Some(path) = &self.prompts.references {
-            save(path, &record::references(&model, &prompts)?)?;
+            write_text_atomically(path, &record::references(&model, &prompts)?)?;
         }
         self.conclude(&model, &prompts, &generated, seconds, request.texts())
     }
@@ -177,7 +177,7 @@ impl Generate {
         if let Some(path) = &self.out {
             let lines: String =
                 generated.texts.iter().map(record).collect::<Result<_, Failure>>()?;
-            save(path, &lines)?;
+            write_text_atomically(path, &lines)?;
             let tokens: usize = generated.texts.iter().map(|text| text.tokens.len()).sum();
             let rate = tokens as f64 / seconds.max(1e-9);
             eprintln!(
@@ -192,8 +192,4 @@ impl Generate {
         Err(Failure::new(Kind::Interrupted, format!("stopped after {made} of {all} texts{kept}"))
             .advise("the same command writes the same texts again, and goes on to the end"))
     }
-}
-
-fn save(path: &Path, lines: &str) -> Outcome {
-    write_text_atomically(path, lines).map_err(|error| Failure::writing(path, &error))
 }

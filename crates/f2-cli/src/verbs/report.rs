@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use f2_experiment::read_run;
+use f2_files::ReadError;
 use f2_report::results::{Decoding, LoadError, ScoreSet};
 use f2_report::{Report as Page, ResultRecord, Results};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
 use crate::output;
@@ -47,9 +48,7 @@ impl Report {
             results.title.clone_from(title);
         }
         let report = Page::new(&results);
-        let page = report
-            .write(self.out.as_deref().unwrap_or(&self.results))
-            .map_err(|(path, error)| Failure::writing(&path, &error))?;
+        let page = report.write(self.out.as_deref().unwrap_or(&self.results))?;
         let tables: Vec<&str> = report.tables().map(|table| table.name.as_str()).collect();
         let figures: Vec<&str> = report.figures().map(|figure| figure.name.as_str()).collect();
         output::print(&if self.json {
@@ -75,7 +74,7 @@ fn refusal(error: &LoadError) -> Failure {
 fn gather(folder: &Path) -> Result<Results, Failure> {
     let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
         .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect())
-        .map_err(|error| Failure::reading(folder, &error))?;
+        .map_err(ReadError::of(folder))?;
     paths.sort();
     let mut results = Results::new(folder.file_name().unwrap_or_default().to_string_lossy());
     let mut records = Vec::new();
@@ -84,7 +83,11 @@ fn gather(folder: &Path) -> Result<Results, Failure> {
         if path.join("config.toml").is_file() {
             results.runs.push(read_run(&name, &path)?);
         } else if path.extension().is_some_and(|ending| ending == "json") {
-            records.extend(read_records(&path).unwrap_or_default());
+            let text = f2_files::read_text(&path).unwrap_or_default();
+            match ResultRecord::list(&text) {
+                Ok(found) => records.extend(found),
+                Err(_) => eprintln!("note: {} holds no result and is left out", path.display()),
+            }
         }
     }
     if !records.is_empty() {
@@ -97,11 +100,4 @@ fn gather(folder: &Path) -> Result<Results, Failure> {
         ));
     }
     Ok(results)
-}
-
-/// The results in a file, if that is what it holds.
-fn read_records(path: &Path) -> Option<Vec<ResultRecord>> {
-    let value: Value = serde_json::from_str(&std::fs::read_to_string(path).ok()?).ok()?;
-    let list = if let Value::Array(list) = value { list } else { vec![value] };
-    list.into_iter().map(|record| serde_json::from_value(record).ok()).collect()
 }

@@ -92,9 +92,7 @@ impl Reproduce {
         let preset = PlanPreset::from(self.preset);
         if self.show_plan {
             let text = match &self.plan {
-                Some(path) => {
-                    std::fs::read_to_string(path).map_err(|error| Failure::reading(path, &error))?
-                }
+                Some(path) => f2_files::read_text(path)?,
                 None => preset.text().to_owned(),
             };
             return crate::output::print(&text);

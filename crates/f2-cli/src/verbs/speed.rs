@@ -16,14 +16,22 @@ const IN_VAIN: usize = 3;
 const A_LITTLE: f64 = 0.02;
 const MOST_TRIES: usize = 12;
 
-/// Measures a device.
-pub(crate) struct Peak;
+/// How a device is measured.
+pub(crate) enum Peak {
+    /// At once, for an estimate that is soon mended by what stages really take.
+    Now,
+    /// The best of several tries, for an estimate that stands alone.
+    Steady,
+}
 
 impl Work for Peak {
     type Output = f64;
 
     fn run<D: Device>(self, device: D) -> Result<f64, Failure> {
-        Ok(steady_peak(|| device.measured_peak()))
+        Ok(match self {
+            Self::Now => device.measured_peak(),
+            Self::Steady => steady_peak(|| device.measured_peak()),
+        })
     }
 }
 

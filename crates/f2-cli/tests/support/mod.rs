@@ -60,13 +60,13 @@ fn run(folder: &Path, arguments: &[&str], input: &str) -> Run {
 
 /// Waits for something that happens elsewhere.
 pub fn wait_for(mut happened: impl FnMut() -> bool) {
-    for _ in 0..12_000 {
+    for _ in 0..120_000 {
         if happened() {
             return;
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    panic!("nothing happened for a minute");
+    panic!("nothing happened for ten minutes");
 }
 
 /// Presses Ctrl-C and waits for the end.

@@ -3,6 +3,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use f2_files::ReadError;
 use sha2::{Digest as _, Sha256};
 
 use super::source::{Compression, Source};
@@ -13,8 +14,8 @@ const BUFFER: usize = 1 << 20;
 /// Opens a text file, unpacking it where its name ends in `.gz`, `.zst` or `.zstd`.
 pub fn open_text(path: &Path) -> Result<Box<dyn BufRead + Send>> {
     let source = Source::file(path);
-    let file = File::open(path).map_err(Error::read(path))?;
-    unpacked(file, source.compression).map_err(Error::read(path))
+    let file = File::open(path).map_err(ReadError::of(path))?;
+    Ok(unpacked(file, source.compression).map_err(ReadError::of(path))?)
 }
 
 fn unpacked(
@@ -58,10 +59,10 @@ struct Seen {
 
 impl Opened {
     pub(crate) fn new(source: &Source) -> Result<Self> {
-        let file = File::open(&source.path).map_err(Error::read(&source.path))?;
+        let file = File::open(&source.path).map_err(ReadError::of(&source.path))?;
         let seen = Arc::new(Mutex::new(Seen::default()));
         let tee = Tee { file, seen: Arc::clone(&seen) };
-        let text = unpacked(tee, source.compression).map_err(Error::read(&source.path))?;
+        let text = unpacked(tee, source.compression).map_err(ReadError::of(&source.path))?;
         Ok(Self { text, seen, path: source.path.display().to_string() })
     }
 
@@ -104,7 +105,7 @@ pub(crate) fn digest_of(path: &Path) -> Result<Digest> {
         format: super::source::Format::Text,
         compression: Compression::None,
     })?;
-    io::copy(&mut opened.text, &mut io::sink()).map_err(Error::read(path))?;
+    io::copy(&mut opened.text, &mut io::sink()).map_err(ReadError::of(path))?;
     Ok(opened.digest())
 }
 
@@ -120,7 +121,7 @@ pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
 pub(crate) fn reading_failed(source: &Source, error: io::Error) -> Error {
     let path = source.path.clone();
     match source.compression {
-        Compression::None => Error::Read { path, source: error },
+        Compression::None => ReadError { path, source: error }.into(),
         Compression::Gzip | Compression::Zstd => Error::Compressed { path, source: error },
     }
 }

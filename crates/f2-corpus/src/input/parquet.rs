@@ -1,6 +1,7 @@
 use std::fs::File;
 use std::path::PathBuf;
 
+use f2_files::ReadError;
 use parquet::basic::{ConvertedType, LogicalType, Type};
 use parquet::column::reader::ColumnReader;
 use parquet::data_type::ByteArray;
@@ -38,7 +39,7 @@ struct Cells {
 impl ParquetFile {
     pub(crate) fn new(source: &Source, reading: &Reading) -> Result<Self> {
         let path = source.path.clone();
-        let file = File::open(&path).map_err(Error::read(&path))?;
+        let file = File::open(&path).map_err(ReadError::of(&path))?;
         let file = SerializedFileReader::new(file).map_err(|error| refuse(&path, &error))?;
         let column = text_column(&file, &reading.field)
             .map_err(|reason| Error::Parquet { path: path.clone(), reason })?;

@@ -1,6 +1,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use f2_files::ReadError;
+
 use crate::error::{Error, Result};
 
 /// How the text stands in a file, told by its name.
@@ -57,7 +59,7 @@ impl Source {
 
     /// Size of the file on disk, the measure of progress.
     pub(crate) fn size(&self) -> Result<u64> {
-        fs::metadata(&self.path).map(|about| about.len()).map_err(Error::read(&self.path))
+        Ok(fs::metadata(&self.path).map_err(ReadError::of(&self.path))?.len())
     }
 }
 
@@ -80,7 +82,7 @@ fn extension(path: &Path) -> Option<String> {
 pub(crate) fn resolve(paths: &[PathBuf]) -> Result<Vec<Source>> {
     let mut sources = Vec::new();
     for path in paths {
-        if fs::metadata(path).map_err(Error::read(path))?.is_dir() {
+        if fs::metadata(path).map_err(ReadError::of(path))?.is_dir() {
             let found = sources.len();
             walk(path, &mut sources)?;
             if sources.len() == found {
@@ -95,8 +97,8 @@ pub(crate) fn resolve(paths: &[PathBuf]) -> Result<Vec<Source>> {
 
 fn walk(folder: &Path, sources: &mut Vec<Source>) -> Result<()> {
     let mut entries = Vec::new();
-    for entry in fs::read_dir(folder).map_err(Error::read(folder))? {
-        entries.push(entry.map_err(Error::read(folder))?.path());
+    for entry in fs::read_dir(folder).map_err(ReadError::of(folder))? {
+        entries.push(entry.map_err(ReadError::of(folder))?.path());
     }
     entries.sort();
     for path in entries {

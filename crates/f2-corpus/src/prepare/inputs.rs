@@ -2,8 +2,10 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use f2_files::WriteError;
+
 use super::options::Inputs;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::input::{Source, resolve};
 use crate::split::Split;
 
@@ -44,8 +46,8 @@ impl Planned {
 
 fn spool_standard_input(folder: &Path) -> Result<PathBuf> {
     let path = folder.join(SPOOL);
-    let mut spool = File::create_new(&path).map_err(Error::write(&path))?;
-    io::copy(&mut io::stdin().lock(), &mut spool).map_err(Error::write(&path))?;
+    let mut spool = File::create_new(&path).map_err(WriteError::of(&path))?;
+    io::copy(&mut io::stdin().lock(), &mut spool).map_err(WriteError::of(&path))?;
     Ok(path)
 }
 
@@ -53,7 +55,9 @@ fn spool_standard_input(folder: &Path) -> Result<PathBuf> {
 pub(crate) fn remove_spool(folder: &Path) -> Result<()> {
     let path = folder.join(SPOOL);
     match std::fs::remove_file(&path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::write(&path)(error)),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(WriteError::of(&path)(error).into())
+        }
         _ => Ok(()),
     }
 }

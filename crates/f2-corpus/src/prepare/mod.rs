@@ -40,14 +40,14 @@ pub struct Summary {
 /// once it is complete; on any error, and when interrupted, it is removed.
 pub fn prepare(options: &Options, observer: &dyn Observer) -> Result<Summary> {
     check_output(&options.out, options.replace)?;
-    let staged = StagedFolder::create(&options.out).map_err(Error::write(&options.out))?;
+    let staged = StagedFolder::create(&options.out)?;
     let plan = Planned::all(&options.inputs, staged.path())?;
     let tokenizer = obtain_tokenizer(options, &plan, observer)?;
     let encoded = encode::encode(options, &plan, &tokenizer, staged.path(), observer)?;
     check_splits(options, &encoded.sizes)?;
     let summary = write_folder(options, &plan, &tokenizer, encoded, staged.path())?;
     inputs::remove_spool(staged.path())?;
-    staged.publish().map_err(Error::write(&options.out))?;
+    staged.publish()?;
     Ok(summary)
 }
 
@@ -117,8 +117,7 @@ fn write_folder(
             tokenizer.to_json()
         }
     };
-    let path = folder.join(names::TOKENIZER);
-    f2_files::write_text_atomically(&path, &tokenizer).map_err(Error::write(&path))?;
+    f2_files::write_text_atomically(&folder.join(names::TOKENIZER), &tokenizer)?;
     let vocabulary_size = encoded.count_of_id.len();
     let manifest = Manifest {
         version: manifest::VERSION,

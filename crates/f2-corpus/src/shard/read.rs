@@ -2,6 +2,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 
+use f2_files::ReadError;
 use memmap2::Mmap;
 
 use super::header::{self, Header};
@@ -19,10 +20,10 @@ pub struct Shard {
 impl Shard {
     /// Opens a shard and checks all of it: format, length, checksum.
     pub fn open(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(Error::read(path))?;
+        let file = File::open(path).map_err(ReadError::of(path))?;
         // SAFETY: corpus files are published whole by a rename and never written again; a program
         // that truncates one while it is mapped breaks every reader alike.
-        let map = unsafe { Mmap::map(&file) }.map_err(Error::read(path))?;
+        let map = unsafe { Mmap::map(&file) }.map_err(ReadError::of(path))?;
         let header = Header::from_bytes(&map).map_err(|reason| Error::corrupt(path, reason))?;
         check(&map, header).map_err(|reason| Error::corrupt(path, reason))?;
         Ok(Self { map, header, rank_of_id: None })

@@ -2,11 +2,12 @@ use std::fs::File;
 use std::io::{BufWriter, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
+use f2_files::WriteError;
 use memmap2::MmapMut;
 use rayon::prelude::*;
 
 use super::header::{self, Header, width_for};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Tokens renamed by one task at a time.
 const CHUNK: usize = 1 << 18;
@@ -24,9 +25,9 @@ pub(crate) struct ShardWriter {
 impl ShardWriter {
     pub(crate) fn create(path: &Path, vocabulary: usize) -> Result<Self> {
         let file = File::options().read(true).write(true).create_new(true).open(path);
-        let mut out = BufWriter::with_capacity(1 << 20, file.map_err(Error::write(path))?);
+        let mut out = BufWriter::with_capacity(1 << 20, file.map_err(WriteError::of(path))?);
         // The header is known last; until then the file has none and cannot be taken for whole.
-        out.write_all(&[0; header::LENGTH]).map_err(Error::write(path))?;
+        out.write_all(&[0; header::LENGTH]).map_err(WriteError::of(path))?;
         let (path, width) = (path.to_path_buf(), width_for(vocabulary));
         Ok(Self { out, path, vocabulary, width, tokens: 0, documents: Vec::new() })
     }
@@ -43,17 +44,18 @@ impl ShardWriter {
             2 => ids.iter().try_for_each(|&id| self.out.write_all(&(id as u16).to_le_bytes())),
             _ => ids.iter().try_for_each(|&id| self.out.write_all(&id.to_le_bytes())),
         };
-        write().map_err(Error::write(&self.path))
+        Ok(write().map_err(WriteError::of(&self.path))?)
     }
 
     /// Renames every token where a renaming is given, and writes the header: the shard is whole.
     pub(crate) fn finish(mut self, rank_of_id: Option<&[u32]>) -> Result<()> {
         let path = std::mem::take(&mut self.path);
-        self.write_documents().map_err(Error::write(&path))?;
+        self.write_documents().map_err(WriteError::of(&path))?;
         let Self { out, vocabulary, width, tokens, documents, .. } = self;
-        let mut file = out.into_inner().map_err(|error| Error::write(&path)(error.into_error()))?;
+        let mut file =
+            out.into_inner().map_err(|error| WriteError::of(&path)(error.into_error()))?;
         // SAFETY: the file lies in a staging folder of this process; nobody else writes to it.
-        let mut map = unsafe { MmapMut::map_mut(&file) }.map_err(Error::write(&path))?;
+        let mut map = unsafe { MmapMut::map_mut(&file) }.map_err(WriteError::of(&path))?;
         if let Some(rank_of_id) = rank_of_id {
             let ids = &mut map[header::LENGTH..][..tokens as usize * width as usize];
             rename(ids, width, rank_of_id);
@@ -65,12 +67,13 @@ impl ShardWriter {
             vocabulary: vocabulary as u32,
             checksum: crc32fast::hash(&map[header::LENGTH..]),
         };
-        map.flush().map_err(Error::write(&path))?;
+        map.flush().map_err(WriteError::of(&path))?;
         drop(map);
-        file.seek(SeekFrom::Start(0))
+        let written = file
+            .seek(SeekFrom::Start(0))
             .and_then(|_| file.write_all(&header.to_bytes()))
-            .and_then(|()| file.sync_all())
-            .map_err(Error::write(&path))
+            .and_then(|()| file.sync_all());
+        Ok(written.map_err(WriteError::of(&path))?)
     }
 
     fn write_documents(&mut self) -> std::io::Result<()> {

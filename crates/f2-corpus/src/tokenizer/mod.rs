@@ -7,6 +7,7 @@ mod train;
 
 use std::path::Path;
 
+use f2_files::ReadError;
 use tokenizers::models::bpe::BPE;
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 
@@ -29,14 +30,14 @@ pub struct Tokenizer {
 impl Tokenizer {
     /// Reads a `tokenizer.json`.
     pub fn load(path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path).map_err(Error::read(path))?;
+        let bytes = std::fs::read(path).map_err(ReadError::of(path))?;
         Self::from_json(&bytes).map_err(|reason| failure(path.display(), reason))
     }
 
     /// Reads GPT-2's pair of files, `vocab.json` and `merges.txt`.
     pub fn load_vocabulary_and_merges(vocabulary: &Path, merges: &Path) -> Result<Self> {
         for path in [vocabulary, merges] {
-            std::fs::File::open(path).map_err(Error::read(path))?;
+            std::fs::File::open(path).map_err(ReadError::of(path))?;
         }
         let origin = format!("{} and {}", vocabulary.display(), merges.display());
         let tokenizer = BPE::from_file(&vocabulary.to_string_lossy(), &merges.to_string_lossy())

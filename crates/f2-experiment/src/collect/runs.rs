@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use f2_files::ReadError;
 use f2_lm::run::{Event, RunFolder, read_events};
 use f2_report::results::RunResult;
 use serde_json::Value;
@@ -45,7 +46,7 @@ impl Made<'_> {
 pub fn read_run(name: &str, folder: &Path) -> Result<RunResult, Error> {
     let run = RunFolder::open(folder)?;
     let log = run.events();
-    let events = read_events(&log).map_err(Error::read(&log))?;
+    let events = read_events(&log).map_err(ReadError::of(&log))?;
     // After an interruption a step can stand in the log twice; the later one counts.
     let (mut training, mut validation) = (BTreeMap::new(), BTreeMap::new());
     let (mut steps, mut seconds) = (0, 0.0);
@@ -84,7 +85,7 @@ fn thinned(points: &[(u64, f64)]) -> Vec<(u64, f64)> {
 
 /// Every setting of a `config.toml` by its name.
 fn settings(path: &Path) -> Result<BTreeMap<String, String>, Error> {
-    let text = std::fs::read_to_string(path).map_err(Error::read(path))?;
+    let text = f2_files::read_text(path)?;
     let table: toml::Table =
         text.parse().map_err(|error: toml::de::Error| Error::damaged(path, &error.message()))?;
     let mut settings = BTreeMap::new();

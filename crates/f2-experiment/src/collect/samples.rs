@@ -3,6 +3,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 
 use f2_corpus::{Corpus, Tokenizer};
+use f2_files::ReadError;
 use f2_metrics::Bands;
 use f2_report::results::{Continuation, Decoding, SampleResult, SampleToken};
 use serde::Deserialize;
@@ -57,9 +58,9 @@ impl Made<'_> {
 }
 
 fn lines(path: &Path) -> Result<Vec<Line>, Error> {
-    let file = BufReader::new(File::open(path).map_err(Error::read(path))?);
+    let file = BufReader::new(File::open(path).map_err(ReadError::of(path))?);
     let parse = |(number, line): (usize, std::io::Result<String>)| {
-        let line = line.map_err(Error::read(path))?;
+        let line = line.map_err(ReadError::of(path))?;
         serde_json::from_str(&line)
             .map_err(|error| Error::damaged(path, &format!("line {}: {error}", number + 1)))
     };
@@ -86,15 +87,13 @@ impl Reader {
     fn read(&self, name: &str, line: &Line) -> Result<Continuation, Error> {
         let pieces = self.pieces(&line.ids)?;
         let of = |list: &Option<Vec<f64>>, place: usize| list.as_ref()?.get(place).copied();
-        let tokens = line.ids.iter().zip(pieces).enumerate().map(|(place, (rank, text))| {
-            let bounds = self.bands.bounds();
-            SampleToken {
-                text,
-                band: bounds.iter().filter(|bound| rank >= bound).count() as u8,
-                class: line.classes.as_ref().and_then(|list| Some(list.get(place)? + 1)),
-                probability: of(&line.log_probabilities, place).map(f64::exp),
-            }
-        });
+        let token = |(place, (&rank, text))| SampleToken {
+            text,
+            band: self.bands.band(rank) as u8,
+            class: line.classes.as_ref().and_then(|list| Some(list.get(place)? + 1)),
+            probability: of(&line.log_probabilities, place).map(f64::exp),
+        };
+        let tokens = line.ids.iter().zip(pieces).enumerate().map(token);
         Ok(Continuation { name: name.to_owned(), tokens: tokens.collect() })
     }
 

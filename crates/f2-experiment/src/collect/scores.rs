@@ -1,6 +1,5 @@
 use f2_report::results::{ClassRule, ClassTrial, Decoding, ScoreSet};
 use f2_report::{ResultRecord, Results};
-use serde_json::Value;
 
 use super::Made;
 use crate::stages::commands::files;
@@ -68,12 +67,7 @@ impl Made<'_> {
     }
 }
 
-/// What `f2 eval --json` printed: one result, or a list of them.
+/// What `f2 eval --json` printed.
 pub(super) fn records(stage: &Stage, output: &str) -> Result<Vec<ResultRecord>, Error> {
-    let parsed = match serde_json::from_str(output) {
-        Ok(Value::Array(list)) => list.into_iter().map(serde_json::from_value).collect(),
-        Ok(value) => serde_json::from_value(value).map(|record| vec![record]),
-        Err(error) => Err(error),
-    };
-    parsed.map_err(|error| Error::damaged(stage.name.as_ref(), &error))
+    ResultRecord::list(output).map_err(|error| Error::damaged(stage.name.as_ref(), &error))
 }

@@ -154,7 +154,7 @@ impl Default for Evaluation {
 impl Plan {
     /// Reads a plan.
     pub fn load(path: &Path) -> Result<Self, Error> {
-        let text = std::fs::read_to_string(path).map_err(Error::read(path))?;
+        let text = f2_files::read_text(path)?;
         let mut plan = Self::parse(&text, &path.display().to_string())?;
         if let Some(transfer) = &mut plan.transfer {
             transfer.resolve(path.parent().unwrap_or_else(|| Path::new("")));

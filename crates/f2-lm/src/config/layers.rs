@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize as _;
@@ -124,8 +123,7 @@ impl ConfigLayers {
 
     /// Adds a TOML file.
     pub fn file(mut self, path: &Path) -> Result<Self, Error> {
-        let text = fs::read_to_string(path)
-            .map_err(|source| Error::ReadFile { path: path.to_path_buf(), source })?;
+        let text = f2_files::read_text(path)?;
         let lines = leaves(&text).map_err(|error| Error::ConfigSyntax {
             path: path.to_path_buf(),
             line: error.span().map_or(1, |span| line_of(&text, span.start)),
@@ -293,7 +291,7 @@ mod tests {
     fn file(text: &str) -> Result<Resolved, Error> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("mine.toml");
-        fs::write(&path, text).unwrap();
+        std::fs::write(&path, text).unwrap();
         ConfigLayers::new().preset(Preset::Demo).file(&path)?.resolve()
     }
 

@@ -1,5 +1,6 @@
-use std::io;
 use std::path::{Path, PathBuf};
+
+use f2_files::{ReadError, WriteError};
 
 use crate::tensor_file::TensorFileError;
 
@@ -8,21 +9,11 @@ use crate::tensor_file::TensorFileError;
 #[non_exhaustive]
 pub enum ExchangeError {
     /// A file cannot be read.
-    #[error("cannot read {}: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Read(#[from] ReadError),
     /// A file or folder cannot be written.
-    #[error("cannot write {}: {source}", path.display())]
-    Write {
-        /// The file or folder.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Write(#[from] WriteError),
     /// The folder to write is taken.
     #[error("{} exists already", path.display())]
     Exists {
@@ -140,20 +131,10 @@ impl ExchangeError {
         Self::BadFile { path: path.to_path_buf(), reason: reason.into() }
     }
 
-    pub(super) fn read(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
-        let path = path.to_path_buf();
-        move |source| Self::Read { path, source }
-    }
-
-    pub(super) fn write(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
-        let path = path.to_path_buf();
-        move |source| Self::Write { path, source }
-    }
-
     pub(super) fn tensors(path: &Path) -> impl FnOnce(TensorFileError) -> Self + use<> {
         let path = path.to_path_buf();
         move |error| match error {
-            TensorFileError::Disk(source) => Self::Read { path, source },
+            TensorFileError::Disk(source) => ReadError { path, source }.into(),
             TensorFileError::Bad(reason) => Self::BadFile { path, reason },
         }
     }

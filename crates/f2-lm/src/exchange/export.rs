@@ -4,7 +4,7 @@ use std::path::Path;
 
 use f2_corpus::{END_OF_TEXT, Ranks, Tokenizer};
 use f2_engine::NamedParameter;
-use f2_files::StagedFolder;
+use f2_files::{StagedFolder, WriteError};
 use safetensors::tensor::Dtype;
 use serde_json::json;
 
@@ -30,10 +30,10 @@ pub fn export(
 ) -> Result<(), ExchangeError> {
     check_is_free(out)?;
     let export = Export::open(model)?;
-    let staged = StagedFolder::create(out).map_err(ExchangeError::write(out))?;
+    let staged = StagedFolder::create(out)?;
     export.write_tensors(staged.path(), out, go_on)?;
-    export.write_rest(staged.path()).map_err(ExchangeError::write(out))?;
-    staged.publish().map_err(ExchangeError::write(out))
+    export.write_rest(staged.path()).map_err(WriteError::of(out))?;
+    Ok(staged.publish()?)
 }
 
 /// A model on its way out.
@@ -86,7 +86,7 @@ impl<'a> Export<'a> {
                 }
             })
             .map_err(|failure| match failure {
-                WriteFailure::Disk(source) => ExchangeError::write(out)(source),
+                WriteFailure::Disk(source) => WriteError::of(out)(source).into(),
                 WriteFailure::Fetch(error) => error,
             })
         };

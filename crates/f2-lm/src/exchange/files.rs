@@ -48,12 +48,12 @@ pub(super) fn read_tokenizer(folder: &Path, rows: usize) -> Result<Tokenizer, Ex
 /// The text of a file.
 pub(super) fn read_text(path: &Path) -> Result<String, ExchangeError> {
     check_is_file(path)?;
-    fs::read_to_string(path).map_err(ExchangeError::read(path))
+    Ok(f2_files::read_text(path)?)
 }
 
 /// Refuses folders, and pipes, which would be waited for.
 fn check_is_file(path: &Path) -> Result<(), ExchangeError> {
-    let about = fs::metadata(path).map_err(ExchangeError::read(path))?;
+    let about = fs::metadata(path).map_err(f2_files::ReadError::of(path))?;
     if about.is_file() { Ok(()) } else { Err(ExchangeError::bad(path, "it is not a file")) }
 }
 

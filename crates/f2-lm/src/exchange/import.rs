@@ -5,7 +5,7 @@ use std::path::Path;
 use f2_classes::ClassSelection;
 use f2_corpus::{Counts, Tokenizer};
 use f2_engine::NamedParameter;
-use f2_files::StagedFolder;
+use f2_files::{StagedFolder, WriteError};
 use safetensors::tensor::Dtype;
 
 use super::ExchangeError;
@@ -112,10 +112,10 @@ impl ForeignModel {
         go_on: &mut dyn FnMut(usize) -> bool,
     ) -> Result<(), ExchangeError> {
         check_is_free(out)?;
-        let staged = StagedFolder::create(out).map_err(ExchangeError::write(out))?;
+        let staged = StagedFolder::create(out)?;
         self.write_tensors(&staged.path().join(MODEL), out, go_on)?;
-        self.write_rest(staged.path()).map_err(ExchangeError::write(out))?;
-        staged.publish().map_err(ExchangeError::write(out))
+        self.write_rest(staged.path()).map_err(WriteError::of(out))?;
+        Ok(staged.publish()?)
     }
 
     fn write_tensors(
@@ -141,7 +141,7 @@ impl ForeignModel {
             }
         })
         .map_err(|failure| match failure {
-            WriteFailure::Disk(source) => ExchangeError::write(out)(source),
+            WriteFailure::Disk(source) => WriteError::of(out)(source).into(),
             WriteFailure::Fetch(error) => error,
         })
     }

@@ -2,7 +2,7 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use f2_files::write_text_atomically;
+use f2_files::{ReadError, WriteError, write_text_atomically};
 
 use super::{Manifest, checkpoint};
 use crate::Error;
@@ -45,8 +45,7 @@ impl RunFolder {
             return Err(Error::FolderTaken { path: path.to_path_buf(), name });
         }
         let checkpoints = path.join("checkpoints");
-        fs::create_dir_all(&checkpoints)
-            .map_err(|source| Error::WriteFile { path: checkpoints, source })?;
+        fs::create_dir_all(&checkpoints).map_err(WriteError::of(&checkpoints))?;
         let run = Self { path: path.to_path_buf(), config, manifest };
         let manifest = serde_json::to_string_pretty(&run.manifest).expect("plain text and numbers");
         run.write(MANIFEST, &manifest)?;
@@ -62,8 +61,7 @@ impl RunFolder {
         }
         let config = ConfigLayers::new().file(&config_path)?.resolve()?.config;
         let manifest_path = path.join(MANIFEST);
-        let text = fs::read_to_string(&manifest_path)
-            .map_err(|source| Error::ReadFile { path: manifest_path.clone(), source })?;
+        let text = f2_files::read_text(&manifest_path)?;
         let manifest = serde_json::from_str(&text)
             .map_err(|error| Error::BadRun { path: manifest_path, reason: error.to_string() })?;
         Ok(Self { path: path.to_path_buf(), config, manifest })
@@ -97,8 +95,7 @@ impl RunFolder {
     /// The newest checkpoint; none where the run ended before its first.
     pub fn latest_checkpoint(&self) -> Result<Option<PathBuf>, Error> {
         let folder = self.checkpoints();
-        let steps = checkpoint::steps(&folder)
-            .map_err(|source| Error::ReadFile { path: folder.clone(), source })?;
+        let steps = checkpoint::steps(&folder).map_err(ReadError::of(&folder))?;
         Ok(steps.last().map(|step| checkpoint::path(&folder, *step)))
     }
 
@@ -125,8 +122,7 @@ impl RunFolder {
     }
 
     fn write(&self, name: &str, text: &str) -> Result<(), Error> {
-        let path = self.path.join(name);
-        write_text_atomically(&path, text).map_err(|source| Error::WriteFile { path, source })
+        Ok(write_text_atomically(&self.path.join(name), text)?)
     }
 }
 

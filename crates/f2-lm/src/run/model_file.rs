@@ -58,8 +58,7 @@ impl ModelFile {
 
     pub(super) fn read(folder: &Path) -> Result<Self, Error> {
         let path = folder.join(SHAPE);
-        let text = fs::read_to_string(&path)
-            .map_err(|source| Error::ReadFile { path: path.clone(), source })?;
+        let text = f2_files::read_text(&path)?;
         Self::from_json(&text).map_err(|reason| Error::BadCheckpoint { path, reason })
     }
 

@@ -3,6 +3,7 @@ use std::path::{Path, PathBuf};
 use f2_classes::ClassSelection;
 use f2_corpus::{Corpus, Counts, Ranks, Tokenizer};
 use f2_engine::Device;
+use f2_files::ReadError;
 
 use super::checkpoint::{self, CLASSES, COUNTS, MODEL, OPTIMISER, RANKS, SHAPE, STATE, TOKENIZER};
 use super::model_file::ModelFile;
@@ -58,7 +59,7 @@ impl SavedModel {
     /// Refuses a corpus whose ids mean other tokens than the model's.
     pub fn check_corpus(&self, corpus: &Corpus) -> Result<(), Error> {
         let path = self.folder.join(TOKENIZER);
-        let own = FileRecord::of(&path).map_err(|source| Error::ReadFile { path, source })?;
+        let own = FileRecord::of(&path).map_err(ReadError::of(&path))?;
         let ranks = corpus.ranks()?.map(|ranks| ranks.id_of_rank);
         if own.sha256 == corpus.manifest().tokenizer_sha256
             && self.vocabulary.has_ranks(ranks.as_deref())

@@ -1,3 +1,5 @@
+use f2_files::WriteError;
+
 use crate::Error;
 use crate::run::{Event, EventLog, RunFolder, TensorBoard};
 
@@ -14,10 +16,9 @@ impl<'a> Reporter<'a> {
         run: &RunFolder,
         observer: &'a mut dyn FnMut(&Event),
     ) -> Result<Self, Error> {
-        let log = EventLog::open(&run.events())
-            .map_err(|source| Error::WriteFile { path: run.events(), source })?;
-        let curves = TensorBoard::create(&run.tensorboard())
-            .map_err(|source| Error::WriteFile { path: run.tensorboard(), source })?;
+        let (events, tensorboard) = (run.events(), run.tensorboard());
+        let log = EventLog::open(&events).map_err(WriteError::of(&events))?;
+        let curves = TensorBoard::create(&tensorboard).map_err(WriteError::of(&tensorboard))?;
         Ok(Self { log, curves, observer })
     }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use f2_classes::{ClassSelection, CountsFingerprint};
 use f2_corpus::{Corpus, END_OF_TEXT, Shard, Split};
+use f2_files::ReadError;
 
 use super::Text;
 use crate::Error;
@@ -92,8 +93,7 @@ impl Source {
                 expected: self.record.counts_sha256.clone(),
             });
         }
-        let FileRecord { sha256, .. } = FileRecord::of(path)
-            .map_err(|source| Error::ReadFile { path: path.to_path_buf(), source })?;
+        let FileRecord { sha256, .. } = FileRecord::of(path).map_err(ReadError::of(path))?;
         let ends = selection.classes().ends().iter().map(|end| *end as u32).collect();
         Ok(Classes { ends, sha256, path: path.to_path_buf() })
     }
@@ -126,7 +126,7 @@ impl Source {
         paths.extend(classes.map(|classes| (CLASSES, classes.path.clone())));
         let read = |(name, path): (&str, PathBuf)| match fs::read(&path) {
             Ok(bytes) => Ok((name.to_owned(), bytes)),
-            Err(source) => Err(Error::ReadFile { path, source }),
+            Err(source) => Err(ReadError { path, source }.into()),
         };
         paths.into_iter().map(read).collect()
     }

@@ -1,14 +1,13 @@
-use std::io;
 use std::path::{Path, PathBuf};
 
-use f2_files::write_text_atomically;
+use f2_files::{WriteError, write_text_atomically};
 
 use super::Report;
 
 impl Report {
     /// Writes `report.html`, every table as `tables/NAME.{md,tex,csv,json}` and every figure as
-    /// `figures/NAME.svg`. Returns the page's path, or the path that could not be written.
-    pub fn write(&self, folder: &Path) -> Result<PathBuf, (PathBuf, io::Error)> {
+    /// `figures/NAME.svg`. Returns the page's path.
+    pub fn write(&self, folder: &Path) -> Result<PathBuf, WriteError> {
         let tables = folder.join("tables");
         for named in self.tables() {
             let table = &named.table;
@@ -30,11 +29,9 @@ impl Report {
     }
 }
 
-fn write(folder: &Path, name: &str, text: &str) -> Result<PathBuf, (PathBuf, io::Error)> {
+fn write(folder: &Path, name: &str, text: &str) -> Result<PathBuf, WriteError> {
     let path = folder.join(name);
-    let written = std::fs::create_dir_all(folder).and_then(|()| write_text_atomically(&path, text));
-    match written {
-        Ok(()) => Ok(path),
-        Err(error) => Err((path, error)),
-    }
+    std::fs::create_dir_all(folder).map_err(WriteError::of(&path))?;
+    write_text_atomically(&path, text)?;
+    Ok(path)
 }

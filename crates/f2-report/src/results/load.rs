@@ -1,4 +1,3 @@
-use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -10,13 +9,8 @@ use super::{RESULTS_VERSION, Results};
 #[derive(Debug, Error)]
 pub enum LoadError {
     /// The file is not there or cannot be read.
-    #[error("cannot read {path}: {source}")]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Read(#[from] f2_files::ReadError),
     /// It is not what a report is made from.
     #[error("{path} does not hold results: {reason}")]
     Broken {
@@ -46,8 +40,7 @@ struct Versioned {
 impl Results {
     /// Reads a `results.json`.
     pub fn load(path: &Path) -> Result<Self, LoadError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| LoadError::Read { path: path.to_path_buf(), source })?;
+        let text = f2_files::read_text(path)?;
         let broken = |error: serde_json::Error| LoadError::Broken {
             path: path.to_path_buf(),
             reason: error.to_string(),

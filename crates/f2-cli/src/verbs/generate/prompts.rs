@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use crate::failure::Failure;
 use crate::texts::{is_json, line_of, lines, open_file_or_input};
-use crate::verbs::flags::SplitName;
+use crate::verbs::flags::{SplitName, from_one};
 
 #[derive(Args)]
 #[command(next_help_heading = "Prompts")]
@@ -44,7 +44,7 @@ pub(super) struct PromptFlags {
     #[arg(long, value_name = "N", default_value_t = 100, requires = "corpus")]
     continuation: usize,
     /// No more windows than this, taken from all over the split.
-    #[arg(long, value_name = "N", requires = "corpus")]
+    #[arg(long, value_name = "N", requires = "corpus", value_parser = from_one)]
     texts: Option<NonZeroUsize>,
     /// Write what a human wrote after the protocol's prefixes to this file, as JSON lines.
     #[arg(long, value_name = "FILE", requires = "corpus")]

@@ -11,7 +11,7 @@ use super::experiment::{Experiment, LaidOut};
 use crate::failure::Outcome;
 use crate::machine::free_disk;
 use crate::output;
-use crate::verbs::speed::ASSUMED_SHARE;
+use crate::verbs::speed::{ASSUMED_SHARE, Peak};
 
 /// One stage that would run, or is done.
 struct Line<'a> {
@@ -24,7 +24,7 @@ struct Line<'a> {
 impl Experiment {
     pub(in crate::verbs) fn print_stages(&self, json: bool) -> Outcome {
         self.note_left_out();
-        let speed = self.speed()?;
+        let speed = self.speed(Peak::Steady)?;
         let LaidOut { stages, keys, needed, estimates, store } = self.lay_out(speed)?;
         let all = stages.0.iter().zip(&keys).zip(&estimates).zip(&needed);
         let lines: Vec<Line<'_>> = all

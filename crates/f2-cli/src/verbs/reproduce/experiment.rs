@@ -7,6 +7,7 @@ use f2_experiment::{
     CorpusRole, Estimate, Key, Part, Plan, Stages, Store, TestTokens, Texts, Word, collect, corpus,
     estimates, perform, stages,
 };
+use f2_files::WriteError;
 use f2_report::{MetricTable, Report, Results};
 use serde_json::json;
 
@@ -37,8 +38,8 @@ pub(super) struct LaidOut {
 
 impl Experiment {
     /// Operations per second that training is expected to reach.
-    pub(super) fn speed(&self) -> Result<f64, Failure> {
-        Ok(ASSUMED_SHARE * self.device.run(Peak)?)
+    pub(super) fn speed(&self, peak: Peak) -> Result<f64, Failure> {
+        Ok(ASSUMED_SHARE * self.device.run(peak)?)
     }
 
     /// Lays the plan out, as well as the text is known yet.
@@ -106,9 +107,9 @@ impl Experiment {
     pub(in crate::verbs) fn run(&self, json: bool) -> Outcome {
         interrupt::listen();
         self.note_left_out();
-        let speed = self.speed()?;
+        let speed = self.speed(Peak::Now)?;
         let mut laid = self.lay_out(speed)?;
-        std::fs::create_dir_all(&self.out).map_err(|error| Failure::writing(&self.out, &error))?;
+        std::fs::create_dir_all(&self.out).map_err(WriteError::of(&self.out))?;
         let mut typist = Typist::new(&self.out);
         if let Some(preparing) = laid.unprepared() {
             // How the rest is laid out depends on the size of the corpus.
@@ -152,10 +153,8 @@ impl LaidOut {
 
 /// Writes `results.json` and the report, and returns the page.
 fn write(results: &Results, out: &Path) -> Result<PathBuf, Failure> {
-    let path = out.join("results.json");
-    f2_files::write_text_atomically(&path, &results.to_json())
-        .map_err(|error| Failure::writing(&path, &error))?;
-    Report::new(results).write(out).map_err(|(path, error)| Failure::writing(&path, &error))
+    f2_files::write_text_atomically(&out.join("results.json"), &results.to_json())?;
+    Ok(Report::new(results).write(out)?)
 }
 
 /// The main table, that of transfer, and what they say in a sentence.

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use f2_files::{ReadError, write_text_atomically};
 use f2_lm::run::{Event, read_events};
 use f2_report::{Axis, LineChart, Series};
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::Outcome;
 
 /// What the curve is called in the run folder.
 pub(super) const FILE: &str = "loss.svg";
@@ -15,7 +16,7 @@ pub(super) const FILE: &str = "loss.svg";
 /// later one counts.
 pub(super) fn draw(run: &Path) -> Outcome {
     let log = run.join("events.jsonl");
-    let events = read_events(&log).map_err(|error| Failure::reading(&log, &error))?;
+    let events = read_events(&log).map_err(ReadError::of(&log))?;
     let (mut training, mut validation) = (BTreeMap::new(), BTreeMap::new());
     for event in events {
         match event {
@@ -31,7 +32,5 @@ pub(super) fn draw(run: &Path) -> Outcome {
     if !validation.is_empty() {
         chart = chart.series(Series::new("validation", points(validation)));
     }
-    let path = run.join(FILE);
-    f2_files::write_text_atomically(&path, &chart.to_svg())
-        .map_err(|error| Failure::writing(&path, &error))
+    Ok(write_text_atomically(&run.join(FILE), &chart.to_svg())?)
 }

@@ -2,6 +2,7 @@ use std::path::Path;
 use std::{fs, io};
 
 use f2_engine::{Device, Layout, Moments, NamedParameter};
+use f2_files::ReadError;
 
 use super::save::{FIRST, SECOND};
 use super::tensors::Tensors;
@@ -43,7 +44,7 @@ fn unreadable(path: &Path, source: io::Error) -> Error {
     let path = path.to_path_buf();
     match source.kind() {
         io::ErrorKind::NotFound => Error::BadCheckpoint { path, reason: "it is missing".into() },
-        _ => Error::ReadFile { path, source },
+        _ => ReadError { path, source }.into(),
     }
 }
 

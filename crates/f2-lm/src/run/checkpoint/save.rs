@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use f2_engine::{Device, Moments};
-use f2_files::StagedFolder;
+use f2_files::{StagedFolder, WriteError};
 
 use super::tensors::{self, WriteFailure};
 use super::{FileRecord, MODEL, OPTIMISER, SHAPE, STATE, TrainingState, path};
@@ -31,13 +31,12 @@ pub struct Contents<'a, D: Device> {
 /// Writes the checkpoint of `contents.state.step`. On any failure the disk is as it was.
 pub fn save<D: Device>(checkpoints: &Path, contents: &Contents<'_, D>) -> Result<(), Error> {
     let destination = path(checkpoints, contents.state.step);
-    let failed = |source| Error::WriteFile { path: destination.clone(), source };
-    let staged = StagedFolder::create(&destination).map_err(failed)?;
+    let staged = StagedFolder::create(&destination)?;
     let Contents { device, decoder, weights, .. } = *contents;
     save_model(staged.path(), device, decoder, weights)?;
     write_moments(staged.path(), contents).map_err(|failure| named(&destination, failure))?;
-    write_rest(staged.path(), contents).map_err(failed)?;
-    staged.publish().map_err(failed)
+    write_rest(staged.path(), contents).map_err(WriteError::of(&destination))?;
+    Ok(staged.publish()?)
 }
 
 /// Writes a model's own two files, parameters and shape, into a folder that is not yet in its
@@ -64,7 +63,7 @@ fn about() -> HashMap<String, String> {
 
 fn named(path: &Path, failure: WriteFailure) -> Error {
     match failure {
-        WriteFailure::Disk(source) => Error::WriteFile { path: path.to_path_buf(), source },
+        WriteFailure::Disk(source) => WriteError::of(path)(source).into(),
         WriteFailure::Fetch(error) => Error::Engine(error),
     }
 }

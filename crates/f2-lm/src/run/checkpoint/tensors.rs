@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use f2_engine::{Layout, NamedParameter};
+use f2_files::ReadError;
 use safetensors::tensor::Dtype;
 
 use crate::Error;
@@ -97,7 +98,7 @@ impl<'a> Tensors<'a> {
 fn named(path: &Path, error: TensorFileError) -> Error {
     let path = path.to_path_buf();
     match error {
-        TensorFileError::Disk(source) => Error::ReadFile { path, source },
+        TensorFileError::Disk(source) => ReadError { path, source }.into(),
         TensorFileError::Bad(reason) => Error::BadCheckpoint { path, reason },
     }
 }

@@ -6,6 +6,8 @@ mod transfer;
 
 use std::path::{Path, PathBuf};
 
+use f2_files::ReadError;
+
 use super::Source;
 use crate::Error;
 use crate::config::ConfigLayers;
@@ -111,9 +113,7 @@ fn in_words(class_ends: &[u32]) -> String {
 }
 
 fn sha256(path: &Path) -> Result<String, Error> {
-    let record = FileRecord::of(path)
-        .map_err(|source| Error::ReadFile { path: path.to_path_buf(), source })?;
-    Ok(record.sha256)
+    Ok(FileRecord::of(path).map_err(ReadError::of(path))?.sha256)
 }
 
 /// What decides a model's parameters, by the names of the settings that do.

@@ -1,6 +1,7 @@
 use std::time::Instant;
 
 use f2_engine::Device;
+use f2_files::WriteError;
 
 use super::{Session, is_due};
 use crate::Error;
@@ -44,8 +45,8 @@ impl<D: Device> Session<'_, D> {
         (self.saved, self.last_save) = (Some(step), Instant::now());
         self.reporter.report(&Event::Saved { step });
         let best = self.state.best.map_or(step, |best| best.step);
-        checkpoint::prune(&checkpoints, &[step, best])
-            .map_err(|source| Error::WriteFile { path: checkpoints, source })
+        let pruned = checkpoint::prune(&checkpoints, &[step, best]);
+        Ok(pruned.map_err(WriteError::of(&checkpoints))?)
     }
 
     pub(super) fn save_unless_saved(&mut self) -> Result<(), Error> {
