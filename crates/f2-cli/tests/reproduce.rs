@@ -83,6 +83,7 @@ fn everything_is_made_once_and_killing_changes_nothing() {
     let whole = folder();
     let run = reproduce(&whole, &[]);
     assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(!run.stderr.contains("done before"), "{}", run.stderr);
     let expected = tables(&whole);
     for name in ["scores", "scores-greedy", "scores-top-5", "pairwise", "ranking", "bands"]
         .into_iter()

@@ -1,7 +1,7 @@
 use std::ffi::OsString;
 use std::time::Instant;
 
-use crate::{Error, Estimate, Key, Stages, Store};
+use crate::{Error, Estimate, Key, Stage, Stages, Store};
 
 /// Who runs the commands and is told how far the experiment is.
 pub trait Conductor {
@@ -30,7 +30,8 @@ pub struct Moment<'a> {
     pub seconds_left: f64,
 }
 
-/// Does the stages that are needed and not done yet. What is done stays done, whatever happens.
+/// Does the stages that are needed and not done yet, as far as they are to be done `now`. What is
+/// done stays done, whatever happens.
 pub fn perform<C: Conductor>(
     stages: &Stages,
     needed: &[bool],
@@ -38,6 +39,7 @@ pub fn perform<C: Conductor>(
     estimates: &[Estimate],
     store: &Store,
     conductor: &mut C,
+    now: impl Fn(&Stage) -> bool,
 ) -> Result<(), C::Failure> {
     let places: Vec<usize> = (0..stages.0.len()).filter(|&place| needed[place]).collect();
     let mut pace = Pace::default();
@@ -48,6 +50,9 @@ pub fn perform<C: Conductor>(
         .sum();
     for (number, &place) in places.iter().enumerate() {
         let (stage, key) = (&stages.0[place], &keys[place]);
+        if !now(stage) {
+            continue;
+        }
         let done = store.done(stage, key).is_some();
         conductor.announce(&Moment {
             place: number + 1,

@@ -80,11 +80,6 @@ fn lay_out_ablations(laid: &mut Commands<'_>, plan: &Plan) {
 }
 
 impl Stages {
-    /// The stages that prepare text.
-    pub fn preparing(&self) -> Vec<bool> {
-        self.0.iter().map(|stage| matches!(stage.purpose, Purpose::Prepare(_))).collect()
-    }
-
     /// Which stages these parts need; all stages where no part is named.
     pub fn needed_for(&self, parts: &[Part]) -> Vec<bool> {
         let wanted = |part: Part| {

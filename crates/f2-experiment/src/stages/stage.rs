@@ -123,6 +123,11 @@ impl<T: Into<String>> From<T> for Word {
 }
 
 impl Stage {
+    /// Whether it makes a corpus out of text.
+    pub fn prepares(&self) -> bool {
+        matches!(self.purpose, Purpose::Prepare(_))
+    }
+
     /// The places of the stages whose work it reads.
     pub fn reads(&self) -> impl Iterator<Item = usize> {
         self.words.iter().filter_map(|word| match word {

@@ -15,11 +15,13 @@ use crate::{interrupt, output};
 /// Types the commands of an experiment, and shows them as they run.
 pub(super) struct Typist {
     out: PathBuf,
+    /// The stages that were begun.
+    begun: Vec<String>,
 }
 
 impl Typist {
     pub(super) fn new(out: &Path) -> Self {
-        Self { out: out.to_path_buf() }
+        Self { out: out.to_path_buf(), begun: Vec::new() }
     }
 
     fn stopped(&self) -> Failure {
@@ -34,10 +36,14 @@ impl Conductor for Typist {
 
     fn announce(&mut self, moment: &Moment<'_>) {
         let Moment { place, of, stage, done, seconds_left } = moment;
+        if self.begun.iter().any(|begun| begun == stage) {
+            return;
+        }
         if *done {
             eprintln!("[{place}/{of}] {stage}: done before");
             return;
         }
+        self.begun.push((*stage).to_owned());
         let left = HumanDuration(Duration::from_secs_f64(seconds_left.clamp(1.0, 1e9)));
         eprintln!("\n[{place}/{of}] {stage}; about {left} left for everything");
     }

@@ -1,5 +1,6 @@
 //! `f2 reproduce --dry-run`: the stages, and what they will take.
 
+use std::path::Path;
 use std::time::Duration;
 
 use f2_experiment::Stage;
@@ -53,9 +54,9 @@ impl Experiment {
         let to_do = || lines.iter().filter(|line| !line.done);
         let (seconds, bytes): (f64, u64) =
             (to_do().map(|line| line.seconds).sum(), to_do().map(|line| line.bytes).sum());
+        // A relative path ends in an empty one, which is this folder.
         let existing = self.out.ancestors().find(|folder| folder.exists());
-        let free = existing
-            .and_then(free_disk)
+        let free = free_disk(existing.unwrap_or(Path::new(".")))
             .map_or_else(String::new, |free| format!("; {} free", HumanBytes(free)));
         format!(
             "{}\nto do: {} of {} stages, about {}, about {} of disk{free}\n\

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use f2_corpus::{Corpus, Split};
 use f2_experiment::{
-    CorpusRole, Estimate, Key, Part, Plan, Stages, Store, TestTokens, Texts, Word, collect, corpus,
-    estimates, perform, stages,
+    CorpusRole, Estimate, Key, Part, Plan, Stage, Stages, Store, TestTokens, Texts, Word, collect,
+    corpus, estimates, perform, stages,
 };
 use f2_files::WriteError;
 use f2_report::{MetricTable, Report, Results};
@@ -111,14 +111,13 @@ impl Experiment {
         let mut laid = self.lay_out(speed)?;
         std::fs::create_dir_all(&self.out).map_err(WriteError::of(&self.out))?;
         let mut typist = Typist::new(&self.out);
-        if let Some(preparing) = laid.unprepared() {
+        if laid.lacks_a_corpus() {
             // How the rest is laid out depends on the size of the corpus.
-            let LaidOut { stages, keys, estimates, store, .. } = &laid;
-            perform(stages, &preparing, keys, estimates, store, &mut typist)?;
+            laid.perform(&mut typist, Stage::prepares)?;
             laid = self.lay_out(speed)?;
         }
-        let LaidOut { stages, keys, needed, estimates, store } = &laid;
-        perform(stages, needed, keys, estimates, store, &mut typist)?;
+        laid.perform(&mut typist, |_| true)?;
+        let LaidOut { stages, keys, store, .. } = &laid;
         let mut results = collect(&self.plan, &self.texts, stages, keys, store)?;
         if self.lacks_pretraining() {
             results.remarks.push("Transfer was left out: no text to pretrain on.".to_owned());
@@ -134,20 +133,17 @@ impl Experiment {
 }
 
 impl LaidOut {
-    /// The stages that prepare text for what is needed, where not all are done.
-    fn unprepared(&self) -> Option<Vec<bool>> {
-        let preparing = self.stages.preparing().into_iter().zip(&self.needed);
-        let preparing: Vec<bool> =
-            preparing.map(|(prepares, needed)| prepares && *needed).collect();
-        let done = |(stage, key)| self.store.done(stage, key).is_some();
-        let all_done = self
-            .stages
-            .0
-            .iter()
-            .zip(&self.keys)
-            .zip(&preparing)
-            .all(|(stage, prepares)| !prepares || done(stage));
-        (!all_done).then_some(preparing)
+    /// Whether text that is needed is still to be prepared.
+    fn lacks_a_corpus(&self) -> bool {
+        let stages = self.stages.0.iter().zip(&self.keys).zip(&self.needed);
+        stages
+            .filter(|((stage, _), needed)| **needed && stage.prepares())
+            .any(|((stage, key), _)| self.store.done(stage, key).is_none())
+    }
+
+    fn perform(&self, typist: &mut Typist, now: impl Fn(&Stage) -> bool) -> Outcome {
+        let Self { stages, keys, needed, estimates, store } = self;
+        perform(stages, needed, keys, estimates, store, typist, now)
     }
 }
 
