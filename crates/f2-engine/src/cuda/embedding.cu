@@ -86,17 +86,19 @@ KERNEL embed_backward_rare(const u32* counts, u32 few, int width, const u32* ids
     }
 }
 
-// The others, a block for each and every 256 columns: `common` lists the `counts[1]` of them.
+// The others, every 256 columns by a block of their own: `common` lists the `counts[1]` of them.
 KERNEL __launch_bounds__(1024)
 embed_backward_common(const u32* counts, const u32* common, int width, const u32* ids,
                       const u32* order, const u32* starts, const u32* clock, u32 site,
                       u32 threshold, float scale, const real* d_x, float* gradients) {
     Mask mask = {clock, site, threshold, scale};
-    if (blockIdx.x >= counts[1]) return;
-    u32 group = common[blockIdx.x], start = starts[group], end = starts[group + 1];
-    const u32* rows = order + start;
-    add_rows<32>(end - start, [=](int i) { return rows[i]; }, blockIdx.y * 256, width, mask, d_x,
-             gradients + (i64)ids[rows[0]] * width);
+    for (u32 place = blockIdx.x; place < counts[1]; place += gridDim.x) {
+        u32 group = common[place], start = starts[group], end = starts[group + 1];
+        const u32* rows = order + start;
+        add_rows<32>(end - start, [=](int i) { return rows[i]; }, blockIdx.y * 256, width, mask, d_x,
+                     gradients + (i64)ids[rows[0]] * width);
+        __syncthreads();
+    }
 }
 
 // A block for every place and 256 columns: the sum over sequences.

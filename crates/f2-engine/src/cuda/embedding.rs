@@ -8,6 +8,9 @@ use super::upload::Upload;
 use super::{Cuda, Precision};
 use crate::{Dropout, Embedding, Moment, Sequences};
 
+/// Blocks that share the common tokens.
+const COMMON_BLOCKS: usize = 132;
+
 /// Words of a [`Clock`]: seed and first position in two each, and the step.
 const CLOCK_WORDS: usize = 5;
 
@@ -97,7 +100,8 @@ impl<P: Precision> Cuda<P> {
         // graph cannot: what lies beyond the last one ends at once.
         let most = tokens.capacity().min(embedding.tokens.rows);
         let chunks = width.div_ceil(256);
-        let common = Grid::blocks(tokens.common_capacity(), 1024).by(chunks);
+        let blocks = tokens.common_capacity().min(COMMON_BLOCKS);
+        let common = Grid::blocks(blocks, 1024).by(chunks);
         let kernels = [
             ("embed_backward_rare", Grid::rows(most), tokens::FEW as u64),
             ("embed_backward_common", common, tokens.common()),

@@ -78,25 +78,25 @@ __device__ constexpr int rows_ahead() {
     return MOST < 2 ? 1 : MOST > 3 ? 3 : MOST;
 }
 
-// Warp after warp adds its share; sums of lanes' columns lie apart, so that no banks meet.
+// The sums of all warps' shares, warp after warp. `room: [warps, PER · 256]`; what lanes hold of a
+// column's eight lies apart, so that no banks meet.
 template <int PER>
-__device__ __forceinline__ void add_shares(const float (&share)[PER][8], int width, float* sums,
+__device__ __forceinline__ void add_shares(const float (&share)[PER][8], int width, float* room,
                                            float* to) {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-    for (int turn = 0; turn < warps; turn++) {
-        if (warp == turn) {
 #pragma unroll
-            for (int part = 0; part < PER; part++)
+    for (int part = 0; part < PER; part++)
 #pragma unroll
-                for (int i = 0; i < 8; i++) {
-                    int place = part * 256 + i * 32 + lane;
-                    sums[place] = share[part][i] + (turn ? sums[place] : 0.0f);
-                }
-        }
-        __syncthreads();
+        for (int i = 0; i < 8; i++)
+            room[warp * PER * 256 + part * 256 + i * 32 + lane] = share[part][i];
+    __syncthreads();
+    for (int column = threadIdx.x; column < width; column += blockDim.x) {
+        const float* own = room + column / 256 * 256 + column % 8 * 32 + column % 256 / 8;
+        float sum = own[0];
+#pragma unroll 7
+        for (int other = 1; other < warps; other++) sum += own[other * PER * 256];
+        to[column] = sum;
     }
-    for (int column = threadIdx.x; column < width; column += blockDim.x)
-        to[column] = sums[column / 256 * 256 + column % 8 * 32 + column % 256 / 8];
     __syncthreads();
 }
 

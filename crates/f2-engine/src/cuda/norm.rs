@@ -50,7 +50,7 @@ impl Kernels {
 fn backward_room(chunks: usize, element: usize) -> usize {
     let row_each = 8 * 3 * 256 * chunks * element;
     match (72 * 1024 / row_each).min(3) {
-        0 | 1 => 256 * chunks * size_of::<f32>(),
+        0 | 1 => 8 * 256 * chunks * size_of::<f32>(),
         rows => rows * row_each,
     }
 }
