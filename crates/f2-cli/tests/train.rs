@@ -2,11 +2,10 @@
 
 mod support;
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use support::{Folder, Run, interrupt, small_settings, wait_for};
+use support::{Folder, Run, interrupt, invented_text, small_settings, wait_for};
 
 /// A folder with a corpus, its classes and a configuration.
 struct Workshop(Folder);
@@ -14,7 +13,7 @@ struct Workshop(Folder);
 impl Workshop {
     fn new() -> Self {
         let workshop = Self(Folder::new());
-        workshop.0.write("text.txt", text(700));
+        workshop.0.write("text.txt", invented_text(175));
         let often = "[checkpoint]\nevery_steps = 4\n";
         workshop.0.write("small.toml", small_settings(16) + often);
         workshop.prepare("text.txt", "corpus");
@@ -45,25 +44,6 @@ impl Workshop {
         let text = stderr.replace(&folder.display().to_string(), "HERE");
         format!("$ f2 {}\n[exit code {code}]\n{text}", arguments.join(" "))
     }
-}
-
-/// Sentences of made-up words, the same every time.
-fn text(lines: u32) -> String {
-    let syllables = ["ka", "to", "mi", "ren", "sol", "va", "lu", "ne"];
-    let mut state = 1_u32;
-    let mut draw = |below: usize| {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (state >> 16) as usize % below
-    };
-    let mut text = String::new();
-    for _ in 0..lines {
-        for _ in 0..12 {
-            let (first, second) = (draw(8), draw(3));
-            write!(text, "{}{} ", syllables[first], syllables[(first + second) % 8]).unwrap();
-        }
-        text.push('\n');
-    }
-    text
 }
 
 fn tensors(run: &Path, step: u64) -> [Vec<u8>; 2] {
@@ -162,7 +142,7 @@ fn a_dry_run_counts_the_papers_parameters() {
 fn mistakes_are_told_with_their_cure() {
     let workshop = Workshop::new();
     workshop.0.write("typo.toml", "[model]\nlayers = 2\n\n[optimiser]\nlearning_rat = 1\n");
-    workshop.0.write("short.txt", text(200));
+    workshop.0.write("short.txt", invented_text(50));
     workshop.prepare("short.txt", "short");
     let train = ["train", "corpus", "--config", "small.toml", "--out", "run"];
     let with = |more: &[&'static str]| [&train, more].concat();
@@ -259,7 +239,7 @@ fn face_counts_every_target_but_the_end_of_a_text() {
 }
 
 fn check_refusals(workshop: &Workshop) {
-    workshop.0.write("other.txt", text(300));
+    workshop.0.write("other.txt", invented_text(75));
     workshop.prepare("other.txt", "other");
     let f2 = workshop.train(&["--objective", "f2", "--out", "f2", "--steps", "2"]);
     assert_eq!(f2.code, 0, "{}", f2.stderr);

@@ -62,17 +62,20 @@ pub(crate) fn train(words: WordCounts, vocabulary_size: usize) -> Result<Tokeniz
     if vocabulary_size < 256 {
         return Err(Error::VocabularyTooSmall { asked: vocabulary_size });
     }
-    let trainer = BpeTrainer::builder()
+    let mut model = BPE::default();
+    trainer(vocabulary_size)
+        .do_train(&words.spelled(), &mut model)
+        .map_err(|reason| failure("training the tokenizer", reason))?;
+    Ok(Tokenizer::byte_level(model))
+}
+
+fn trainer(vocabulary_size: usize) -> BpeTrainer {
+    BpeTrainer::builder()
         .vocab_size(vocabulary_size)
         .min_frequency(MINIMUM_PAIR_COUNT)
         .initial_alphabet(byte_alphabet::alphabet().collect())
         .show_progress(false)
-        .build();
-    let mut model = BPE::default();
-    trainer
-        .do_train(&words.spelled(), &mut model)
-        .map_err(|reason| failure("training the tokenizer", reason))?;
-    Ok(Tokenizer::byte_level(model))
+        .build()
 }
 
 #[cfg(test)]
@@ -82,13 +85,7 @@ mod tests {
     /// The same training through the library's own front door.
     fn by_the_library(text: &str, vocabulary_size: usize) -> Tokenizer {
         let mut tokenizer = Tokenizer::byte_level(BPE::default());
-        let trainer = BpeTrainer::builder()
-            .vocab_size(vocabulary_size)
-            .min_frequency(MINIMUM_PAIR_COUNT)
-            .initial_alphabet(byte_alphabet::alphabet().collect())
-            .show_progress(false)
-            .build();
-        let mut trainer = tokenizers::models::TrainerWrapper::from(trainer);
+        let mut trainer = tokenizers::models::TrainerWrapper::from(trainer(vocabulary_size));
         tokenizer.inner.train(&mut trainer, text.lines()).unwrap();
         tokenizer
     }
