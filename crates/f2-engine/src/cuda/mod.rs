@@ -24,6 +24,7 @@ mod memory;
 mod norm;
 mod optimiser;
 mod peak;
+mod pinned;
 mod plan;
 mod posterior;
 mod precision;

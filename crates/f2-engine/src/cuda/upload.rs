@@ -2,40 +2,22 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use cudarc::driver::result;
-use cudarc::driver::sys;
-
 use super::memory::Buffer;
+use super::pinned::Pinned;
 use super::stream::Stream;
 use crate::Error;
 
-/// Words written by the host again and again: a page-locked copy, the GPU's own, and the moment
-/// the one has become the other.
+/// Words written by the host again and again: the host's copy and the GPU's own.
 pub(super) struct Upload {
-    host: *mut u32,
-    done: sys::CUevent,
+    host: Pinned<u32>,
     device: Buffer<u32>,
     stream: Stream,
 }
 
-// SAFETY: the host's copy is owned, and only touched through exclusive borrows.
-unsafe impl Send for Upload {}
-// SAFETY: shared access reads nothing of the host's copy.
-unsafe impl Sync for Upload {}
-
 impl Upload {
     pub(super) fn new(stream: &Stream, words: usize) -> Result<Self, Error> {
-        let device = Buffer::zeroed(stream, words)?;
-        let failed = |error: result::DriverError| Error::Failed {
-            device: super::DEVICE,
-            reason: format!("page-locked memory: {error}"),
-        };
-        let bytes = words.max(1) * size_of::<u32>();
-        // SAFETY: the memory is written before it is read, and freed in `drop`.
-        let host = unsafe { result::malloc_host(bytes, 0) }.map_err(failed)?.cast::<u32>();
-        let flags = sys::CUevent_flags::CU_EVENT_DISABLE_TIMING;
-        let done = result::event::create(flags).map_err(failed)?;
-        Ok(Self { host, done, device, stream: stream.clone() })
+        let (host, device) = (Pinned::new(stream, words)?, Buffer::zeroed(stream, words)?);
+        Ok(Self { host, device, stream: stream.clone() })
     }
 
     /// How many words there is room for.
@@ -56,20 +38,8 @@ impl Upload {
     /// Lets `fill` write the first `len` words, then copies them.
     pub(super) fn write(&mut self, len: usize, fill: impl FnOnce(&mut [u32])) {
         assert!(len <= self.len(), "room for {} words", self.len());
-        // SAFETY: the event was created in `new`; one never recorded is complete.
-        let waited = unsafe { result::event::synchronize(self.done) };
-        self.stream.note("waiting for a copy", waited);
-        // SAFETY: `len` words of the allocation, exclusively borrowed, and no copy reads them now.
-        // Words that were never written are zero or old, any value being a valid one.
-        let words = unsafe { std::slice::from_raw_parts_mut(self.host, len) };
-        fill(words);
-        let raw = self.stream.raw();
-        // SAFETY: the words stay in place until the event says that they were copied.
-        let copied = unsafe { result::memcpy_htod_async(self.device.at(0), words, raw) };
-        self.stream.note("copying to the GPU", copied);
-        // SAFETY: the event and the stream are alive.
-        let recorded = unsafe { result::event::record(self.done, raw) };
-        self.stream.note("marking a copy", recorded);
+        fill(&mut self.host.words_mut()[..len]);
+        self.host.copy_to(self.device.at(0), len);
     }
 
     /// [`write`](Self::write) of a list, in a larger buffer where this one is too small.
@@ -81,19 +51,6 @@ impl Upload {
             }
         }
         self.write(words.len(), |to| to.copy_from_slice(words));
-    }
-}
-
-impl Drop for Upload {
-    fn drop(&mut self) {
-        // SAFETY: the event and the memory were made in `new` and are given back here only, after
-        // the last copy has ended.
-        let freed = unsafe {
-            result::event::synchronize(self.done)
-                .and_then(|()| result::event::destroy(self.done))
-                .and_then(|()| result::free_host(self.host.cast()))
-        };
-        self.stream.note("freeing memory", freed);
     }
 }
 
