@@ -1,7 +1,7 @@
 //! Work on all cores with results in order and bounded memory.
 
 use std::collections::BTreeMap;
-use std::sync::{Condvar, Mutex};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use crate::error::Result;
 
@@ -10,7 +10,7 @@ use crate::error::Result;
 ///
 /// Items are drawn under a lock by whichever thread is free, so reading needs no thread of its
 /// own; a thread that gets too far ahead of the slowest waits, so memory stays bounded. The first
-/// error ends it all.
+/// error ends it all, and so does a panic, which goes on in the caller.
 pub(crate) fn in_order<I, S: Send, R: Send>(
     threads: usize,
     items: impl Iterator<Item = Result<I>> + Send,
@@ -20,13 +20,20 @@ pub(crate) fn in_order<I, S: Send, R: Send>(
 ) -> Result<Vec<S>> {
     let line = Line {
         items: Mutex::new(items.enumerate()),
-        finished: Mutex::new(Finished { next: 0, waiting: BTreeMap::new(), finish, failed: None }),
+        finished: Mutex::new(Finished {
+            next: 0,
+            waiting: BTreeMap::new(),
+            finish,
+            failed: None,
+            panicked: false,
+        }),
         moved: Condvar::new(),
         ahead: 2 * threads,
     };
     let states = std::thread::scope(|scope| {
         let spawn = |_| {
             scope.spawn(|| {
+                let _alarm = Alarm(&line);
                 let mut state = state();
                 while line.turn(&mut state, &work) {}
                 state
@@ -56,6 +63,19 @@ struct Finished<R, F> {
     waiting: BTreeMap<usize, R>,
     finish: F,
     failed: Option<crate::Error>,
+    panicked: bool,
+}
+
+/// Tells those who wait that a thread they may be waiting for has panicked.
+struct Alarm<'a, T, R, F>(&'a Line<T, R, F>);
+
+impl<T, R, F> Drop for Alarm<'_, T, R, F> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.finished.lock().unwrap_or_else(PoisonError::into_inner).panicked = true;
+            self.0.moved.notify_all();
+        }
+    }
 }
 
 impl<I, R, T, F> Line<T, R, F>
@@ -80,10 +100,10 @@ where
     /// Waits until item `index` is not too far ahead; false when something failed meanwhile.
     fn wait_for_room(&self, index: usize) -> bool {
         let mut finished = self.finished.lock().expect("workers do not panic");
-        while finished.failed.is_none() && index > finished.next + self.ahead {
+        while finished.goes_on() && index > finished.next + self.ahead {
             finished = self.moved.wait(finished).expect("workers do not panic");
         }
-        finished.failed.is_none()
+        finished.goes_on()
     }
 }
 
@@ -101,7 +121,11 @@ impl<R, F: FnMut(R) -> Result<()>> Finished<R, F> {
         if let Err(error) = outcome {
             self.failed.get_or_insert(error);
         }
-        self.failed.is_none()
+        self.goes_on()
+    }
+
+    fn goes_on(&self) -> bool {
+        self.failed.is_none() && !self.panicked
     }
 }
 
@@ -130,6 +154,13 @@ mod tests {
         );
         assert_eq!(done.unwrap().iter().sum::<u64>(), 200);
         assert!(seen.into_iter().eq((0..200).map(|item| item * 2)));
+    }
+
+    #[test]
+    #[should_panic(expected = "workers do not panic")]
+    fn a_panic_leaves_nobody_waiting() {
+        let work = |(): &mut (), item: u64| if item == 5 { panic!("on purpose") } else { Ok(item) };
+        let _ = in_order(3, (0..1_000_000).map(Ok), || (), work, |_| Ok(()));
     }
 
     #[test]
