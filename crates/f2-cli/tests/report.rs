@@ -45,7 +45,10 @@ fn what_is_no_result_is_refused_with_advice() {
     folder.write("later/results.json", "{\"version\": 9, \"new\": true}");
     std::fs::create_dir(folder.path("broken")).unwrap();
     folder.write("broken/results.json", "{\"version\": 1");
-    let said = ["empty", "later", "broken", "missing"].map(|name| {
+    std::fs::create_dir(folder.path("mixed")).unwrap();
+    folder.write("mixed/a.json", SCORES);
+    folder.write("mixed/b.json", r#"{"name": "MLE", "set": "valid", "convention": "textbook"}"#);
+    let said = ["empty", "later", "broken", "missing", "mixed"].map(|name| {
         let run = folder.f2(&["report", name]);
         format!("exit code {}\n{}", run.code, run.stderr)
     });

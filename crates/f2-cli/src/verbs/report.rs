@@ -90,6 +90,7 @@ fn gather(folder: &Path) -> Result<Results, Failure> {
             }
         }
     }
+    check_kind(&records)?;
     if !records.is_empty() {
         results.scores.push(ScoreSet { decoding: Decoding::Given, records });
     }
@@ -100,4 +101,22 @@ fn gather(folder: &Path) -> Result<Results, Failure> {
         ));
     }
     Ok(results)
+}
+
+/// One table compares what was scored alike: by the same definitions, on the same set.
+fn check_kind(records: &[ResultRecord]) -> Outcome {
+    let kind = |record: &ResultRecord| match &record.set {
+        Some(set) => format!("by the {} convention on {set}", record.convention),
+        None => format!("by the {} convention", record.convention),
+    };
+    let Some((first, rest)) = records.split_first() else { return Ok(()) };
+    match rest.iter().find(|other| kind(other) != kind(first)) {
+        None => Ok(()),
+        Some(other) => {
+            let (one, two) = (&first.name, &other.name);
+            let (first, other) = (kind(first), kind(other));
+            Err(Failure::data(format!("{one} was scored {first}, {two} {other}"))
+                .advise("put the results of each kind into a folder of their own"))
+        }
+    }
 }
