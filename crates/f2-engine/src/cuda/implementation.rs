@@ -52,6 +52,7 @@ impl<P: Precision> Device for Cuda<P> {
     };
 
     const RUNS_BEHIND: bool = true;
+    // A step reads all weights once; with so many texts its products take longer than that.
     const SEQUENCES: usize = 2048;
 
     fn name(&self) -> &'static str {

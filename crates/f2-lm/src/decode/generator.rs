@@ -43,13 +43,22 @@ impl Request<'_> {
         self.prompts.len().saturating_mul(self.samples)
     }
 
-    /// How many sequences of about `batch` are in the cache at a time: with a beam, whole beams of
-    /// them.
-    fn sequences(&self, batch: usize) -> usize {
+    /// How many sequences are in the cache at a time: about `batch`, but no more than are written,
+    /// and with a beam whole beams of them.
+    fn whole(&self, batch: usize) -> usize {
         match &self.strategy.beam {
             Some(beam) => beam.at_a_time(batch, self.prompts.len()) * beam.width,
             None => batch.clamp(1, self.texts().max(1)),
         }
+    }
+
+    /// `batch` halved until it takes at most `most` bytes, or cannot be halved.
+    fn fitting(&self, batch: usize, most: u64, bytes: impl Fn(usize) -> u64) -> usize {
+        let mut sequences = self.whole(batch);
+        while bytes(sequences) > most && self.whole(sequences / 2) < sequences {
+            sequences = self.whole(sequences / 2);
+        }
+        sequences
     }
 }
 
@@ -103,13 +112,13 @@ impl<D: Device> Generator<'_, D> {
             let memory = Incremental::<D>::bytes(self.decoder, sequences, self.capacity(request));
             memory.saturating_add(Scores::<D>::bytes(self.decoder, sequences))
         };
-        let mut sequences = request.sequences(request.batch.unwrap_or(D::SEQUENCES));
-        if request.batch.is_none() {
-            let most = available_memory(self.device).unwrap_or(u64::MAX) / 2;
-            while bytes(sequences) > most && request.sequences(sequences / 2) < sequences {
-                sequences = request.sequences(sequences / 2);
-            }
-        }
+        let sequences = request.batch.map_or_else(
+            || {
+                let most = available_memory(self.device).unwrap_or(u64::MAX) / 2;
+                request.fitting(D::SEQUENCES, most, bytes)
+            },
+            |batch| request.whole(batch),
+        );
         check_memory(self.device, Purpose::Generation, bytes(sequences))?;
         Ok(sequences)
     }
@@ -237,5 +246,29 @@ impl<'a, D: Device> Writers<'a, D> {
             finished.push(text);
             self.begin(request, sequence);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::BeamSearch;
+
+    #[test]
+    fn as_many_texts_at_a_time_as_memory_holds() {
+        let prompts = vec![vec![0]; 100];
+        let mut strategy = Strategy::default();
+        let mut at_a_time = |beam: Option<BeamSearch>, most: u64| {
+            strategy.beam = beam;
+            let (strategy, prompts) = (&strategy, &prompts[..]);
+            let (samples, new_tokens, seed) = (1, 1, 0);
+            let request =
+                Request { prompts, samples, new_tokens, strategy, seed, end: None, batch: None };
+            request.fitting(64, most, |sequences| 10 * sequences as u64)
+        };
+        assert_eq!([640, 639, 159, 0].map(|most| at_a_time(None, most)), [64, 32, 8, 1]);
+        let beam = BeamSearch { width: 5, groups: 1, diversity: 0.0, length_penalty: 1.0 };
+        let beams = [640, 599, 0].map(|most| at_a_time(Some(beam.clone()), most));
+        assert_eq!(beams, [60, 30, 5]);
     }
 }
