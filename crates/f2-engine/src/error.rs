@@ -20,6 +20,14 @@ pub enum Error {
         /// The operating system's answer.
         reason: String,
     },
+    /// `F2_SIMD` names an instruction set that is unknown or not there.
+    #[error("F2_SIMD is {asked:?}, but this processor has {available}")]
+    Simd {
+        /// What was asked for.
+        asked: String,
+        /// What could be.
+        available: String,
+    },
     /// The device cannot be opened, or failed while running an operation.
     #[error("cannot use {}: {reason}", spoken(device))]
     Failed {

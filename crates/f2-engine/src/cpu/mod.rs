@@ -39,6 +39,7 @@ use std::sync::Mutex;
 use cache::Cache;
 use embedding::Tokens;
 use memory::Buffer;
+pub use simd::Simd;
 use targets::Targets;
 use threads::Threads;
 
@@ -55,6 +56,7 @@ pub struct Cpu {
 impl Cpu {
     /// A CPU that works on this many threads; 0 means one per core.
     pub fn new(threads: usize) -> Result<Self, Error> {
+        Simd::chosen()?;
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let threads = if threads == 0 { cores() } else { threads };
         Ok(Self { threads: Threads::new(threads)?, partial: Mutex::default() })

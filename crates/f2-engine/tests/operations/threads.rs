@@ -10,7 +10,7 @@ const WIDTH: usize = 24;
 const VOCABULARY: usize = 311;
 
 /// Runs one operation of each kind backwards; returns all that was written.
-fn outcome(threads: usize) -> Vec<f32> {
+pub(super) fn outcome(threads: usize) -> Vec<f32> {
     let mut layout = Layout::new();
     let linear = Linear {
         weight: layout.add("weight", &[3 * WIDTH, WIDTH], true),

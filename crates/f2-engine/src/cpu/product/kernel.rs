@@ -1,13 +1,17 @@
 //! The innermost part of a matrix product: tiles of the output that live in registers.
 //!
-//! Plain Rust over fixed-size arrays, which the compiler turns into one fused multiply-add per
-//! register and step: 97 % of the peak on AVX2, the same code for AVX-512 and NEON.
+//! A tile is a few rows by one or two registers of columns. At every step a register per row is
+//! filled with one element of the left operand and multiplied with the right operand's columns: one
+//! fused multiply-add per accumulator. An element is one chain of such steps whatever the tile's
+//! shape, so all shapes and instruction sets with FMA give the same bits.
 
-use crate::cpu::simd::{Arithmetic, Fused, Separate};
+#[cfg(not(target_arch = "aarch64"))]
+use super::registers::Portable;
+use super::registers::Register;
 #[cfg(target_arch = "x86_64")]
-use crate::cpu::simd::{has_avx2, has_avx512};
+use crate::cpu::simd::Simd;
 
-/// Columns of a tile: one register of AVX-512, two of AVX2, four of NEON.
+/// Columns of a panel of the right operand: one register of AVX-512, two of AVX2, four of NEON.
 pub(super) const COLUMNS: usize = 16;
 
 /// Floats of a cache line.
@@ -52,20 +56,29 @@ pub(super) enum Left<'a> {
     Packed(&'a [f32]),
 }
 
-/// Rows of a tile: as many as the registers hold.
+/// Rows of a tile. Its accumulators, two registers of columns, and one for the left operand's
+/// element must fit the registers: 32 of AVX-512 and NEON, 16 of AVX2 and SSE.
+#[cfg(target_arch = "x86_64")]
+const AVX512_ROWS: usize = 12;
+#[cfg(target_arch = "x86_64")]
+const AVX2_ROWS: usize = 6;
+#[cfg(target_arch = "aarch64")]
+const NEON_ROWS: usize = 6;
+#[cfg(not(target_arch = "aarch64"))]
+const PORTABLE_ROWS: usize = 2;
+
+/// Rows of a tile on the instruction set in use.
 pub(super) fn tile_rows() -> usize {
     #[cfg(target_arch = "x86_64")]
-    {
-        if has_avx512() {
-            12
-        } else if has_avx2() {
-            6
-        } else {
-            2
-        }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    6
+    return match Simd::used() {
+        Simd::Avx512 => AVX512_ROWS,
+        Simd::Avx2 => AVX2_ROWS,
+        Simd::Baseline => PORTABLE_ROWS,
+    };
+    #[cfg(target_arch = "aarch64")]
+    return NEON_ROWS;
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    PORTABLE_ROWS
 }
 
 /// Computes a block.
@@ -75,95 +88,203 @@ pub(super) fn tile_rows() -> usize {
 /// columns, and nothing else may touch them.
 pub(super) unsafe fn multiply(block: Block<'_>) {
     #[cfg(target_arch = "x86_64")]
-    {
-        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-        unsafe fn avx512(block: Block<'_>) {
-            // SAFETY: as the caller vouches.
-            unsafe { tiles::<Fused, 12>(block) }
-        }
-        #[target_feature(enable = "avx2,fma")]
-        unsafe fn avx2(block: Block<'_>) {
-            // SAFETY: as the caller vouches.
-            unsafe { tiles::<Fused, 6>(block) }
-        }
-        // SAFETY: the features were just found; the rest is as the caller vouches.
-        unsafe {
-            if has_avx512() {
-                avx512(block);
-            } else if has_avx2() {
-                avx2(block);
-            } else {
-                tiles::<Separate, 2>(block);
-            }
+    // SAFETY: the features were found; the rest is as the caller vouches.
+    unsafe {
+        match Simd::used() {
+            Simd::Avx512 => avx512(block),
+            Simd::Avx2 => avx2(block),
+            Simd::Baseline => portable(block),
         }
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: NEON is part of the target; the rest is as the caller vouches.
+    unsafe {
+        tiles::<std::arch::aarch64::float32x4_t, NEON_ROWS, 4, 2>(block);
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     // SAFETY: as the caller vouches.
     unsafe {
-        tiles::<Fused, 6>(block);
+        portable(block);
     }
 }
 
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
+unsafe fn avx512(block: Block<'_>) {
+    // SAFETY: as the caller vouches.
+    unsafe { tiles::<std::arch::x86_64::__m512, AVX512_ROWS, 2, 1>(block) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn avx2(block: Block<'_>) {
+    // SAFETY: as the caller vouches.
+    unsafe { tiles::<std::arch::x86_64::__m256, AVX2_ROWS, 2, 1>(block) }
+}
+
+#[cfg(not(target_arch = "aarch64"))]
+unsafe fn portable(block: Block<'_>) {
+    // SAFETY: as the caller vouches.
+    unsafe { tiles::<Portable, PORTABLE_ROWS, 4, 2>(block) }
+}
+
+/// All tiles of a block: `WIDE` registers of columns at a time, the last ones in `NARROW` registers
+/// where they fit.
 #[inline(always)]
-unsafe fn tiles<A: Arithmetic, const ROWS: usize>(block: Block<'_>) {
-    let [rows, columns, depth] = block.dims;
-    for column in (0..columns).step_by(COLUMNS) {
-        let tile = Tile {
-            rhs: &block.rhs[column / COLUMNS * block.panel..][..COLUMNS * depth],
-            stride: block.stride,
-            columns: COLUMNS.min(columns - column),
-            write: match block.write {
-                Write::Bias(bias) => Write::Bias(&bias[column..]),
-                other => other,
-            },
-        };
-        for row in (0..rows).step_by(ROWS) {
-            let count = ROWS.min(rows - row);
-            // SAFETY: the tile lies within the block; rows past its end repeat the last one.
-            unsafe {
-                let out = block.out.add(row * block.stride + column);
-                let sums = match block.lhs {
-                    Left::Rows(lhs, stride) => {
-                        tile.sums_in_place::<A, ROWS>(starts(lhs, stride, row, count))
-                    }
-                    Left::Streamed(lhs, stride) => {
-                        let starts = starts(lhs, stride, row, count);
-                        let ahead = TILES_AHEAD * ROWS * stride;
-                        // Half of the columns are half of the work.
-                        if tile.columns <= COLUMNS / 2 {
-                            tile.sums_streamed::<A, ROWS, { COLUMNS / 2 }>(starts, ahead)
-                        } else {
-                            tile.sums_streamed::<A, ROWS, COLUMNS>(starts, ahead)
-                        }
-                    }
-                    Left::Packed(lhs) => {
-                        tile.sums_packed::<A, ROWS>(&lhs[row * depth..(row + ROWS) * depth])
-                    }
-                };
-                tile.store(count, sums, out);
+unsafe fn tiles<R: Register, const ROWS: usize, const WIDE: usize, const NARROW: usize>(
+    block: Block<'_>,
+) {
+    let [_, columns, _] = block.dims;
+    let mut column = 0;
+    while column < columns {
+        let rest = columns - column;
+        // SAFETY: these columns lie within the block.
+        unsafe {
+            if rest <= NARROW * R::LANES {
+                strip::<R, ROWS, NARROW>(block, column);
+                column += NARROW * R::LANES;
+            } else {
+                strip::<R, ROWS, WIDE>(block, column);
+                column += WIDE * R::LANES;
             }
         }
     }
 }
 
-/// Where a tile's rows begin; beyond `count`, the last one again.
-///
-/// # Safety
-/// The rows must lie within `lhs`.
+/// The tiles of `WIDTH` registers of columns, row by row.
 #[inline(always)]
-unsafe fn starts<const ROWS: usize>(
-    lhs: &[f32],
-    stride: usize,
-    row: usize,
-    count: usize,
-) -> [*const f32; ROWS] {
-    let mut starts = [lhs.as_ptr(); ROWS];
-    for i in 0..ROWS {
-        let place = (row + if i < count { i } else { count - 1 }) * stride;
-        // SAFETY: as the caller vouches.
-        starts[i] = unsafe { lhs.as_ptr().add(place) };
+unsafe fn strip<R: Register, const ROWS: usize, const WIDTH: usize>(
+    block: Block<'_>,
+    column: usize,
+) {
+    let [rows, columns, depth] = block.dims;
+    let strip = Strip::<WIDTH> {
+        panels: std::array::from_fn(|register| {
+            let column = column + register * R::LANES;
+            let start = column / COLUMNS * block.panel + column % COLUMNS;
+            block.rhs[start..][..(depth - 1) * COLUMNS + R::LANES].as_ptr()
+        }),
+        depth,
+        stride: block.stride,
+        columns: columns - column,
+        write: match block.write {
+            Write::Bias(bias) => Write::Bias(&bias[column..]),
+            other => other,
+        },
+    };
+    for row in (0..rows).step_by(ROWS) {
+        let count = ROWS.min(rows - row);
+        // SAFETY: the tile lies within the block.
+        unsafe {
+            let out = block.out.add(row * block.stride + column);
+            match block.lhs {
+                Left::Rows(lhs, stride) => {
+                    let left = InPlace { start: lhs.as_ptr().add(row * stride), stride };
+                    strip.tile::<R, _, ROWS>(left, count, out);
+                }
+                Left::Streamed(lhs, stride) => {
+                    let rows = InPlace { start: lhs.as_ptr().add(row * stride), stride };
+                    let left = Streamed { rows, ahead: TILES_AHEAD * ROWS * stride };
+                    strip.tile::<R, _, ROWS>(left, count, out);
+                }
+                Left::Packed(lhs) => {
+                    let panel = &lhs[row * depth..(row + ROWS) * depth];
+                    strip.tile::<R, _, ROWS>(Panel::<ROWS> { start: panel.as_ptr() }, count, out);
+                }
+            }
+        }
     }
-    starts
+}
+
+/// Where a tile finds the left operand.
+trait LeftTile: Copy {
+    /// The element of a row at a step.
+    ///
+    /// # Safety
+    /// Row and step must lie within the operand.
+    unsafe fn at(self, row: usize, step: usize) -> *const f32;
+
+    /// Asks for what comes later.
+    #[inline(always)]
+    fn prefetch<const ROWS: usize>(self, _step: usize) {}
+
+    /// The same, without its first rows.
+    ///
+    /// # Safety
+    /// The operand must have so many rows.
+    unsafe fn skip(self, rows: usize) -> Self;
+}
+
+/// Rows `stride` apart, each contiguous.
+#[derive(Clone, Copy)]
+struct InPlace {
+    start: *const f32,
+    stride: usize,
+}
+
+impl LeftTile for InPlace {
+    #[inline(always)]
+    unsafe fn at(self, row: usize, step: usize) -> *const f32 {
+        // SAFETY: as the caller vouches.
+        unsafe { self.start.add(row * self.stride + step) }
+    }
+
+    #[inline(always)]
+    unsafe fn skip(self, rows: usize) -> Self {
+        // SAFETY: as the caller vouches.
+        Self { start: unsafe { self.start.add(rows * self.stride) }, ..self }
+    }
+}
+
+/// Rows that come from memory, asked for `ahead` elements before they are read.
+#[derive(Clone, Copy)]
+struct Streamed {
+    rows: InPlace,
+    ahead: usize,
+}
+
+impl LeftTile for Streamed {
+    #[inline(always)]
+    unsafe fn at(self, row: usize, step: usize) -> *const f32 {
+        // SAFETY: as the caller vouches.
+        unsafe { self.rows.at(row, step) }
+    }
+
+    #[inline(always)]
+    fn prefetch<const ROWS: usize>(self, step: usize) {
+        if step.is_multiple_of(LINE) {
+            for row in 0..ROWS {
+                let ahead = row * self.rows.stride + step + self.ahead;
+                prefetch(self.rows.start.wrapping_add(ahead));
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn skip(self, rows: usize) -> Self {
+        // SAFETY: as the caller vouches.
+        Self { rows: unsafe { self.rows.skip(rows) }, ..self }
+    }
+}
+
+/// A copied panel, `[depth, TILE]`.
+#[derive(Clone, Copy)]
+struct Panel<const TILE: usize> {
+    start: *const f32,
+}
+
+impl<const TILE: usize> LeftTile for Panel<TILE> {
+    #[inline(always)]
+    unsafe fn at(self, row: usize, step: usize) -> *const f32 {
+        // SAFETY: as the caller vouches.
+        unsafe { self.start.add(step * TILE + row) }
+    }
+
+    #[inline(always)]
+    unsafe fn skip(self, rows: usize) -> Self {
+        // SAFETY: as the caller vouches.
+        Self { start: unsafe { self.start.add(rows) } }
+    }
 }
 
 /// Asks for the cache line of an address, which need not exist.
@@ -179,139 +300,151 @@ fn prefetch(address: *const f32) {
     let _ = address;
 }
 
-/// Sixteen columns of the right operand, and where their products go.
+/// `WIDTH` registers of columns of the right operand, and where their products go.
 #[derive(Clone, Copy)]
-struct Tile<'a> {
-    /// `[depth, 16]`.
-    rhs: &'a [f32],
+struct Strip<'a, const WIDTH: usize> {
+    /// Where each register's columns begin; the next step's lie [`COLUMNS`] further on.
+    panels: [*const f32; WIDTH],
+    depth: usize,
     stride: usize,
+    /// Columns to write, at most.
     columns: usize,
     write: Write<'a>,
 }
 
-impl Tile<'_> {
-    /// # Safety
-    /// Every start must be followed by `depth` elements.
-    #[inline(always)]
-    unsafe fn sums_in_place<A: Arithmetic, const ROWS: usize>(
-        self,
-        starts: [*const f32; ROWS],
-    ) -> [[f32; COLUMNS]; ROWS] {
-        let mut sums = [[0.0; COLUMNS]; ROWS];
-        for (step, rhs) in self.rhs.as_chunks::<COLUMNS>().0.iter().enumerate() {
-            for row in 0..ROWS {
-                // SAFETY: as the caller vouches.
-                let lhs = unsafe { *starts[row].add(step) };
-                for column in 0..COLUMNS {
-                    sums[row][column] = A::mul_add(lhs, rhs[column], sums[row][column]);
-                }
-            }
-        }
-        sums
-    }
-
-    /// [`Self::sums_in_place`] of the first `USED` columns, asking for what lies `ahead` elements
-    /// further on.
+impl<const WIDTH: usize> Strip<'_, WIDTH> {
+    /// A tile of `count` rows, at most `ROWS`. Fewer are taken in halves, quarters and so on: what
+    /// a row costs hardly depends on how many there are.
     ///
     /// # Safety
-    /// Every start must be followed by `depth` elements.
+    /// The left operand must hold the rows, and `out` must be valid for them.
     #[inline(always)]
-    unsafe fn sums_streamed<A: Arithmetic, const ROWS: usize, const USED: usize>(
+    unsafe fn tile<R: Register, L: LeftTile, const ROWS: usize>(
         self,
-        starts: [*const f32; ROWS],
-        ahead: usize,
-    ) -> [[f32; COLUMNS]; ROWS] {
-        let mut sums = [[0.0; USED]; ROWS];
-        for (step, rhs) in self.rhs.as_chunks::<COLUMNS>().0.iter().enumerate() {
-            if step % LINE == 0 {
-                for row in 0..ROWS {
-                    prefetch(starts[row].wrapping_add(step + ahead));
-                }
+        left: L,
+        count: usize,
+        out: *mut f32,
+    ) {
+        // SAFETY: as the caller vouches, row by row.
+        unsafe {
+            if count == ROWS {
+                return self.store::<R, ROWS>(self.sums::<R, L, ROWS>(left), out);
             }
-            for row in 0..ROWS {
-                // SAFETY: as the caller vouches.
-                let lhs = unsafe { *starts[row].add(step) };
-                for column in 0..USED {
-                    sums[row][column] = A::mul_add(lhs, rhs[column], sums[row][column]);
-                }
+            let mut row = 0;
+            if count - row >= 8 {
+                self.rows::<R, L, 8>(left, &mut row, out);
+            }
+            if count - row >= 4 {
+                self.rows::<R, L, 4>(left, &mut row, out);
+            }
+            if count - row >= 2 {
+                self.rows::<R, L, 2>(left, &mut row, out);
+            }
+            if count - row >= 1 {
+                self.rows::<R, L, 1>(left, &mut row, out);
             }
         }
-        let mut all = [[0.0; COLUMNS]; ROWS];
-        for row in 0..ROWS {
-            all[row][..USED].copy_from_slice(&sums[row]);
-        }
-        all
     }
 
+    /// `ROWS` rows from this one on.
+    ///
+    /// # Safety
+    /// As for [`Self::tile`].
     #[inline(always)]
-    fn sums_packed<A: Arithmetic, const ROWS: usize>(self, lhs: &[f32]) -> [[f32; COLUMNS]; ROWS] {
-        let mut sums = [[0.0; COLUMNS]; ROWS];
-        let steps = lhs.as_chunks::<ROWS>().0.iter().zip(self.rhs.as_chunks::<COLUMNS>().0);
-        for (lhs, rhs) in steps {
-            for row in 0..ROWS {
-                for column in 0..COLUMNS {
-                    sums[row][column] = A::mul_add(lhs[row], rhs[column], sums[row][column]);
+    unsafe fn rows<R: Register, L: LeftTile, const ROWS: usize>(
+        self,
+        left: L,
+        row: &mut usize,
+        out: *mut f32,
+    ) {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            let sums = self.sums::<R, L, ROWS>(left.skip(*row));
+            self.store::<R, ROWS>(sums, out.add(*row * self.stride));
+        }
+        *row += ROWS;
+    }
+
+    /// # Safety
+    /// The left operand must hold the rows.
+    #[inline(always)]
+    unsafe fn sums<R: Register, L: LeftTile, const ROWS: usize>(
+        self,
+        left: L,
+    ) -> [[R; WIDTH]; ROWS] {
+        // SAFETY: `strip` checked the panels; the rows are as the caller vouches.
+        unsafe {
+            let mut sums = [[R::zero(); WIDTH]; ROWS];
+            for step in 0..self.depth {
+                left.prefetch::<ROWS>(step);
+                let columns = self.panels.map(|panel| R::load(panel.add(step * COLUMNS)));
+                for row in 0..ROWS {
+                    let element = R::splat(left.at(row, step));
+                    for register in 0..WIDTH {
+                        sums[row][register] =
+                            element.mul_add(columns[register], sums[row][register]);
+                    }
                 }
             }
+            sums
         }
-        sums
     }
 
     /// Plain loops over values: a closure or a reference would drive the sums out of registers.
     ///
     /// # Safety
-    /// `out` must be valid for `rows` rows of the tile's columns.
+    /// `out` must be valid for these rows of the strip's columns.
     #[inline(always)]
-    unsafe fn store<const ROWS: usize>(
-        self,
-        rows: usize,
-        sums: [[f32; COLUMNS]; ROWS],
-        out: *mut f32,
-    ) {
+    unsafe fn store<R: Register, const ROWS: usize>(self, sums: [[R; WIDTH]; ROWS], out: *mut f32) {
         for row in 0..ROWS {
-            if row < rows {
-                // SAFETY: as the caller vouches.
-                unsafe {
-                    let out = out.add(row * self.stride);
-                    if self.columns == COLUMNS {
-                        self.store_row(sums[row], &mut *out.cast::<[f32; COLUMNS]>());
-                    } else {
-                        let out = std::slice::from_raw_parts_mut(out, self.columns);
-                        self.store_short_row(sums[row], out);
+            // SAFETY: as the caller vouches.
+            unsafe {
+                let out = out.add(row * self.stride);
+                if self.columns >= WIDTH * R::LANES {
+                    self.store_row(sums[row], out);
+                } else {
+                    let mut whole = [0.0; 2 * COLUMNS];
+                    for register in 0..WIDTH {
+                        sums[row][register].store(whole[register * R::LANES..].as_mut_ptr());
                     }
+                    let out = std::slice::from_raw_parts_mut(out, self.columns);
+                    store_short_row(self.write, &whole, out);
                 }
             }
         }
     }
 
     #[inline(always)]
-    fn store_row(self, sums: [f32; COLUMNS], out: &mut [f32; COLUMNS]) {
-        match self.write {
-            Write::Overwrite => *out = sums,
-            Write::Add => {
-                for column in 0..COLUMNS {
-                    out[column] += sums[column];
-                }
-            }
-            Write::Bias(bias) => {
-                let bias = &bias[..COLUMNS];
-                for column in 0..COLUMNS {
-                    out[column] = bias[column] + sums[column];
-                }
+    unsafe fn store_row<R: Register>(self, sums: [R; WIDTH], out: *mut f32) {
+        for register in 0..WIDTH {
+            let place = register * R::LANES;
+            // SAFETY: as the caller vouches; a bias is as long as its columns.
+            unsafe {
+                let out = out.add(place);
+                let first = match self.write {
+                    Write::Overwrite => {
+                        sums[register].store(out);
+                        continue;
+                    }
+                    Write::Add => R::load(out),
+                    Write::Bias(bias) => R::load(bias[place..][..R::LANES].as_ptr()),
+                };
+                first.add(sums[register]).store(out);
             }
         }
     }
+}
 
-    #[inline(never)]
-    fn store_short_row(self, sums: [f32; COLUMNS], out: &mut [f32]) {
-        for column in 0..out.len() {
-            let first = match self.write {
-                Write::Overwrite => 0.0,
-                Write::Add => out[column],
-                Write::Bias(bias) => bias[column],
-            };
-            out[column] = first + sums[column];
-        }
+/// A row with fewer columns than its registers.
+#[inline(never)]
+fn store_short_row(write: Write<'_>, sums: &[f32; 2 * COLUMNS], out: &mut [f32]) {
+    for column in 0..out.len() {
+        let first = match write {
+            Write::Overwrite => 0.0,
+            Write::Add => out[column],
+            Write::Bias(bias) => bias[column],
+        };
+        out[column] = first + sums[column];
     }
 }
 
@@ -334,9 +467,9 @@ mod tests {
             unsafe { multiply(block) };
             out
         };
-        let expected = run(tiles::<Separate, 1>);
+        let expected = run(tiles::<Portable, 1, 4, 2>);
         assert_eq!(run(multiply), expected);
-        assert_eq!(run(tiles::<Separate, 2>), expected);
-        assert_eq!(run(tiles::<Fused, 12>), expected);
+        assert_eq!(run(tiles::<Portable, 2, 4, 2>), expected);
+        assert_eq!(run(tiles::<Portable, 12, 2, 1>), expected);
     }
 }

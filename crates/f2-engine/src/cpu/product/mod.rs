@@ -10,6 +10,7 @@ mod few_rows;
 mod kernel;
 mod pack;
 mod packed;
+mod registers;
 mod row_blocks;
 
 use kernel::{Block, Left, tile_rows};
@@ -213,18 +214,25 @@ fn left<'a>(
 
 /// Repeats one block that stays in the first cache; returns its floating-point operations.
 pub(super) fn resident_flops(repetitions: usize) -> f64 {
-    const SIDE: usize = 12;
-    let (lhs, rhs) = (vec![0.5; SIDE * DEPTH], vec![0.25; kernel::COLUMNS * DEPTH]);
-    let mut out = [0.0; SIDE * kernel::COLUMNS];
-    let dims = [SIDE, kernel::COLUMNS, DEPTH];
+    const ROWS: usize = 12;
+    const COLUMNS: usize = 2 * kernel::COLUMNS;
+    let (lhs, rhs) = (vec![0.5; ROWS * DEPTH], vec![0.25; COLUMNS * DEPTH]);
+    let mut out = [0.0; ROWS * COLUMNS];
     for _ in 0..repetitions {
-        let (out, stride, write) = (out.as_mut_ptr(), kernel::COLUMNS, Write::Overwrite);
-        let lhs = Left::Rows(&lhs, DEPTH);
+        let block = Block {
+            dims: [ROWS, COLUMNS, DEPTH],
+            lhs: Left::Rows(&lhs, DEPTH),
+            rhs: &rhs,
+            panel: 0,
+            out: out.as_mut_ptr(),
+            stride: COLUMNS,
+            write: Write::Overwrite,
+        };
         // SAFETY: the three matrices have these dimensions.
-        unsafe { kernel::multiply(Block { dims, lhs, rhs: &rhs, panel: 0, out, stride, write }) };
+        unsafe { kernel::multiply(block) };
     }
     std::hint::black_box(out);
-    2.0 * (SIDE * kernel::COLUMNS * DEPTH) as f64
+    2.0 * (ROWS * COLUMNS * DEPTH) as f64
 }
 
 #[cfg(test)]

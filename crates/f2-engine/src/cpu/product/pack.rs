@@ -3,7 +3,7 @@
 use super::Matrix;
 use super::kernel::COLUMNS;
 #[cfg(target_arch = "x86_64")]
-use crate::cpu::simd::has_avx2;
+use crate::cpu::simd::Simd;
 
 /// Copies `[depth, columns]` of the right operand into panels of 16 columns, zero-padded.
 pub(super) fn right(matrix: Matrix<'_>, depth: usize, columns: usize, packed: &mut [f32]) {
@@ -46,7 +46,7 @@ fn straight_panel(matrix: Matrix<'_>, panel: &mut [f32]) {
 fn turned_panel(matrix: Matrix<'_>, depth: usize, panel: &mut [f32]) {
     let mut done = 0;
     #[cfg(target_arch = "x86_64")]
-    if has_avx2() && matrix.row_stride == 1 {
+    if Simd::used() >= Simd::Avx2 && matrix.row_stride == 1 {
         done = depth - depth % 8;
         let last = (COLUMNS - 1) * matrix.column_stride + done;
         assert!(last <= matrix.elements.len() && done * COLUMNS <= panel.len());
@@ -122,7 +122,7 @@ pub(super) unsafe fn turn(
                 let from = from.add(column * from_stride + row);
                 let to = to.add(row * to_stride + column);
                 #[cfg(target_arch = "x86_64")]
-                if row + 8 <= rows && column + 8 <= columns && has_avx2() {
+                if row + 8 <= rows && column + 8 <= columns && Simd::used() >= Simd::Avx2 {
                     transpose_8x8(from, from_stride, to, to_stride);
                     continue;
                 }

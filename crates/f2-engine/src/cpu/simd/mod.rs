@@ -5,6 +5,10 @@
 //! and chooses at run time. Sums run in [`LANES`] independent lanes, so every instruction set
 //! adds in the same order.
 
+mod path;
+
+pub use path::Simd;
+
 /// Independent accumulators of a sum: one AVX-512 register, two of AVX2.
 pub(super) const LANES: usize = 16;
 
@@ -51,12 +55,13 @@ macro_rules! vectorised {
                 fn avx2($($argument: $type),*) $(-> $result)? {
                     kernel::<$crate::cpu::simd::Fused>($($argument),*)
                 }
-                if $crate::cpu::simd::has_avx512() {
-                    // SAFETY: the features were just found.
+                let used = $crate::cpu::simd::Simd::used();
+                if used >= $crate::cpu::simd::Simd::Avx512 {
+                    // SAFETY: an instruction set is used only where it was found.
                     return unsafe { avx512($($argument),*) };
                 }
-                if $crate::cpu::simd::has_avx2() {
-                    // SAFETY: the features were just found.
+                if used == $crate::cpu::simd::Simd::Avx2 {
+                    // SAFETY: as above.
                     return unsafe { avx2($($argument),*) };
                 }
             }
@@ -68,20 +73,6 @@ macro_rules! vectorised {
     };
 }
 pub(super) use vectorised;
-
-#[cfg(target_arch = "x86_64")]
-pub(super) fn has_avx512() -> bool {
-    is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("avx512dq")
-        && is_x86_feature_detected!("avx512vl")
-        && has_avx2()
-}
-
-#[cfg(target_arch = "x86_64")]
-pub(super) fn has_avx2() -> bool {
-    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
-}
 
 /// The sum of the lanes, pairwise.
 #[inline(always)]

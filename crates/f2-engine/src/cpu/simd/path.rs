@@ -1,0 +1,127 @@
+//! Which instruction set the kernels run on: the best one found, or a lower one by `F2_SIMD`.
+
+use std::sync::OnceLock;
+
+use crate::Error;
+
+/// The environment variable that chooses a lower instruction set than the best.
+const VARIABLE: &str = "F2_SIMD";
+
+/// An instruction set that the CPU's kernels are compiled for.
+///
+/// AVX2 and AVX-512 give the same bits; the baseline of x86-64 rounds products and sums apart and
+/// differs in the last places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Simd {
+    /// What every processor of the target has: SSE2 on x86-64, NEON on ARM.
+    Baseline,
+    /// AVX2 with FMA.
+    Avx2,
+    /// AVX-512: F, BW, DQ and VL.
+    Avx512,
+}
+
+impl Simd {
+    /// All of them, lowest first.
+    const ALL: [Self; 3] = [Self::Baseline, Self::Avx2, Self::Avx512];
+
+    /// What this processor has, lowest first.
+    pub fn available() -> Vec<Self> {
+        Self::ALL.into_iter().filter(|simd| simd.is_available()).collect()
+    }
+
+    /// What the kernels use: the best one, or what `F2_SIMD` says. A value that cannot be used
+    /// counts as none here; [`Cpu::new`](crate::Cpu::new) refuses it.
+    pub fn used() -> Self {
+        static USED: OnceLock<Simd> = OnceLock::new();
+        *USED.get_or_init(|| Self::chosen().unwrap_or_else(|_| Self::best()))
+    }
+
+    /// The word that `F2_SIMD` takes.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Baseline => "baseline",
+            Self::Avx2 => "avx2",
+            Self::Avx512 => "avx512",
+        }
+    }
+
+    /// What people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Baseline if cfg!(target_arch = "aarch64") => "NEON",
+            Self::Baseline if cfg!(target_arch = "x86_64") => "SSE2",
+            Self::Baseline => "portable",
+            Self::Avx2 => "AVX2 with FMA",
+            Self::Avx512 => "AVX-512",
+        }
+    }
+
+    /// What `F2_SIMD` says, or the best one.
+    pub(in crate::cpu) fn chosen() -> Result<Self, Error> {
+        let Some(value) = std::env::var_os(VARIABLE) else { return Ok(Self::best()) };
+        Self::named(&value.to_string_lossy())
+    }
+
+    fn named(word: &str) -> Result<Self, Error> {
+        let available = Self::available();
+        let known = Self::ALL.into_iter().find(|simd| simd.word() == word);
+        known.filter(|simd| available.contains(simd)).ok_or_else(|| Error::Simd {
+            asked: word.to_owned(),
+            available: available.iter().map(|simd| simd.word()).collect::<Vec<_>>().join(", "),
+        })
+    }
+
+    fn best() -> Self {
+        Self::available().pop().unwrap_or(Self::Baseline)
+    }
+
+    fn is_available(self) -> bool {
+        match self {
+            Self::Baseline => true,
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => {
+                Self::Avx2.is_available()
+                    && is_x86_feature_detected!("avx512f")
+                    && is_x86_feature_detected!("avx512bw")
+                    && is_x86_feature_detected!("avx512dq")
+                    && is_x86_feature_detected!("avx512vl")
+            }
+            #[cfg(not(target_arch = "x86_64"))]
+            Self::Avx2 | Self::Avx512 => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_there_can_be_asked_for_and_nothing_else() {
+        for simd in Simd::available() {
+            assert_eq!(Simd::named(simd.word()).unwrap(), simd);
+        }
+        assert!(Simd::available().contains(&Simd::used()));
+        let error = Simd::named("avx1024").unwrap_err().to_string();
+        assert!(error.contains("avx1024") && error.contains("baseline"), "{error}");
+    }
+
+    /// All tests of this binary on every lower instruction set, each in a process of its own.
+    #[test]
+    fn these_tests_pass_on_every_instruction_set() {
+        if std::env::var_os(VARIABLE).is_some() {
+            return;
+        }
+        let lower = Simd::available().into_iter().filter(|&simd| simd < Simd::used());
+        for simd in lower {
+            let tests = std::env::current_exe().unwrap();
+            let output =
+                std::process::Command::new(tests).env(VARIABLE, simd.word()).output().unwrap();
+            let told = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success(), "on {}:\n{told}", simd.name());
+        }
+    }
+}

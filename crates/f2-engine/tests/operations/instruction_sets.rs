@@ -1,0 +1,57 @@
+//! Every instruction set that the processor has passes all tests, and those with fused
+//! multiply-adds give the same bits.
+
+use std::process::{Command, Output};
+
+use f2_engine::Simd;
+
+use super::threads::outcome;
+
+/// Runs tests of this binary on an instruction set, in a process of its own.
+fn on(simd: Simd, arguments: &[&str]) -> Output {
+    let mut tests = Command::new(std::env::current_exe().unwrap());
+    tests.args(arguments).env("F2_SIMD", simd.word()).output().unwrap()
+}
+
+fn chosen() -> bool {
+    std::env::var_os("F2_SIMD").is_some()
+}
+
+#[test]
+fn all_operations_pass_on_every_instruction_set() {
+    if chosen() {
+        return;
+    }
+    for simd in Simd::available().into_iter().filter(|&simd| simd < Simd::used()) {
+        let output = on(simd, &[]);
+        let told = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "on {}:\n{told}", simd.name());
+    }
+}
+
+/// Prints a hash of the bits that one operation of each kind writes.
+#[test]
+fn bits() {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for value in outcome(2) {
+        hash = (hash ^ u64::from(value.to_bits())).wrapping_mul(0x0100_0000_01b3);
+    }
+    println!("bits {hash:016x}");
+}
+
+/// A run begun on one machine goes on bit for bit on another.
+#[test]
+fn fused_instruction_sets_give_the_same_bits() {
+    if chosen() {
+        return;
+    }
+    let bits = |simd: Simd| {
+        let output = on(simd, &["--exact", "instruction_sets::bits", "--nocapture"]);
+        let told = String::from_utf8_lossy(&output.stdout);
+        let line = told.lines().find_map(|line| line.split("bits ").nth(1).map(str::to_owned));
+        line.unwrap_or_else(|| panic!("on {}:\n{told}", simd.name()))
+    };
+    let fused = Simd::available().into_iter().filter(|&simd| simd >= Simd::Avx2);
+    let all: Vec<String> = fused.map(bits).collect();
+    assert!(all.windows(2).all(|pair| pair[0] == pair[1]), "{all:?}");
+}
