@@ -3,7 +3,7 @@
 //! `cargo bench -p f2-engine --bench operations -- [threads] [name]` prints the best and the median
 //! time, GFLOP/s of matrix products or GB/s of memory passes, and the share of the peak measured
 //! in the same run: multiply-adds in registers for the one, copying a large buffer for the other.
-//! With `processor` among the arguments, time is what the threads spent computing, divided by
+//! With `bf16` among the arguments, products round their operands. With `processor` among the arguments, time is what the threads spent computing, divided by
 //! their number: on a machine that is busy with other things, waiting is left out.
 
 use std::hint::black_box;
@@ -62,9 +62,11 @@ impl Bench {
         let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
         let threads = arguments.iter().find_map(|a| a.parse().ok()).unwrap_or(0);
         let by_processor = arguments.iter().any(|a| a == "processor");
-        let named = |a: &String| a != "processor" && a.parse::<usize>().is_err();
-        let wanted = arguments.into_iter().find(named);
-        let cpu = Cpu::new(threads).expect("threads can be started");
+        let bf16 = arguments.iter().any(|a| a == "bf16");
+        let word = |a: &str| a == "processor" || a == "bf16" || a.parse::<usize>().is_ok();
+        let wanted = arguments.into_iter().find(|a| !word(a));
+        let cpu = if bf16 { Cpu::with_bf16(threads) } else { Cpu::new(threads) };
+        let cpu = cpu.expect("the CPU can work so");
         let peak_flops = cpu.measured_peak();
         let peak_bytes = copy_speed(cpu.threads());
         println!(

@@ -28,6 +28,12 @@ pub enum Error {
         /// What could be.
         available: String,
     },
+    /// The processor has no instructions for bf16.
+    #[error("products in bf16 need AMX or AVX512_BF16; the CPU works with {simd} here")]
+    NoBf16 {
+        /// The instruction set in use.
+        simd: &'static str,
+    },
     /// The device cannot be opened, or failed while running an operation.
     #[error("cannot use {}: {reason}", spoken(device))]
     Failed {

@@ -4,17 +4,30 @@
 //! forgotten. The backward pass computes them again from the kept log-sums.
 
 use super::dot::dot;
-use super::product::{Matrix, Packed, Write, packed_product};
+use super::product::{Matrix, Packed, Precision, Products, Write, packed_product};
 use super::scratch::with_scratch;
 use super::shared::Shared;
 use super::simd::{self, Arithmetic, exp, maximum, vectorised};
-use super::threads::Threads;
 use crate::{Heads, Sequences};
 
-/// Queries of a strip: few, so that little is computed beyond the diagonal.
-const STRIP: usize = 24;
+/// Queries of a strip, at most.
+const MOST_ROWS: usize = 64;
+
+/// Queries of a strip: few, so that little is computed beyond the diagonal; whole tiles.
+fn strip(precision: Precision) -> usize {
+    match precision {
+        Precision::F32 => 24,
+        Precision::Bf16 => 32,
+    }
+}
+
 /// The backward pass also sums over a strip's queries, which pays with more of them.
-const BACKWARD_STRIP: usize = 48;
+fn backward_strip(precision: Precision) -> usize {
+    match precision {
+        Precision::F32 => 48,
+        Precision::Bf16 => 64,
+    }
+}
 
 /// One head of one sequence: where its rows lie in the batch.
 #[derive(Clone, Copy)]
@@ -48,13 +61,31 @@ impl Head {
     }
 
     /// A part of `qkv`, `[length, width]`, copied for products.
-    fn pack<'a>(self, qkv: &[f32], part: usize, panels: &'a mut [f32]) -> Packed<'a> {
-        Packed::new(self.part(qkv, part, 0), self.length, self.width, panels)
+    fn pack<'a>(
+        self,
+        precision: Precision,
+        qkv: &[f32],
+        part: usize,
+        panels: &'a mut [f32],
+    ) -> Packed<'a> {
+        Packed::new(precision, self.part(qkv, part, 0), self.length, self.width, panels)
     }
 
     /// The same, transposed.
-    fn pack_transposed<'a>(self, qkv: &[f32], part: usize, panels: &'a mut [f32]) -> Packed<'a> {
-        Packed::new(self.part(qkv, part, 0).transposed(), self.width, self.length, panels)
+    fn pack_transposed<'a>(
+        self,
+        precision: Precision,
+        qkv: &[f32],
+        part: usize,
+        panels: &'a mut [f32],
+    ) -> Packed<'a> {
+        Packed::new(
+            precision,
+            self.part(qkv, part, 0).transposed(),
+            self.width,
+            self.length,
+            panels,
+        )
     }
 
     /// Rows of a `[positions, width]` matrix, from this one of the sequence on.
@@ -66,24 +97,26 @@ impl Head {
 
 /// `out` and `log_sums` of all heads.
 pub(super) fn attention(
-    threads: &Threads,
+    products: Products<'_>,
     sequences: Sequences,
     heads: Heads,
     qkv: &[f32],
     out: &mut [f32],
     log_sums: &mut [f32],
 ) {
+    let Products { threads, precision } = products;
+    let strip_rows = strip(precision);
     let out = Shared::new(out);
     let log_sums = &mut log_sums[..heads.count * sequences.positions()];
     threads.zip_chunks([(log_sums, sequences.length)], |task, [log_sums]| {
         let head = Head::of(sequences, heads, task);
         let packed = Packed::len(head.width, head.length);
-        let lens = [STRIP * head.length, packed, Packed::len(head.length, head.width)];
+        let lens = [strip_rows * head.length, packed, Packed::len(head.length, head.width)];
         with_scratch(lens, |[scores, keys, values]| {
-            let keys = head.pack_transposed(qkv, 1, keys);
-            let values = head.pack(qkv, 2, values);
-            for start in (0..head.length).step_by(STRIP) {
-                let rows = STRIP.min(head.length - start);
+            let keys = head.pack_transposed(precision, qkv, 1, keys);
+            let values = head.pack(precision, qkv, 2, values);
+            for start in (0..head.length).step_by(strip_rows) {
+                let rows = strip_rows.min(head.length - start);
                 let strip = Strip { head, start, rows };
                 strip.forward(qkv, keys, values, scores, &out, &mut log_sums[start..start + rows]);
             }
@@ -117,7 +150,7 @@ impl Strip {
         let seen = self.seen();
         let queries = head.part(qkv, 0, start);
         packed_product([rows, seen, head.width], queries, keys, scores, seen);
-        let mut sums = [0.0; STRIP];
+        let mut sums = [0.0; MOST_ROWS];
         for (row, scores) in scores.chunks_mut(seen).take(rows).enumerate() {
             let (seen, unseen) = scores.split_at_mut(start + row + 1);
             unseen.fill(0.0);
@@ -159,33 +192,35 @@ pub(super) struct Backward<'a> {
 }
 
 pub(super) fn attention_backward(
-    threads: &Threads,
+    products: Products<'_>,
     sequences: Sequences,
     heads: Heads,
     from: &Backward<'_>,
     d_qkv: &mut [f32],
 ) {
+    let Products { threads, precision } = products;
+    let strip_rows = backward_strip(precision);
     let d_qkv = Shared::new(d_qkv);
     threads.each(sequences.count * heads.count, |task| {
         let head = Head::of(sequences, heads, task);
         let log_sums = &from.log_sums[task * head.length..][..head.length];
-        let strip = BACKWARD_STRIP * head.length;
+        let strip = strip_rows * head.length;
         let transposed = Packed::len(head.width, head.length);
         let straight = Packed::len(head.length, head.width);
         let lens = [strip, strip, transposed, transposed, straight];
         with_scratch(lens, |[probabilities, d_scores, keys_turned, values_turned, keys]| {
             let operands = Operands {
-                keys_turned: head.pack_transposed(from.qkv, 1, keys_turned),
-                values_turned: head.pack_transposed(from.qkv, 2, values_turned),
-                keys: head.pack(from.qkv, 1, keys),
+                keys_turned: head.pack_transposed(precision, from.qkv, 1, keys_turned),
+                values_turned: head.pack_transposed(precision, from.qkv, 2, values_turned),
+                keys: head.pack(precision, from.qkv, 1, keys),
             };
             // From the last strip, which sees every key: it writes, the others add.
             let mut write = Write::Overwrite;
-            for start in (0..head.length).step_by(BACKWARD_STRIP).rev() {
-                let rows = BACKWARD_STRIP.min(head.length - start);
+            for start in (0..head.length).step_by(strip_rows).rev() {
+                let rows = strip_rows.min(head.length - start);
                 let strip = Strip { head, start, rows };
                 strip.scores(from, &operands, log_sums, probabilities, d_scores);
-                strip.propagate(from, &operands, probabilities, d_scores, write, &d_qkv);
+                strip.propagate(precision, from, &operands, probabilities, d_scores, write, &d_qkv);
                 write = Write::Add;
             }
         });
@@ -232,6 +267,7 @@ impl Strip {
     /// On to queries, keys and values.
     fn propagate(
         self,
+        precision: Precision,
         from: &Backward<'_>,
         operands: &Operands<'_>,
         probabilities: &[f32],
@@ -253,8 +289,9 @@ impl Strip {
         // SAFETY: this sequence's rows of this head's columns belong to its task.
         unsafe {
             d_qkv.packed_product(place(0, start), by_query, d_scores, operands.keys, stride);
-            d_qkv.product(place(1, 0), by_key, d_scores.transposed(), queries, stride, write);
-            d_qkv.product(place(2, 0), by_key, probabilities.transposed(), d_out, stride, write);
+            let (d_scores, probabilities) = (d_scores.transposed(), probabilities.transposed());
+            d_qkv.product(precision, place(1, 0), by_key, d_scores, queries, stride, write);
+            d_qkv.product(precision, place(2, 0), by_key, probabilities, d_out, stride, write);
         }
     }
 }

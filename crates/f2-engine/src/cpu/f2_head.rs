@@ -2,7 +2,7 @@
 
 use super::Targets;
 use super::head::{self, Gradients, Vectors};
-use super::product::{Matrix, Write, parallel_product};
+use super::product::{Matrix, Products, Write};
 use super::softmax_rows::RowTarget;
 use super::threads::Threads;
 use crate::{F2Head, IGNORED};
@@ -18,26 +18,28 @@ fn members<'a>(head: &F2Head, class: usize, weights: &'a [f32]) -> Vectors<'a> {
 }
 
 pub(super) fn loss(
-    threads: &Threads,
+    products: Products<'_>,
     head: &F2Head,
     weights: &[f32],
     targets: &mut Targets,
     hidden: &[f32],
     losses: &mut [f32],
 ) {
-    class_logits(threads, head, weights, targets, hidden);
+    class_logits(products, head, weights, targets, hidden);
     let (class_losses, token_losses) = halves(targets, losses);
-    class_rows(threads, head, targets, class_losses, |target, logits| target.loss(logits)[0]);
+    class_rows(products.threads, head, targets, class_losses, |target, logits| {
+        target.loss(logits)[0]
+    });
     for class in 0..targets.classes() {
         let vectors = members(head, class, weights);
-        head::loss(threads, class, vectors, targets, hidden, |position, [token, _]| {
+        head::loss(products, class, vectors, targets, hidden, |position, [token, _]| {
             token_losses[position] = token;
         });
     }
 }
 
 pub(super) fn loss_backward(
-    threads: &Threads,
+    products: Products<'_>,
     head: &F2Head,
     weights: &[f32],
     targets: &mut Targets,
@@ -46,18 +48,18 @@ pub(super) fn loss_backward(
     d_hidden: &mut [f32],
     gradients: &mut [f32],
 ) {
-    class_logits(threads, head, weights, targets, hidden);
+    class_logits(products, head, weights, targets, hidden);
     let (class_losses, token_losses) = halves(targets, losses);
-    class_rows(threads, head, targets, class_losses, |target, logits| {
+    class_rows(products.threads, head, targets, class_losses, |target, logits| {
         target.loss_backward(logits)[0]
     });
-    propagate_classes(threads, head, weights, targets, hidden, d_hidden, gradients);
+    propagate_classes(products, head, weights, targets, hidden, d_hidden, gradients);
     for class in 0..targets.classes() {
         let vectors = members(head, class, weights);
         let d_vectors = &mut gradients[head.tokens.slice(head.members(class)).range()];
         let mut into = Gradients { d_hidden, write: Write::Add, d_vectors };
         head::loss_backward(
-            threads,
+            products,
             class,
             vectors,
             targets,
@@ -79,7 +81,7 @@ fn halves<'a>(targets: &Targets, losses: &'a mut [f32]) -> (&'a mut [f32], &'a m
 
 /// `hidden · Uᵀ` for all positions, into the workspace.
 fn class_logits(
-    threads: &Threads,
+    products: Products<'_>,
     head: &F2Head,
     weights: &[f32],
     targets: &mut Targets,
@@ -90,7 +92,7 @@ fn class_logits(
     let dims = [targets.ids.len(), classes, width];
     let logits = &mut targets.workspace.class_logits;
     let hidden = Matrix::rows(hidden, width);
-    parallel_product(threads, dims, hidden, matrix, logits, Write::Overwrite);
+    products.product(dims, hidden, matrix, logits, Write::Overwrite);
 }
 
 /// Runs `row` on every position's class logits; ignored ones count nothing.
@@ -122,7 +124,7 @@ fn class_rows(
 
 /// `d_hidden = d_logits · U`, `d_U += d_logitsᵀ · hidden`.
 fn propagate_classes(
-    threads: &Threads,
+    products: Products<'_>,
     head: &F2Head,
     weights: &[f32],
     targets: &Targets,
@@ -135,9 +137,9 @@ fn propagate_classes(
     let d_logits = Matrix::rows(&targets.workspace.class_logits, classes);
     let matrix = Matrix::rows(&weights[head.classes.range()], width);
     let dims = [rows, width, classes];
-    parallel_product(threads, dims, d_logits, matrix, d_hidden, Write::Overwrite);
+    products.product(dims, d_logits, matrix, d_hidden, Write::Overwrite);
     let d_classes = &mut gradients[head.classes.range()];
     let (d_logits, hidden) = (d_logits.transposed(), Matrix::rows(hidden, width));
     let dims = [classes, width, rows];
-    parallel_product(threads, dims, d_logits, hidden, d_classes, Write::Add);
+    products.product(dims, d_logits, hidden, d_classes, Write::Add);
 }

@@ -4,7 +4,7 @@
 
 use super::Targets;
 use super::add::add;
-use super::product::{Matrix, Write, parallel_product};
+use super::product::{Matrix, Products, Write};
 use super::shared::Shared;
 use super::softmax_rows::RowTarget;
 use super::threads::Threads;
@@ -40,7 +40,7 @@ pub(super) struct Gradients<'a> {
 /// Calls `each` with the logits of every chunk of a class's positions. Where the workspace still
 /// holds those of the last chunk, that one comes first and costs no product.
 pub(super) fn for_each_chunk(
-    threads: &Threads,
+    products: Products<'_>,
     class: usize,
     vectors: Vectors<'_>,
     targets: &mut Targets,
@@ -66,7 +66,7 @@ pub(super) fn for_each_chunk(
         let (lhs, rhs) = (Matrix::rows(hidden, width), Matrix::rows(vectors.rows, width));
         let dims = [rows, count, width];
         if !(kept && index == 0) {
-            parallel_product(threads, dims, lhs, rhs.transposed(), logits, Write::Overwrite);
+            products.product(dims, lhs, rhs.transposed(), logits, Write::Overwrite);
         }
         let mut chunk = Chunk {
             hidden,
@@ -116,22 +116,22 @@ impl<'a> Batch<'a> {
 
 /// The loss of a class's positions: `add(position, [likelihood, penalties])` for each.
 pub(super) fn loss(
-    threads: &Threads,
+    products: Products<'_>,
     class: usize,
     vectors: Vectors<'_>,
     targets: &mut Targets,
     hidden: &[f32],
     mut add: impl FnMut(usize, [f32; 2]),
 ) {
-    for_each_chunk(threads, class, vectors, targets, hidden, |positions, chunk| {
-        chunk.each_row(threads, positions, vectors, |target, logits| target.loss(logits));
+    for_each_chunk(products, class, vectors, targets, hidden, |positions, chunk| {
+        chunk.each_row(products.threads, positions, vectors, |target, logits| target.loss(logits));
         hand_out(positions, chunk.losses, &mut add);
     });
 }
 
 /// [`loss`] with gradients.
 pub(super) fn loss_backward(
-    threads: &Threads,
+    products: Products<'_>,
     class: usize,
     vectors: Vectors<'_>,
     targets: &mut Targets,
@@ -139,10 +139,10 @@ pub(super) fn loss_backward(
     gradients: &mut Gradients<'_>,
     mut add: impl FnMut(usize, [f32; 2]),
 ) {
-    for_each_chunk(threads, class, vectors, targets, hidden, |positions, chunk| {
-        chunk.each_row(threads, positions, vectors, RowTarget::loss_backward);
+    for_each_chunk(products, class, vectors, targets, hidden, |positions, chunk| {
+        chunk.each_row(products.threads, positions, vectors, RowTarget::loss_backward);
         hand_out(positions, chunk.losses, &mut add);
-        chunk.propagate(threads, positions, vectors, gradients);
+        chunk.propagate(products, positions, vectors, gradients);
     });
 }
 
@@ -177,7 +177,7 @@ impl<'a> Chunk<'a> {
     /// From the gradient of the logits to those of hidden states and token vectors.
     fn propagate(
         &mut self,
-        threads: &Threads,
+        products: Products<'_>,
         positions: &[u32],
         vectors: Vectors<'_>,
         gradients: &mut Gradients<'_>,
@@ -188,17 +188,24 @@ impl<'a> Chunk<'a> {
         let dims = [rows, width, count];
         if self.contiguous {
             let d_hidden = &mut gradients.d_hidden[positions[0] as usize * width..];
-            parallel_product(threads, dims, d_logits, matrix, d_hidden, gradients.write);
+            products.product(dims, d_logits, matrix, d_hidden, gradients.write);
         } else {
             let d_hidden = &mut *self.d_hidden;
-            parallel_product(threads, dims, d_logits, matrix, d_hidden, Write::Overwrite);
-            scatter(threads, positions, width, d_hidden, gradients.write, gradients.d_hidden);
+            products.product(dims, d_logits, matrix, d_hidden, Write::Overwrite);
+            scatter(
+                products.threads,
+                positions,
+                width,
+                d_hidden,
+                gradients.write,
+                gradients.d_hidden,
+            );
         }
         let hidden = Matrix::rows(self.hidden, width);
         let dims = [count, width, rows];
         let d_vectors = &mut *gradients.d_vectors;
         let d_logits = d_logits.transposed();
-        parallel_product(threads, dims, d_logits, hidden, d_vectors, Write::Add);
+        products.product(dims, d_logits, hidden, d_vectors, Write::Add);
     }
 }
 

@@ -38,7 +38,7 @@ impl Device for Cpu {
         "cpu"
     }
     fn measured_peak(&self) -> f64 {
-        peak::measured_peak(&self.threads)
+        peak::measured_peak(self.products())
     }
     fn synchronise(&self) -> Result<(), Error> {
         Ok(())
@@ -267,7 +267,7 @@ impl Device for Cpu {
     }
 
     fn linear(&self, rows: usize, linear: Linear, weights: &Buffer, x: &Buffer, y: &mut Buffer) {
-        linear::linear(&self.threads, rows, linear, weights, x, y);
+        linear::linear(self.products(), rows, linear, weights, x, y);
     }
 
     fn linear_gelu(
@@ -279,7 +279,7 @@ impl Device for Cpu {
         before: &mut Buffer,
         y: &mut Buffer,
     ) {
-        linear::linear_gelu(&self.threads, rows, linear, weights, x, before, y);
+        linear::linear_gelu(self.products(), rows, linear, weights, x, before, y);
     }
 
     fn linear_backward(
@@ -292,7 +292,7 @@ impl Device for Cpu {
         d_x: &mut Buffer,
         gradients: &mut Buffer,
     ) {
-        linear::linear_backward(&self.threads, rows, linear, weights, x, d_y, d_x, gradients);
+        linear::linear_backward(self.products(), rows, linear, weights, x, d_y, d_x, gradients);
     }
 
     fn linear_backward_gelu(
@@ -306,9 +306,9 @@ impl Device for Cpu {
         d_before: &mut Buffer,
         gradients: &mut Buffer,
     ) {
-        let threads = &self.threads;
+        let products = self.products();
         linear::linear_backward_gelu(
-            threads, rows, linear, weights, before, x, d_y, d_before, gradients,
+            products, rows, linear, weights, before, x, d_y, d_before, gradients,
         );
     }
 
@@ -320,7 +320,7 @@ impl Device for Cpu {
         out: &mut Buffer,
         log_sums: &mut Buffer,
     ) {
-        attention::attention(&self.threads, sequences, heads, qkv, out, log_sums);
+        attention::attention(self.products(), sequences, heads, qkv, out, log_sums);
     }
 
     fn attention_backward(
@@ -334,7 +334,7 @@ impl Device for Cpu {
         d_qkv: &mut Buffer,
     ) {
         let from = attention::Backward { qkv, out, log_sums, d_out };
-        attention::attention_backward(&self.threads, sequences, heads, &from, d_qkv);
+        attention::attention_backward(self.products(), sequences, heads, &from, d_qkv);
     }
 
     fn softmax_loss(
@@ -345,7 +345,7 @@ impl Device for Cpu {
         hidden: &Buffer,
         losses: &mut Buffer,
     ) {
-        softmax_head::loss(&self.threads, head, weights, targets, hidden, losses);
+        softmax_head::loss(self.products(), head, weights, targets, hidden, losses);
     }
 
     fn softmax_loss_backward(
@@ -358,9 +358,9 @@ impl Device for Cpu {
         d_hidden: &mut Buffer,
         gradients: &mut Buffer,
     ) {
-        let threads = &self.threads;
+        let products = self.products();
         softmax_head::loss_backward(
-            threads, head, weights, targets, hidden, losses, d_hidden, gradients,
+            products, head, weights, targets, hidden, losses, d_hidden, gradients,
         );
     }
 
@@ -372,7 +372,7 @@ impl Device for Cpu {
         hidden: &Buffer,
         predictions: &mut Vec<u32>,
     ) {
-        softmax_head::predictions(&self.threads, head, weights, targets, hidden, predictions);
+        softmax_head::predictions(self.products(), head, weights, targets, hidden, predictions);
     }
 
     fn f2_loss(
@@ -383,7 +383,7 @@ impl Device for Cpu {
         hidden: &Buffer,
         losses: &mut Buffer,
     ) {
-        f2_head::loss(&self.threads, head, weights, targets, hidden, losses);
+        f2_head::loss(self.products(), head, weights, targets, hidden, losses);
     }
 
     fn f2_loss_backward(
@@ -396,9 +396,9 @@ impl Device for Cpu {
         d_hidden: &mut Buffer,
         gradients: &mut Buffer,
     ) {
-        let threads = &self.threads;
+        let products = self.products();
         f2_head::loss_backward(
-            threads, head, weights, targets, hidden, losses, d_hidden, gradients,
+            products, head, weights, targets, hidden, losses, d_hidden, gradients,
         );
     }
 
@@ -410,7 +410,7 @@ impl Device for Cpu {
         hidden: &Buffer,
         logits: &mut Buffer,
     ) {
-        posterior::logits(&self.threads, rows, matrix, weights, hidden, logits);
+        posterior::logits(self.products(), rows, matrix, weights, hidden, logits);
     }
 
     fn log_softmax(&self, rows: usize, columns: usize, logits: &mut Buffer) {
@@ -425,7 +425,7 @@ impl Device for Cpu {
         hidden: &Buffer,
         log_posterior: &mut Buffer,
     ) {
-        posterior::f2_log_posterior(&self.threads, rows, head, weights, hidden, log_posterior);
+        posterior::f2_log_posterior(self.products(), rows, head, weights, hidden, log_posterior);
     }
 
     fn global_norm(&self, gradients: &Buffer, norm: &mut Buffer) {

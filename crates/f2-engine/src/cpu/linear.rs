@@ -2,7 +2,7 @@
 
 use super::add::add;
 use super::gelu::{gelu, gelu_backward};
-use super::product::{Matrix, Then, Write, parallel_product, product_then};
+use super::product::{Matrix, Products, Then, Write};
 use super::scratch::with_scratch;
 use super::shared::Shared;
 use super::threads::Threads;
@@ -12,18 +12,18 @@ use crate::Linear;
 const BLOCK: usize = 64;
 
 pub(super) fn linear(
-    threads: &Threads,
+    products: Products<'_>,
     rows: usize,
     linear: Linear,
     weights: &[f32],
     x: &[f32],
     y: &mut [f32],
 ) {
-    linear_then(threads, rows, linear, weights, x, y, None);
+    linear_then(products, rows, linear, weights, x, y, None);
 }
 
 pub(super) fn linear_gelu(
-    threads: &Threads,
+    products: Products<'_>,
     rows: usize,
     linear: Linear,
     weights: &[f32],
@@ -31,17 +31,16 @@ pub(super) fn linear_gelu(
     before: &mut [f32],
     y: &mut [f32],
 ) {
-    let outputs = linear.outputs();
     let y = Shared::new(y);
     let then = |first: usize, before: &mut [f32]| {
-        // SAFETY: every row comes once.
-        gelu(before, unsafe { y.piece(first * outputs, before.len()) });
+        // SAFETY: every element comes once.
+        gelu(before, unsafe { y.piece(first, before.len()) });
     };
-    linear_then(threads, rows, linear, weights, x, before, Some(&then));
+    linear_then(products, rows, linear, weights, x, before, Some(&then));
 }
 
 fn linear_then(
-    threads: &Threads,
+    products: Products<'_>,
     rows: usize,
     linear: Linear,
     weights: &[f32],
@@ -53,11 +52,11 @@ fn linear_then(
     let weight = Matrix::rows(&weights[linear.weight.range()], inputs).transposed();
     let (dims, x) = ([rows, outputs, inputs], Matrix::rows(x, inputs));
     let write = Write::Bias(&weights[linear.bias.range()]);
-    product_then(threads, dims, x, weight, y, write, then);
+    products.product_then(dims, x, weight, y, write, then);
 }
 
 pub(super) fn linear_backward(
-    threads: &Threads,
+    products: Products<'_>,
     rows: usize,
     linear: Linear,
     weights: &[f32],
@@ -66,12 +65,12 @@ pub(super) fn linear_backward(
     d_x: &mut [f32],
     gradients: &mut [f32],
 ) {
-    input_gradient(threads, rows, linear, weights, d_y, d_x, None);
-    parameter_gradients(threads, rows, linear, x, d_y, gradients);
+    input_gradient(products, rows, linear, weights, d_y, d_x, None);
+    parameter_gradients(products, rows, linear, x, d_y, gradients);
 }
 
 pub(super) fn linear_backward_gelu(
-    threads: &Threads,
+    products: Products<'_>,
     rows: usize,
     linear: Linear,
     weights: &[f32],
@@ -82,15 +81,15 @@ pub(super) fn linear_backward_gelu(
     gradients: &mut [f32],
 ) {
     let then = |first: usize, d: &mut [f32]| {
-        gelu_backward(&before[first * linear.inputs()..][..d.len()], d);
+        gelu_backward(&before[first..][..d.len()], d);
     };
-    input_gradient(threads, rows, linear, weights, d_y, d_before, Some(&then));
-    parameter_gradients(threads, rows, linear, x, d_y, gradients);
+    input_gradient(products, rows, linear, weights, d_y, d_before, Some(&then));
+    parameter_gradients(products, rows, linear, x, d_y, gradients);
 }
 
 /// `d_x = d_y · weight`.
 fn input_gradient(
-    threads: &Threads,
+    products: Products<'_>,
     rows: usize,
     linear: Linear,
     weights: &[f32],
@@ -101,12 +100,12 @@ fn input_gradient(
     let (inputs, outputs) = (linear.inputs(), linear.outputs());
     let weight = Matrix::rows(&weights[linear.weight.range()], inputs);
     let (dims, d_y) = ([rows, inputs, outputs], Matrix::rows(d_y, outputs));
-    product_then(threads, dims, d_y, weight, d_x, Write::Overwrite, then);
+    products.product_then(dims, d_y, weight, d_x, Write::Overwrite, then);
 }
 
 /// `d_weight += d_yᵀ · x`, `d_bias += Σ d_y`.
 fn parameter_gradients(
-    threads: &Threads,
+    products: Products<'_>,
     rows: usize,
     linear: Linear,
     x: &[f32],
@@ -117,8 +116,8 @@ fn parameter_gradients(
     let d_weight = &mut gradients[linear.weight.range()];
     let transposed = Matrix::rows(d_y, outputs).transposed();
     let x = Matrix::rows(x, inputs);
-    parallel_product(threads, [outputs, inputs, rows], transposed, x, d_weight, Write::Add);
-    add_columns(threads, rows, d_y, &mut gradients[linear.bias.range()]);
+    products.product([outputs, inputs, rows], transposed, x, d_weight, Write::Add);
+    add_columns(products.threads, rows, d_y, &mut gradients[linear.bias.range()]);
 }
 
 /// `sums += Σ rows`. Blocks of rows first, then the blocks in order: the result does not depend

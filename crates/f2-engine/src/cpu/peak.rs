@@ -2,19 +2,18 @@
 
 use std::time::Instant;
 
-use super::product::resident_flops;
-use super::threads::Threads;
+use super::product::{Products, resident_flops};
 
 /// Multiply-adds per second times two, from tiles whose operands stay in the first cache, on
 /// all threads at once: what no matrix product can pass. The best of a few short rounds.
-pub(super) fn measured_peak(threads: &Threads) -> f64 {
+pub(super) fn measured_peak(Products { threads, precision }: Products<'_>) -> f64 {
     const ROUNDS: usize = 40;
     const REPETITIONS: usize = 1000;
     let round = || {
         let start = Instant::now();
-        let flops = resident_flops(1);
+        let flops = resident_flops(precision, 1);
         threads.each(threads.count(), |_| {
-            resident_flops(REPETITIONS);
+            resident_flops(precision, REPETITIONS);
         });
         let total = flops * (REPETITIONS * threads.count()) as f64;
         total / start.elapsed().as_secs_f64()

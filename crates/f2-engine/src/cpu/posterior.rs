@@ -1,14 +1,14 @@
 //! Logits and log-probabilities of whole rows: what decoding and perplexity look at.
 
 use super::dot::dot;
-use super::product::{Matrix, Write, parallel_product};
+use super::product::{Matrix, Products, Write};
 use super::softmax_rows::log_sum;
 use super::threads::Threads;
 use crate::{F2Head, Parameter};
 
 /// `logits: [rows, matrix.rows]`.
 pub(super) fn logits(
-    threads: &Threads,
+    products: Products<'_>,
     rows: usize,
     matrix: Parameter,
     weights: &[f32],
@@ -18,7 +18,7 @@ pub(super) fn logits(
     let vectors = Matrix::rows(&weights[matrix.range()], matrix.columns).transposed();
     let hidden = Matrix::rows(hidden, matrix.columns);
     let dims = [rows, matrix.rows, matrix.columns];
-    parallel_product(threads, dims, hidden, vectors, logits, Write::Overwrite);
+    products.product(dims, hidden, vectors, logits, Write::Overwrite);
 }
 
 /// Log-probabilities over logits, in place.
@@ -33,7 +33,7 @@ pub(super) fn log_softmax(threads: &Threads, rows: usize, columns: usize, logits
 
 /// F²'s full posterior, `[rows, vocabulary]`.
 pub(super) fn f2_log_posterior(
-    threads: &Threads,
+    products: Products<'_>,
     rows: usize,
     head: &F2Head,
     weights: &[f32],
@@ -41,9 +41,9 @@ pub(super) fn f2_log_posterior(
     log_posterior: &mut [f32],
 ) {
     let (vocabulary, width) = (head.tokens.rows, head.tokens.columns);
-    logits(threads, rows, head.tokens, weights, hidden, log_posterior);
+    logits(products, rows, head.tokens, weights, hidden, log_posterior);
     let out = &mut log_posterior[..rows * vocabulary];
-    threads.zip_chunks([(out, vocabulary)], |row, [out]| {
+    products.threads.zip_chunks([(out, vocabulary)], |row, [out]| {
         let hidden = &hidden[row * width..(row + 1) * width];
         let vectors = weights[head.classes.range()].chunks(width);
         let logits: Vec<f32> = vectors.map(|vector| dot(hidden, vector)).collect();

@@ -2,9 +2,8 @@
 
 use super::Targets;
 use super::head::{self, Gradients, Vectors};
-use super::product::Write;
+use super::product::{Products, Write};
 use super::simd::{Arithmetic, maximum, vectorised};
-use super::threads::Threads;
 use crate::{IGNORED, SoftmaxHead};
 
 fn vectors(head: SoftmaxHead, weights: &[f32]) -> Vectors<'_> {
@@ -12,7 +11,7 @@ fn vectors(head: SoftmaxHead, weights: &[f32]) -> Vectors<'_> {
 }
 
 pub(super) fn loss(
-    threads: &Threads,
+    products: Products<'_>,
     head: SoftmaxHead,
     weights: &[f32],
     targets: &mut Targets,
@@ -21,14 +20,14 @@ pub(super) fn loss(
 ) {
     let (likelihoods, penalties) = halves(targets, losses);
     let vectors = vectors(head, weights);
-    head::loss(threads, 0, vectors, targets, hidden, |position, [likelihood, penalty]| {
+    head::loss(products, 0, vectors, targets, hidden, |position, [likelihood, penalty]| {
         likelihoods[position] = likelihood;
         penalties[position] = penalty;
     });
 }
 
 pub(super) fn loss_backward(
-    threads: &Threads,
+    products: Products<'_>,
     head: SoftmaxHead,
     weights: &[f32],
     targets: &mut Targets,
@@ -45,7 +44,7 @@ pub(super) fn loss_backward(
     let vectors = vectors(head, weights);
     let d_vectors = &mut gradients[head.tokens.range()];
     let mut into = Gradients { d_hidden, write: Write::Overwrite, d_vectors };
-    head::loss_backward(threads, 0, vectors, targets, hidden, &mut into, |position, parts| {
+    head::loss_backward(products, 0, vectors, targets, hidden, &mut into, |position, parts| {
         [likelihoods[position], penalties[position]] = parts;
     });
 }
@@ -59,7 +58,7 @@ fn halves<'a>(targets: &Targets, losses: &'a mut [f32]) -> (&'a mut [f32], &'a m
 }
 
 pub(super) fn predictions(
-    threads: &Threads,
+    products: Products<'_>,
     head: SoftmaxHead,
     weights: &[f32],
     targets: &mut Targets,
@@ -70,9 +69,9 @@ pub(super) fn predictions(
     predictions.resize(targets.ids.len(), IGNORED);
     let vectors = vectors(head, weights);
     let count = vectors.count();
-    head::for_each_chunk(threads, 0, vectors, targets, hidden, |positions, chunk| {
+    head::for_each_chunk(products, 0, vectors, targets, hidden, |positions, chunk| {
         let (logits, winners) = (&*chunk.logits, &mut chunk.losses[..positions.len()]);
-        threads.zip_chunks([(winners, 1)], |row, [winner]| {
+        products.threads.zip_chunks([(winners, 1)], |row, [winner]| {
             // Ids are far below 2²⁴: a float holds them exactly.
             winner[0] = first_maximum(&logits[row * count..(row + 1) * count]) as f32;
         });

@@ -6,7 +6,7 @@
 //! bounds it is how fast the weights come from memory: they are read once, in the order they lie.
 
 use super::kernel::{self, Block, Left};
-use super::{DEPTH, Matrix, Packed, Write, pack, part_len};
+use super::{DEPTH, Matrix, Write, pack, part_len};
 use crate::cpu::scratch::{with_packing, with_shared};
 use crate::cpu::shared::Shared;
 use crate::cpu::threads::Threads;
@@ -34,7 +34,7 @@ pub(super) fn product(
     write: Write<'_>,
 ) {
     let depth = part_len(k, DEPTH);
-    let panels = Packed::len(depth, m);
+    let panels = m.next_multiple_of(kernel::COLUMNS) * depth;
     let tasks = threads.dwindling(n, 2 * BLOCK, TASK);
     let out = Shared::new(out);
     with_shared(k.div_ceil(depth) * panels, |packed| {

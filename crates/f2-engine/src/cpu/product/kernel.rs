@@ -71,7 +71,7 @@ const PORTABLE_ROWS: usize = 2;
 pub(super) fn tile_rows() -> usize {
     #[cfg(target_arch = "x86_64")]
     return match Simd::used() {
-        Simd::Avx512 => AVX512_ROWS,
+        Simd::Amx | Simd::Avx512 => AVX512_ROWS,
         Simd::Avx2 => AVX2_ROWS,
         Simd::Baseline => PORTABLE_ROWS,
     };
@@ -91,7 +91,7 @@ pub(super) unsafe fn multiply(block: Block<'_>) {
     // SAFETY: the features were found; the rest is as the caller vouches.
     unsafe {
         match Simd::used() {
-            Simd::Avx512 => avx512(block),
+            Simd::Amx | Simd::Avx512 => avx512(block),
             Simd::Avx2 => avx2(block),
             Simd::Baseline => portable(block),
         }

@@ -6,6 +6,8 @@
 //! Three ways to cut a product, by its shape: [`few_rows`] for a handful of rows, [`row_blocks`] for
 //! most others, and by columns where there are many more of them than rows.
 
+#[cfg(target_arch = "x86_64")]
+mod bf16;
 mod few_rows;
 mod kernel;
 mod pack;
@@ -62,34 +64,78 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// `out = lhs · rhs`, or what `write` says, with `lhs: [m, k]`, `rhs: [k, n]` and the rows of `out`
-/// side by side; on all threads.
-pub(super) fn parallel_product(
-    threads: &Threads,
-    dims: [usize; 3],
-    lhs: Matrix<'_>,
-    rhs: Matrix<'_>,
-    out: &mut [f32],
-    write: Write<'_>,
-) {
-    product_then(threads, dims, lhs, rhs, out, write, None);
+/// What the operands of a product are rounded to. Sums are `f32`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Precision {
+    F32,
+    /// Only where [`Simd::has_bf16`](crate::Simd::has_bf16).
+    Bf16,
 }
 
-/// [`parallel_product`], and what is to be done with its rows while they are in the cache.
-pub(super) fn product_then(
+impl Precision {
+    /// What this processor can do.
+    #[cfg(test)]
+    fn available() -> Vec<Self> {
+        let bf16 = crate::Simd::has_bf16().then_some(Self::Bf16);
+        std::iter::once(Self::F32).chain(bf16).collect()
+    }
+}
+
+/// Products in one precision, on all threads.
+#[derive(Clone, Copy)]
+pub(super) struct Products<'a> {
+    pub(super) threads: &'a Threads,
+    pub(super) precision: Precision,
+}
+
+impl Products<'_> {
+    /// `out = lhs · rhs`, or what `write` says, with `lhs: [m, k]`, `rhs: [k, n]` and the rows of
+    /// `out` side by side.
+    pub(super) fn product(
+        self,
+        dims: [usize; 3],
+        lhs: Matrix<'_>,
+        rhs: Matrix<'_>,
+        out: &mut [f32],
+        write: Write<'_>,
+    ) {
+        self.product_then(dims, lhs, rhs, out, write, None);
+    }
+
+    /// [`Self::product`], and what is to be done with its rows while they are in the cache.
+    pub(super) fn product_then(
+        self,
+        dims @ [m, n, k]: [usize; 3],
+        lhs: Matrix<'_>,
+        rhs: Matrix<'_>,
+        out: &mut [f32],
+        write: Write<'_>,
+        then: Option<Then<'_>>,
+    ) {
+        if m == 0 || n == 0 {
+            return;
+        }
+        let out = &mut out[..m * n];
+        assert!(k > 0 && lhs.fits(m, k) && rhs.fits(k, n), "an operand is too small");
+        match self.precision {
+            Precision::F32 => f32_product(self.threads, dims, lhs, rhs, out, write, then),
+            #[cfg(target_arch = "x86_64")]
+            Precision::Bf16 => bf16::product(self.threads, dims, lhs, rhs, out, write, then),
+            #[cfg(not(target_arch = "x86_64"))]
+            Precision::Bf16 => unreachable!("no other target has bf16"),
+        }
+    }
+}
+
+fn f32_product(
     threads: &Threads,
-    dims @ [m, n, k]: [usize; 3],
+    dims @ [m, n, _]: [usize; 3],
     lhs: Matrix<'_>,
     rhs: Matrix<'_>,
     out: &mut [f32],
     write: Write<'_>,
     then: Option<Then<'_>>,
 ) {
-    if m == 0 || n == 0 {
-        return;
-    }
-    let out = &mut out[..m * n];
-    assert!(k > 0 && lhs.fits(m, k) && rhs.fits(k, n), "an operand is too small");
     if few_rows::suits(m, lhs, rhs) {
         few_rows::product(threads, dims, lhs, rhs, out, write);
     } else if row_blocks::suits(dims, lhs) {
@@ -99,7 +145,7 @@ pub(super) fn product_then(
     }
     if let Some(then) = then {
         let rows = m.div_ceil(2 * threads.count()).min(ROWS);
-        threads.zip_chunks([(out, rows * n)], |block, [out]| then(block * rows, out));
+        threads.zip_chunks([(out, rows * n)], |block, [out]| then(block * rows * n, out));
     }
 }
 
@@ -122,7 +168,10 @@ fn by_columns(
             other => other,
         };
         // SAFETY: columns `range` of the output, which no other piece touches.
-        unsafe { out.product(start, [m, range.len(), k], lhs, rhs.from(0, start), n, write) };
+        unsafe {
+            let (dims, rhs) = ([m, range.len(), k], rhs.from(0, start));
+            out.product(Precision::F32, start, dims, lhs, rhs, n, write);
+        }
     });
 }
 
@@ -133,8 +182,9 @@ impl Shared<'_> {
     /// No other thread may touch these elements meanwhile.
     pub(super) unsafe fn product(
         &self,
+        precision: Precision,
         offset: usize,
-        [m, n, k]: [usize; 3],
+        dims @ [m, n, k]: [usize; 3],
         lhs: Matrix<'_>,
         rhs: Matrix<'_>,
         stride: usize,
@@ -146,7 +196,16 @@ impl Shared<'_> {
         assert!(stride >= n && offset + (m - 1) * stride + n <= self.len());
         assert!(k > 0 && lhs.fits(m, k) && rhs.fits(k, n), "an operand is too small");
         // SAFETY: within the matrix, and not touched by another thread.
-        unsafe { blocks([m, n, k], lhs, rhs, self.start().add(offset), stride, write) };
+        unsafe {
+            let out = self.start().add(offset);
+            match precision {
+                Precision::F32 => blocks(dims, lhs, rhs, out, stride, write),
+                #[cfg(target_arch = "x86_64")]
+                Precision::Bf16 => bf16::single_product(dims, lhs, rhs, out, stride, write),
+                #[cfg(not(target_arch = "x86_64"))]
+                Precision::Bf16 => unreachable!("no other target has bf16"),
+            }
+        }
     }
 }
 
@@ -213,9 +272,14 @@ fn left<'a>(
 }
 
 /// Repeats one block that stays in the first cache; returns its floating-point operations.
-pub(super) fn resident_flops(repetitions: usize) -> f64 {
+pub(super) fn resident_flops(precision: Precision, repetitions: usize) -> f64 {
     const ROWS: usize = 12;
     const COLUMNS: usize = 2 * kernel::COLUMNS;
+    #[cfg(target_arch = "x86_64")]
+    if precision == Precision::Bf16 {
+        return bf16::resident_flops(repetitions);
+    }
+    debug_assert_eq!(precision, Precision::F32);
     let (lhs, rhs) = (vec![0.5; ROWS * DEPTH], vec![0.25; COLUMNS * DEPTH]);
     let mut out = [0.0; ROWS * COLUMNS];
     for _ in 0..repetitions {
@@ -259,8 +323,11 @@ mod tests {
             naive(dims, &lhs, &rhs, &mut expected);
             let mut out = vec![1.0; m * n];
             let (a, b) = (Matrix::rows(&lhs, k), Matrix::rows(&rhs, n));
-            parallel_product(&threads, dims, a, b, &mut out, Write::Add);
-            assert_eq!(out, expected);
+            for precision in Precision::available() {
+                out.fill(1.0);
+                Products { threads: &threads, precision }.product(dims, a, b, &mut out, Write::Add);
+                assert_eq!(out, expected, "{precision:?}");
+            }
         }
     }
 
@@ -272,17 +339,20 @@ mod tests {
         let lhs: Vec<f32> = (0..m * k).map(|i| (i as f32 * 0.37).sin()).collect();
         let rhs: Vec<f32> = (0..n * k).map(|i| (i as f32 * 0.73).cos()).collect();
         let bias: Vec<f32> = (0..n).map(|i| i as f32 * 0.1).collect();
-        let run = |threads: usize, m: usize| {
-            let threads = Threads::new(threads).unwrap();
-            let mut out = vec![0.5; m * n];
-            let (lhs, rhs) = (Matrix::rows(&lhs, k), Matrix::rows(&rhs, k).transposed());
-            parallel_product(&threads, [m, n, k], lhs, rhs, &mut out, Write::Bias(&bias));
-            parallel_product(&threads, [m, n, k], lhs, rhs, &mut out, Write::Add);
-            out
-        };
-        let whole = run(1, m);
-        for (threads, rows) in [(3, 70), (1, 1), (2, 7), (2, 32), (3, 33)] {
-            assert_eq!(run(threads, rows), whole[..rows * n]);
+        for precision in Precision::available() {
+            let run = |threads: usize, m: usize| {
+                let threads = &Threads::new(threads).unwrap();
+                let mut out = vec![0.5; m * n];
+                let (lhs, rhs) = (Matrix::rows(&lhs, k), Matrix::rows(&rhs, k).transposed());
+                let products = Products { threads, precision };
+                products.product([m, n, k], lhs, rhs, &mut out, Write::Bias(&bias));
+                products.product([m, n, k], lhs, rhs, &mut out, Write::Add);
+                out
+            };
+            let whole = run(1, m);
+            for (threads, rows) in [(3, 70), (1, 1), (2, 7), (2, 32), (3, 33)] {
+                assert_eq!(run(threads, rows), whole[..rows * n], "{precision:?}");
+            }
         }
     }
 }

@@ -1,12 +1,16 @@
 //! Products with a right operand that was copied before, for use by several of them.
 
+#[cfg(target_arch = "x86_64")]
+use super::bf16;
 use super::kernel::{self, Block, COLUMNS, Left, Write};
-use super::{Matrix, pack};
+use super::{Matrix, Precision, pack};
 use crate::cpu::shared::Shared;
 
-/// A right operand in panels of 16 columns. A product may use its first rows and columns alone.
+/// A right operand in panels of 16 columns, or in tiles of bf16. A product may use its first rows
+/// and columns alone.
 #[derive(Clone, Copy)]
 pub(in crate::cpu) struct Packed<'a> {
+    precision: Precision,
     panels: &'a [f32],
     depth: usize,
     columns: usize,
@@ -15,6 +19,7 @@ pub(in crate::cpu) struct Packed<'a> {
 impl<'a> Packed<'a> {
     /// Copies `[depth, columns]` of a matrix into `panels`.
     pub(in crate::cpu) fn new(
+        precision: Precision,
         matrix: Matrix<'_>,
         depth: usize,
         columns: usize,
@@ -22,13 +27,19 @@ impl<'a> Packed<'a> {
     ) -> Self {
         assert!(matrix.fits(depth, columns), "the operand is too small");
         assert!(panels.len() >= Self::len(depth, columns), "the panels do not fit");
-        pack::right(matrix, depth, columns, panels);
-        Self { panels, depth, columns }
+        match precision {
+            Precision::F32 => pack::right(matrix, depth, columns, panels),
+            #[cfg(target_arch = "x86_64")]
+            Precision::Bf16 => bf16::pack_right(matrix, depth, columns, panels),
+            #[cfg(not(target_arch = "x86_64"))]
+            Precision::Bf16 => unreachable!("no other target has bf16"),
+        }
+        Self { precision, panels, depth, columns }
     }
 
-    /// Floats the panels take.
+    /// Floats the panels take; tiles of bf16 take half as many, but whole ones.
     pub(in crate::cpu) fn len(depth: usize, columns: usize) -> usize {
-        columns.next_multiple_of(COLUMNS) * depth
+        columns.next_multiple_of(COLUMNS) * depth.next_multiple_of(COLUMNS)
     }
 }
 
@@ -63,6 +74,11 @@ impl Shared<'_> {
         assert!(k <= rhs.depth && n <= rhs.columns, "the right operand is too small");
         // SAFETY: within the matrix, and not touched by another thread.
         unsafe {
+            #[cfg(target_arch = "x86_64")]
+            if rhs.precision == Precision::Bf16 {
+                let out = self.start().add(offset);
+                return bf16::packed_product(dims, lhs, rhs.panels, rhs.depth, out, stride);
+            }
             kernel::multiply(Block {
                 dims,
                 lhs: Left::Rows(lhs.elements, lhs.row_stride),

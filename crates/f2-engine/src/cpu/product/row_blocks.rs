@@ -27,8 +27,8 @@ pub(super) fn suits([m, n, k]: [usize; 3], lhs: Matrix<'_>) -> bool {
     slice <= COPIED && enough
 }
 
-/// What is done with rows of the output as soon as they are ready: their first one's number, and
-/// the rows.
+/// What is done with a piece of the output as soon as it is ready: rows side by side, or a part of
+/// one row. The number is that of its first element.
 pub(in crate::cpu) type Then<'a> = &'a (dyn Fn(usize, &mut [f32]) + Sync);
 
 /// `out = lhs · rhs`, or what `write` says, the rows of `out` side by side.
@@ -57,7 +57,7 @@ pub(super) fn product(
                 let out = unsafe { out.piece(rows.start * n, rows.len() * n) };
                 slice.multiply(lhs.from(rows.start, 0), rows.len(), out);
                 if let (Some(then), true) = (then, steps.end == k) {
-                    then(rows.start, out);
+                    then(rows.start * n, out);
                 }
             });
         }

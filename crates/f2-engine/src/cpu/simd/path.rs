@@ -19,11 +19,14 @@ pub enum Simd {
     Avx2,
     /// AVX-512: F, BW, DQ and VL.
     Avx512,
+    /// AVX-512 with `AVX512_BF16`, and AMX for products in bf16, granted by the operating system. In
+    /// `f32` it is the same as [`Simd::Avx512`].
+    Amx,
 }
 
 impl Simd {
     /// All of them, lowest first.
-    const ALL: [Self; 3] = [Self::Baseline, Self::Avx2, Self::Avx512];
+    const ALL: [Self; 4] = [Self::Baseline, Self::Avx2, Self::Avx512, Self::Amx];
 
     /// What this processor has, lowest first.
     pub fn available() -> Vec<Self> {
@@ -43,6 +46,7 @@ impl Simd {
             Self::Baseline => "baseline",
             Self::Avx2 => "avx2",
             Self::Avx512 => "avx512",
+            Self::Amx => "amx",
         }
     }
 
@@ -54,6 +58,7 @@ impl Simd {
             Self::Baseline => "portable",
             Self::Avx2 => "AVX2 with FMA",
             Self::Avx512 => "AVX-512",
+            Self::Amx => "AVX-512 with AMX",
         }
     }
 
@@ -89,10 +94,48 @@ impl Simd {
                     && is_x86_feature_detected!("avx512dq")
                     && is_x86_feature_detected!("avx512vl")
             }
+            #[cfg(target_arch = "x86_64")]
+            Self::Amx => Self::Avx512.is_available() && x86_has_bf16() && amx_is_granted(),
             #[cfg(not(target_arch = "x86_64"))]
-            Self::Avx2 | Self::Avx512 => false,
+            Self::Avx2 | Self::Avx512 | Self::Amx => false,
         }
     }
+
+    /// Whether products in bf16 have instructions of their own on the instruction set in use.
+    pub fn has_bf16() -> bool {
+        #[cfg(target_arch = "x86_64")]
+        return Self::used() >= Self::Avx512 && x86_has_bf16();
+        #[cfg(not(target_arch = "x86_64"))]
+        false
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn x86_has_bf16() -> bool {
+    is_x86_feature_detected!("avx512bf16")
+}
+
+/// Whether the processor has AMX with bf16 and the system lets this process use it. Linux wants to
+/// be asked once, since the tiles make every thread's saved state larger; other systems are not.
+#[cfg(target_arch = "x86_64")]
+fn amx_is_granted() -> bool {
+    const BF16: u32 = 1 << 22;
+    const TILE: u32 = 1 << 24;
+    let features = std::arch::x86_64::__cpuid_count(7, 0).edx;
+    features & (BF16 | TILE) == BF16 | TILE && ask_for_tiles()
+}
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+fn ask_for_tiles() -> bool {
+    const ARCH_REQ_XCOMP_PERM: libc::c_int = 0x1023;
+    const TILE_DATA: libc::c_int = 18;
+    // SAFETY: the call takes two numbers and changes what this process may use.
+    unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, TILE_DATA) == 0 }
+}
+
+#[cfg(all(target_arch = "x86_64", not(target_os = "linux")))]
+fn ask_for_tiles() -> bool {
+    false
 }
 
 #[cfg(test)]

@@ -1,0 +1,228 @@
+//! Operands rounded to bf16, in tiles.
+//!
+//! Neighbouring steps of a sum share a word, the even one below. A tile of the left operand has a
+//! row's 16 words side by side, `[row, pair]`; one of the right operand a pair's 16 columns, `[pair,
+//! column]`. Which of the two a matrix gives without a transposition depends on how it lies.
+
+use std::arch::x86_64::{
+    __m512, __m512bh, __m512i, _mm512_cvtne2ps_pbh, _mm512_loadu_si512, _mm512_maskz_loadu_ps,
+    _mm512_permutexvar_epi16, _mm512_setzero_ps, _mm512_setzero_si512, _mm512_shuffle_i32x4,
+    _mm512_storeu_si512, _mm512_unpackhi_epi32, _mm512_unpackhi_epi64, _mm512_unpacklo_epi32,
+    _mm512_unpacklo_epi64,
+};
+
+use super::super::Matrix;
+use super::{STEP, TILE, TILE_LEN, packed_len};
+
+/// Sixteen rows of sixteen words.
+type Tile = [__m512i; TILE];
+
+/// How a tile lies.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// `[row, pair]`.
+    Left,
+    /// `[pair, column]`.
+    Right,
+}
+
+/// Some rows of a left operand or columns of a right one, and the steps of their sums.
+#[derive(Clone, Copy)]
+pub(super) struct Operand<'a> {
+    /// `[len, depth]`: the right operand's transpose.
+    pub(super) matrix: Matrix<'a>,
+    pub(super) len: usize,
+    pub(super) depth: usize,
+    pub(super) form: Form,
+}
+
+impl<'a> Operand<'a> {
+    /// `[len, depth]` of a left operand.
+    pub(super) fn left(matrix: Matrix<'a>, len: usize, depth: usize) -> Self {
+        Self { matrix, len, depth, form: Form::Left }
+    }
+
+    /// `[depth, len]` of a right operand.
+    pub(super) fn right(matrix: Matrix<'a>, len: usize, depth: usize) -> Self {
+        Self { matrix: matrix.transposed(), len, depth, form: Form::Right }
+    }
+
+    /// `len` rows or columns from `first` on.
+    pub(super) fn part(self, first: usize, len: usize) -> Self {
+        Self { matrix: self.matrix.from(first, 0), len, ..self }
+    }
+
+    /// Rounds and copies: `[len / 16, depth / 32]` tiles, zero where the operand ends.
+    pub(super) fn pack(self, tiles: &mut [f32]) {
+        assert!(self.matrix.fits(self.len, self.depth), "the operand is too small");
+        assert!(tiles.len() >= packed_len(self.len, self.depth), "the tiles do not fit");
+        assert!(self.matrix.row_stride == 1 || self.matrix.column_stride == 1);
+        // SAFETY: bf16 is used only where its instructions were found.
+        unsafe { self.pack_tiles(tiles) }
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
+    fn pack_tiles(self, tiles: &mut [f32]) {
+        let mut tiles = tiles.chunks_exact_mut(TILE_LEN);
+        let pairs_first = self.matrix.column_stride != 1;
+        for first in (0..self.len).step_by(TILE) {
+            for step in (0..self.depth).step_by(STEP) {
+                let len = TILE.min(self.len - first);
+                let depth = STEP.min(self.depth - step);
+                let matrix = self.matrix.from(first, step);
+                let tile = if pairs_first {
+                    load_pairs(matrix, len, depth)
+                } else {
+                    load_rows(matrix, len, depth)
+                };
+                let straight = pairs_first == (self.form == Form::Right);
+                let tile = if straight { tile } else { transpose(&tile) };
+                let to = tiles.next().expect("there are as many").as_mut_ptr();
+                for (row, words) in tile.into_iter().enumerate() {
+                    // SAFETY: the chunk holds sixteen rows of sixteen words.
+                    unsafe { _mm512_storeu_si512(to.add(row * TILE).cast(), words) };
+                }
+            }
+        }
+    }
+}
+
+/// The first `count` of sixteen lanes.
+fn lanes(count: usize) -> u16 {
+    ((1_u32 << count.min(TILE)) - 1) as u16
+}
+
+/// The first `count` floats from here on, at most sixteen, and zeros.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
+fn load(matrix: Matrix<'_>, row: usize, column: usize, count: usize) -> __m512 {
+    if count == 0 {
+        return _mm512_setzero_ps();
+    }
+    let place = row * matrix.row_stride + column * matrix.column_stride;
+    // SAFETY: `pack` checked that the operand holds what is not masked.
+    unsafe { _mm512_maskz_loadu_ps(lanes(count), matrix.elements.as_ptr().add(place)) }
+}
+
+/// `[row, pair]` of a matrix whose rows are contiguous.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
+fn load_rows(matrix: Matrix<'_>, len: usize, depth: usize) -> Tile {
+    let mut tile = [_mm512_setzero_si512(); TILE];
+    for (row, words) in tile.iter_mut().enumerate().take(len) {
+        let low = load(matrix, row, 0, depth.min(TILE));
+        let high = load(matrix, row, TILE, depth.saturating_sub(TILE));
+        *words = round(high, low);
+    }
+    tile
+}
+
+/// `[pair, row]` of a matrix whose columns are contiguous.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
+fn load_pairs(matrix: Matrix<'_>, len: usize, depth: usize) -> Tile {
+    /// Takes the lower and the upper sixteen in turn.
+    static IN_TURN: [u16; 32] = {
+        let mut order = [0; 32];
+        let mut place = 0;
+        while place < 32 {
+            order[place] = (place / 2 + place % 2 * 16) as u16;
+            place += 1;
+        }
+        order
+    };
+    // SAFETY: the constant has the size of a register.
+    let in_turn = unsafe { _mm512_loadu_si512((&raw const IN_TURN).cast()) };
+    let mut tile = [_mm512_setzero_si512(); TILE];
+    for (pair, words) in tile.iter_mut().enumerate().take(depth.div_ceil(2)) {
+        let even = load(matrix, 0, 2 * pair, len);
+        let odd = load(matrix, 0, 2 * pair + 1, if 2 * pair + 1 < depth { len } else { 0 });
+        *words = _mm512_permutexvar_epi16(in_turn, round(odd, even));
+    }
+    tile
+}
+
+/// 32 floats to bf16, to nearest, ties to even.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
+fn round(high: __m512, low: __m512) -> __m512i {
+    // SAFETY: both are 512 bits of any value.
+    unsafe { std::mem::transmute::<__m512bh, __m512i>(_mm512_cvtne2ps_pbh(high, low)) }
+}
+
+/// Sixteen rows of sixteen words become columns.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
+fn transpose(tile: &Tile) -> Tile {
+    let mut words = *tile;
+    // Within each quarter of a register: words, then pairs of words.
+    for i in 0..8 {
+        let (a, b) = (tile[2 * i], tile[2 * i + 1]);
+        words[2 * i] = _mm512_unpacklo_epi32(a, b);
+        words[2 * i + 1] = _mm512_unpackhi_epi32(a, b);
+    }
+    let mut quads = words;
+    for i in 0..4 {
+        let [a, b, c, d] = [words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]];
+        quads[4 * i] = _mm512_unpacklo_epi64(a, c);
+        quads[4 * i + 1] = _mm512_unpackhi_epi64(a, c);
+        quads[4 * i + 2] = _mm512_unpacklo_epi64(b, d);
+        quads[4 * i + 3] = _mm512_unpackhi_epi64(b, d);
+    }
+    // `quads[4 g + j]` has column `4 q + j` of rows `4 g..4 g + 4` in quarter `q`.
+    let mut columns = quads;
+    for j in 0..4 {
+        let [a, b, c, d] = [quads[j], quads[4 + j], quads[8 + j], quads[12 + j]];
+        let (ab_even, ab_odd) =
+            (_mm512_shuffle_i32x4::<0x88>(a, b), _mm512_shuffle_i32x4::<0xDD>(a, b));
+        let (cd_even, cd_odd) =
+            (_mm512_shuffle_i32x4::<0x88>(c, d), _mm512_shuffle_i32x4::<0xDD>(c, d));
+        columns[j] = _mm512_shuffle_i32x4::<0x88>(ab_even, cd_even);
+        columns[8 + j] = _mm512_shuffle_i32x4::<0xDD>(ab_even, cd_even);
+        columns[4 + j] = _mm512_shuffle_i32x4::<0x88>(ab_odd, cd_odd);
+        columns[12 + j] = _mm512_shuffle_i32x4::<0xDD>(ab_odd, cd_odd);
+    }
+    columns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpu::simd::Simd;
+
+    /// Small integers, which bf16 holds: every element lands in its place, in all four ways.
+    #[test]
+    fn every_element_has_its_place() {
+        if !Simd::has_bf16() {
+            eprintln!("skipped: this processor has no bf16 instructions");
+            return;
+        }
+        let [len, depth] = [21, 37];
+        let value = |index: usize, step: usize| (index * 11 + step * 3) as f32 % 251.0;
+        let rows: Vec<f32> = (0..len * depth).map(|i| value(i / depth, i % depth)).collect();
+        let columns: Vec<f32> = (0..len * depth).map(|i| value(i % len, i / len)).collect();
+        let matrices = [Matrix::rows(&rows, depth), Matrix::rows(&columns, len).transposed()];
+        for (form, matrix) in [Form::Left, Form::Right]
+            .into_iter()
+            .flat_map(|form| matrices.map(|matrix| (form, matrix)))
+        {
+            let mut tiles = vec![f32::NAN; packed_len(len, depth)];
+            Operand { matrix, len, depth, form }.pack(&mut tiles);
+            let steps = depth.div_ceil(STEP);
+            for index in 0..len.next_multiple_of(TILE) {
+                for step in 0..depth.next_multiple_of(STEP) {
+                    let tile = (index / TILE * steps + step / STEP) * TILE_LEN;
+                    let (index_in, pair) = (index % TILE, step % STEP / 2);
+                    let word = match form {
+                        Form::Left => index_in * TILE + pair,
+                        Form::Right => pair * TILE + index_in,
+                    };
+                    let half = (tiles[tile + word].to_bits() >> (16 * (step % 2))) << 16;
+                    let inside = index < len && step < depth;
+                    let expected = if inside { value(index, step) } else { 0.0 };
+                    assert_eq!(f32::from_bits(half), expected, "{index} {step}");
+                }
+            }
+        }
+    }
+}
