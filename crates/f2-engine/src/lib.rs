@@ -45,7 +45,7 @@ mod random;
 mod targets;
 
 pub use batch::{Dropout, Heads, Moment, Sequences, Span};
-pub use cpu::{Cpu, Simd};
+pub use cpu::{Cpu, ProductSpeeds, Simd};
 pub use cuda::{Bf16, Cuda, F32, Precision, compile_kernels, cuda_is_present, nvrtc_is_present};
 pub use device::Device;
 pub use draw::{ClassLaw, DrawHead, Drawn, TokenLaw};

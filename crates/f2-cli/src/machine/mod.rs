@@ -3,11 +3,9 @@
 pub(crate) mod cuda;
 mod disk;
 mod memory;
-mod simd;
 
 pub(crate) use disk::free_disk;
 pub(crate) use memory::total_and_available_memory;
-pub(crate) use simd::simd_level;
 
 /// Cores that this process may use.
 pub(crate) fn cores() -> usize {

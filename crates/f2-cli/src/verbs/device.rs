@@ -16,9 +16,10 @@ pub(crate) struct DeviceChoice {
     /// The device to work on: `cpu`, `cuda`, `cuda:N`, or `auto` for a GPU where there is one.
     #[arg(long, value_name = "DEVICE", default_value = "auto", env = "F2_DEVICE")]
     device: DeviceName,
-    /// Precision of activations and matrix products on a GPU; the CPU works in f32.
-    #[arg(long, value_enum, value_name = "PRECISION", default_value = "bf16")]
-    precision: PrecisionName,
+    /// Precision of matrix products, and of activations on a GPU [default: bf16 on a GPU, f32 on the
+    /// CPU].
+    #[arg(long, value_enum, value_name = "PRECISION")]
+    precision: Option<PrecisionName>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,9 +31,9 @@ enum DeviceName {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum PrecisionName {
-    /// Fast; parameters and optimiser stay f32.
+    /// Fast, on the CPU where it has AMX; parameters, sums and optimiser stay f32.
     Bf16,
-    /// As the CPU computes.
+    /// Exact to seven digits.
     F32,
 }
 
@@ -65,12 +66,18 @@ impl DeviceChoice {
 
     /// Opens the device and works on it.
     pub(crate) fn run<W: Work>(self, work: W) -> Result<W::Output, Failure> {
+        use PrecisionName as Precision;
         match (self.resolve(), self.precision) {
-            (None, _) => work.run(Cpu::new(self.threads()).map_err(failure)?),
-            (Some(number), PrecisionName::Bf16) => {
+            (None, None | Some(Precision::F32)) => {
+                work.run(Cpu::new(self.threads()).map_err(failure)?)
+            }
+            (None, Some(Precision::Bf16)) => {
+                work.run(Cpu::with_bf16(self.threads()).map_err(failure)?)
+            }
+            (Some(number), None | Some(Precision::Bf16)) => {
                 work.run(Cuda::<Bf16>::new(number).map_err(failure)?)
             }
-            (Some(number), PrecisionName::F32) => {
+            (Some(number), Some(Precision::F32)) => {
                 work.run(Cuda::<F32>::new(number).map_err(failure)?)
             }
         }
@@ -80,8 +87,8 @@ impl DeviceChoice {
     pub(crate) fn words(self) -> Vec<String> {
         let device = self.resolve().map_or("cpu".to_owned(), |number| format!("cuda:{number}"));
         let mut words = vec!["--device".to_owned(), device];
-        if let (Some(_), PrecisionName::F32) = (self.resolve(), self.precision) {
-            words.extend(["--precision".to_owned(), "f32".to_owned()]);
+        if let Some(precision) = self.precision.and_then(|name| name.to_possible_value()) {
+            words.extend(["--precision".to_owned(), precision.get_name().to_owned()]);
         }
         words
     }
@@ -97,8 +104,13 @@ impl DeviceChoice {
 }
 
 fn failure(error: Error) -> Failure {
-    Failure::new(Kind::Device, error)
-        .advise("`f2 doctor` shows what this machine offers; `--device cpu` works everywhere")
+    match error {
+        Error::Simd { .. } => Failure::usage(error).advise("give one of those, or unset F2_SIMD"),
+        Error::NoBf16 { .. } => Failure::new(Kind::Device, error)
+            .advise("leave `--precision` out: f32 works on every processor"),
+        error => Failure::new(Kind::Device, error)
+            .advise("`f2 doctor` shows what this machine offers; `--device cpu` works everywhere"),
+    }
 }
 
 #[cfg(test)]

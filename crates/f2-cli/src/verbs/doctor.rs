@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use clap::Args;
+use f2_engine::Simd;
 use indicatif::HumanBytes;
 use serde_json::json;
 
@@ -49,7 +50,7 @@ impl Machine {
             "f2         {}\ncores      {}\nSIMD       {}\nmemory     {memory}\ndisk       {disk}\n{}",
             env!("CARGO_PKG_VERSION"),
             machine::cores(),
-            machine::simd_level(),
+            simd_text(),
             self.cuda_text(),
         )
     }
@@ -80,13 +81,37 @@ impl Machine {
         json!({
             "version": env!("CARGO_PKG_VERSION"),
             "cores": machine::cores(),
-            "simd": machine::simd_level(),
+            "simd": Simd::used().name(),
+            "simd_available": Simd::available().iter().map(|simd| simd.word()).collect::<Vec<_>>(),
+            "bf16": Simd::has_bf16(),
             "memory_bytes": self.memory.map(|(total, _)| total),
             "available_memory_bytes": self.memory.map(|(_, available)| available),
             "free_disk_bytes": self.disk,
             "cuda": cuda,
         })
     }
+}
+
+/// What the kernels use, what there is besides, and whether bf16 pays.
+fn simd_text() -> String {
+    let used = Simd::used();
+    let others = Simd::available().into_iter().rev().filter(|&simd| simd != used);
+    let others: Vec<&str> = others.map(Simd::word).collect();
+    let others = match others.as_slice() {
+        [] => String::new(),
+        others => format!("; F2_SIMD can choose {}", others.join(", ")),
+    };
+    let bf16 = match used {
+        Simd::Amx => "; `--precision bf16` is fast",
+        Simd::Avx512 if Simd::has_bf16() => "; `--precision bf16` works",
+        _ => "",
+    };
+    let slow = if used == Simd::Baseline && cfg!(target_arch = "x86_64") {
+        ": training will be slow"
+    } else {
+        ""
+    };
+    format!("{}{slow}{bf16}{others}", used.name())
 }
 
 fn device_json(device: &cuda::CudaDevice) -> serde_json::Value {

@@ -30,6 +30,7 @@ mod shared;
 mod simd;
 mod softmax_head;
 mod softmax_rows;
+mod speed;
 mod targets;
 mod team;
 mod threads;
@@ -41,6 +42,7 @@ use embedding::Tokens;
 use memory::Buffer;
 use product::{Precision, Products};
 pub use simd::Simd;
+pub use speed::ProductSpeeds;
 use targets::Targets;
 use threads::Threads;
 

@@ -26,14 +26,16 @@ const STEP: usize = 32;
 const TILE_LEN: usize = TILE * STEP / 2;
 
 /// Steps of the sum before it is added to the output.
-const DEPTH: usize = 2048;
+const DEPTH: usize = 1024;
 /// Floats' room of the right operand copied at once: 1 MiB, which a second-level cache holds.
 const COPIED: usize = 1 << 18;
+/// The same of a left operand that is copied for all threads: 8 MiB.
+const COPIED_LEFT: usize = 1 << 21;
 /// Rows of a task: at least, and at most. Whole pairs of tiles.
 const FEWEST_ROWS: usize = 2 * TILE;
-const MOST_ROWS: usize = 6 * TILE;
-/// Columns one task copies.
-const COPY: usize = 4 * TILE;
+const MOST_ROWS: usize = 4 * TILE;
+/// Tiles one task copies, in either direction.
+const COPY: usize = 4;
 
 /// Floats' room that `len` rows or columns of a sum of `depth` steps take in tiles.
 pub(super) fn packed_len(len: usize, depth: usize) -> usize {
@@ -51,54 +53,113 @@ pub(super) fn product(
     write: Write<'_>,
     then: Option<Then<'_>>,
 ) {
-    let blocks = threads.dwindling(m, FEWEST_ROWS, MOST_ROWS);
     let out = Shared::new(out);
     for step in (0..k).step_by(DEPTH) {
         let depth = DEPTH.min(k - step);
         let width = (COPIED / packed_len(TILE, depth)).max(1) * TILE;
-        let then = then.filter(|_| step + depth == k);
-        for column in (0..n).step_by(width) {
-            let columns = width.min(n - column);
+        // Rows that lie across the sum are copied before, in the order they lie.
+        let height = match lhs.column_stride {
+            1 => m,
+            _ => (COPIED_LEFT / packed_len(TILE, depth)).max(1) * TILE,
+        };
+        for (row, column) in blocks([m, n], [height, width]) {
+            let [rows, columns] = [height.min(m - row), width.min(n - column)];
             let write = match write {
                 _ if step > 0 => Write::Add,
                 Write::Bias(bias) => Write::Bias(&bias[column..]),
                 other => other,
             };
+            let left = Operand::left(lhs.from(row, step), rows, depth);
             let right = Operand::right(rhs.from(step, column), columns, depth);
-            with_shared(packed_len(columns, depth), |tiles| {
-                copy(threads, right, tiles);
-                let tiles = &*tiles;
-                threads.each(blocks.len(), |block| {
-                    let rows = blocks[block].clone();
-                    let left = Operand::left(lhs.from(rows.start, step), rows.len(), depth);
-                    let start = rows.start * n + column;
-                    // SAFETY: no other task has these rows.
-                    unsafe { multiply_rows(left, tiles, columns, &out, start, n, write) };
-                    let Some(then) = then else { return };
-                    // SAFETY: as above.
-                    let piece = |start, len| unsafe { out.piece(start, len) };
-                    if columns == n {
-                        return then(start, piece(start, rows.len() * n));
-                    }
-                    for row in 0..rows.len() {
-                        then(start + row * n, piece(start + row * n, columns));
-                    }
-                });
-            });
+            let place = Place { start: row * n + column, stride: n };
+            let then = then.filter(|_| step + depth == k);
+            block_product(threads, left, right, &out, place, write, then);
         }
     }
 }
 
-/// Copies an operand into tiles, on all threads.
-fn copy(threads: &Threads, operand: Operand<'_>, tiles: &mut [f32]) {
-    let shared = Shared::new(tiles);
-    threads.each(operand.len.div_ceil(COPY), |task| {
-        let first = task * COPY;
-        let part = operand.part(first, COPY.min(operand.len - first));
-        let len = packed_len(part.len, part.depth);
-        // SAFETY: no other task has these tiles.
-        part.pack(unsafe { shared.piece(packed_len(first, part.depth), len) });
+/// Where the blocks of a matrix begin, row by row.
+fn blocks([m, n]: [usize; 2], [height, width]: [usize; 2]) -> impl Iterator<Item = (usize, usize)> {
+    let rows = (0..m).step_by(height);
+    rows.flat_map(move |row| (0..n).step_by(width).map(move |column| (row, column)))
+}
+
+/// Where a block of the output begins, and how far its rows lie apart.
+#[derive(Clone, Copy)]
+struct Place {
+    start: usize,
+    stride: usize,
+}
+
+/// A product whose right operand fits the cache, and the left one, too, where all threads share it.
+fn block_product(
+    threads: &Threads,
+    left: Operand<'_>,
+    right: Operand<'_>,
+    out: &Shared<'_>,
+    place: Place,
+    write: Write<'_>,
+    then: Option<Then<'_>>,
+) {
+    let (columns, depth) = (right.len, right.depth);
+    let shared = left.matrix.column_stride != 1;
+    let left_len = if shared { packed_len(left.len, depth) } else { 0 };
+    let right_len = packed_len(columns, depth);
+    with_shared(right_len + left_len, |tiles| {
+        let (right_tiles, left_tiles) = tiles.split_at_mut(right_len);
+        copy(threads, right, right_tiles);
+        if shared {
+            copy(threads, left, left_tiles);
+        }
+        let (right_tiles, left_tiles) = (&*right_tiles, &*left_tiles);
+        let blocks = threads.dwindling(left.len, FEWEST_ROWS, MOST_ROWS);
+        threads.each(blocks.len(), |block| {
+            let rows = blocks[block].clone();
+            let start = place.start + rows.start * place.stride;
+            let here = Place { start, ..place };
+            // SAFETY: no other task has these rows.
+            unsafe {
+                if shared {
+                    let tiles = &left_tiles[packed_len(rows.start, depth)..];
+                    let dims = [rows.len(), columns, depth];
+                    multiply_tiles(dims, tiles, right_tiles, out, here, write);
+                } else {
+                    let left = left.part(rows.start, rows.len());
+                    multiply_rows(left, right_tiles, columns, out, here, write);
+                }
+            }
+            let Some(then) = then else { return };
+            // SAFETY: as above.
+            let piece = |start, len| unsafe { out.piece(start, len) };
+            if columns == place.stride {
+                return then(start, piece(start, rows.len() * columns));
+            }
+            for start in (0..rows.len()).map(|row| start + row * place.stride) {
+                then(start, piece(start, columns));
+            }
+        });
     });
+}
+
+/// Copies an operand into tiles, on all threads, each along contiguous memory.
+fn copy(threads: &Threads, operand: Operand<'_>, tiles: &mut [f32]) {
+    let tiles = Shared::new(tiles);
+    if operand.matrix.column_stride == 1 {
+        threads.each(operand.len.div_ceil(COPY * TILE), |task| {
+            let first = task * COPY * TILE;
+            let part = operand.part(first, (COPY * TILE).min(operand.len - first));
+            let len = packed_len(part.len, part.depth);
+            // SAFETY: no other task has these tiles.
+            part.pack(unsafe { tiles.piece(packed_len(first, part.depth), len) });
+        });
+    } else {
+        threads.each(operand.depth.div_ceil(COPY * STEP), |task| {
+            let first = task * COPY * STEP;
+            let steps = first..operand.depth.min(first + COPY * STEP);
+            // SAFETY: no other task has the tiles of these steps.
+            unsafe { operand.pack_steps(steps, &tiles) };
+        });
+    }
 }
 
 /// The product of some rows, copied here, with columns that were copied before.
@@ -110,20 +171,35 @@ unsafe fn multiply_rows(
     right: &[f32],
     columns: usize,
     out: &Shared<'_>,
-    start: usize,
-    stride: usize,
+    place: Place,
     write: Write<'_>,
 ) {
-    assert!(stride >= columns && start + (left.len - 1) * stride + columns <= out.len());
     with_packing([packed_len(left.len, left.depth)], |[tiles]| {
         left.pack(tiles);
         let dims = [left.len, columns, left.depth];
-        // SAFETY: within the output, as asserted, and not touched by another thread.
-        unsafe {
-            let out = Output { start: out.start().add(start), stride, write };
-            multiply(dims, tiles, right, left.depth.div_ceil(STEP), out);
-        }
+        // SAFETY: as the caller vouches.
+        unsafe { multiply_tiles(dims, tiles, right, out, place, write) };
     });
+}
+
+/// The product of rows and columns that were copied before.
+///
+/// # Safety
+/// No other thread may touch these rows of the output meanwhile.
+unsafe fn multiply_tiles(
+    dims @ [rows, columns, depth]: [usize; 3],
+    left: &[f32],
+    right: &[f32],
+    out: &Shared<'_>,
+    Place { start, stride }: Place,
+    write: Write<'_>,
+) {
+    assert!(stride >= columns && start + (rows - 1) * stride + columns <= out.len());
+    // SAFETY: within the output, as asserted, and not touched by another thread.
+    unsafe {
+        let out = Output { start: out.start().add(start), stride, write };
+        multiply(dims, left, right, depth.div_ceil(STEP), out);
+    }
 }
 
 /// Copies `[depth, columns]` of a right operand into tiles, for several products.

@@ -5,14 +5,17 @@
 //! column]`. Which of the two a matrix gives without a transposition depends on how it lies.
 
 use std::arch::x86_64::{
-    __m512, __m512bh, __m512i, _mm512_cvtne2ps_pbh, _mm512_loadu_si512, _mm512_maskz_loadu_ps,
-    _mm512_permutexvar_epi16, _mm512_setzero_ps, _mm512_setzero_si512, _mm512_shuffle_i32x4,
-    _mm512_storeu_si512, _mm512_unpackhi_epi32, _mm512_unpackhi_epi64, _mm512_unpacklo_epi32,
-    _mm512_unpacklo_epi64,
+    __m512, __m512bh, __m512i, _mm512_cvtne2ps_pbh, _mm512_loadu_ps, _mm512_loadu_si512,
+    _mm512_maskz_loadu_ps, _mm512_permutexvar_epi16, _mm512_setzero_ps, _mm512_setzero_si512,
+    _mm512_shuffle_i32x4, _mm512_storeu_si512, _mm512_unpackhi_epi32, _mm512_unpackhi_epi64,
+    _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
 };
+
+use std::ops::Range;
 
 use super::super::Matrix;
 use super::{STEP, TILE, TILE_LEN, packed_len};
+use crate::cpu::shared::Shared;
 
 /// Sixteen rows of sixteen words.
 type Tile = [__m512i; TILE];
@@ -54,72 +57,106 @@ impl<'a> Operand<'a> {
 
     /// Rounds and copies: `[len / 16, depth / 32]` tiles, zero where the operand ends.
     pub(super) fn pack(self, tiles: &mut [f32]) {
+        // SAFETY: the tiles are borrowed exclusively.
+        unsafe { self.pack_steps(0..self.depth, &Shared::new(tiles)) }
+    }
+
+    /// Rounds and copies some steps, from the beginning of a tile on, to their places among all.
+    ///
+    /// # Safety
+    /// No other thread may touch the tiles of these steps meanwhile.
+    pub(super) unsafe fn pack_steps(self, steps: Range<usize>, tiles: &Shared<'_>) {
         assert!(self.matrix.fits(self.len, self.depth), "the operand is too small");
         assert!(tiles.len() >= packed_len(self.len, self.depth), "the tiles do not fit");
         assert!(self.matrix.row_stride == 1 || self.matrix.column_stride == 1);
-        // SAFETY: bf16 is used only where its instructions were found.
-        unsafe { self.pack_tiles(tiles) }
+        assert!(steps.start.is_multiple_of(STEP) && steps.end <= self.depth);
+        // SAFETY: bf16 is used only where its instructions were found; the rest is as asserted and
+        // as the caller vouches.
+        unsafe { self.pack_tiles(steps, tiles.start()) }
     }
 
+    /// In the order the matrix lies: along the rows of a tile, or along those of many.
+    ///
+    /// # Safety
+    /// The matrix and the tiles must hold the operand.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
-    fn pack_tiles(self, tiles: &mut [f32]) {
-        let mut tiles = tiles.chunks_exact_mut(TILE_LEN);
-        let pairs_first = self.matrix.column_stride != 1;
-        for first in (0..self.len).step_by(TILE) {
-            for step in (0..self.depth).step_by(STEP) {
-                let len = TILE.min(self.len - first);
-                let depth = STEP.min(self.depth - step);
-                let matrix = self.matrix.from(first, step);
-                let tile = if pairs_first {
-                    load_pairs(matrix, len, depth)
-                } else {
-                    load_rows(matrix, len, depth)
-                };
-                let straight = pairs_first == (self.form == Form::Right);
-                let tile = if straight { tile } else { transpose(&tile) };
-                let to = tiles.next().expect("there are as many").as_mut_ptr();
-                for (row, words) in tile.into_iter().enumerate() {
-                    // SAFETY: the chunk holds sixteen rows of sixteen words.
-                    unsafe { _mm512_storeu_si512(to.add(row * TILE).cast(), words) };
+    unsafe fn pack_tiles(self, steps: Range<usize>, tiles: *mut f32) {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            if self.matrix.column_stride == 1 {
+                for first in (0..self.len).step_by(TILE) {
+                    for step in steps.clone().step_by(STEP) {
+                        self.pack_tile::<false>(first, step, tiles);
+                    }
+                }
+            } else {
+                for step in steps.step_by(STEP) {
+                    for first in (0..self.len).step_by(TILE) {
+                        self.pack_tile::<true>(first, step, tiles);
+                    }
                 }
             }
         }
     }
-}
 
-/// The first `count` of sixteen lanes.
-fn lanes(count: usize) -> u16 {
-    ((1_u32 << count.min(TILE)) - 1) as u16
+    /// One tile; `PAIRS` where the matrix's columns are contiguous.
+    ///
+    /// # Safety
+    /// The matrix and the tiles must hold the operand.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
+    unsafe fn pack_tile<const PAIRS: bool>(self, first: usize, step: usize, tiles: *mut f32) {
+        let len = TILE.min(self.len - first);
+        let depth = STEP.min(self.depth - step);
+        let matrix = self.matrix.from(first, step);
+        let tile = match (PAIRS, len == TILE && depth == STEP) {
+            (true, true) => load_pairs(matrix, TILE, STEP),
+            (true, false) => load_pairs(matrix, len, depth),
+            (false, true) => load_rows(matrix, TILE, STEP),
+            (false, false) => load_rows(matrix, len, depth),
+        };
+        let straight = PAIRS == (self.form == Form::Right);
+        let tile = if straight { tile } else { transpose(&tile) };
+        let place = (first / TILE * self.depth.div_ceil(STEP) + step / STEP) * TILE_LEN;
+        for (row, words) in tile.into_iter().enumerate() {
+            // SAFETY: a row of sixteen words of a tile within the operand's.
+            unsafe { _mm512_storeu_si512(tiles.add(place + row * TILE).cast(), words) };
+        }
+    }
 }
 
 /// The first `count` floats from here on, at most sixteen, and zeros.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
+#[inline(always)]
 fn load(matrix: Matrix<'_>, row: usize, column: usize, count: usize) -> __m512 {
-    if count == 0 {
-        return _mm512_setzero_ps();
-    }
     let place = row * matrix.row_stride + column * matrix.column_stride;
-    // SAFETY: `pack` checked that the operand holds what is not masked.
-    unsafe { _mm512_maskz_loadu_ps(lanes(count), matrix.elements.as_ptr().add(place)) }
+    // SAFETY: bf16 was found. `pack` checked that the operand holds what is not masked.
+    unsafe {
+        if count == TILE {
+            return _mm512_loadu_ps(matrix.elements.as_ptr().add(place));
+        }
+        if count == 0 {
+            return _mm512_setzero_ps();
+        }
+        let mask = ((1_u32 << count) - 1) as u16;
+        _mm512_maskz_loadu_ps(mask, matrix.elements.as_ptr().add(place))
+    }
 }
 
 /// `[row, pair]` of a matrix whose rows are contiguous.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
+#[inline(always)]
 fn load_rows(matrix: Matrix<'_>, len: usize, depth: usize) -> Tile {
-    let mut tile = [_mm512_setzero_si512(); TILE];
-    for (row, words) in tile.iter_mut().enumerate().take(len) {
+    // SAFETY: bf16 was found.
+    let mut tile = unsafe { [_mm512_setzero_si512(); TILE] };
+    for row in 0..len {
         let low = load(matrix, row, 0, depth.min(TILE));
         let high = load(matrix, row, TILE, depth.saturating_sub(TILE));
-        *words = round(high, low);
+        tile[row] = round(high, low);
     }
     tile
 }
 
 /// `[pair, row]` of a matrix whose columns are contiguous.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
+#[inline(always)]
 fn load_pairs(matrix: Matrix<'_>, len: usize, depth: usize) -> Tile {
     /// Takes the lower and the upper sixteen in turn.
     static IN_TURN: [u16; 32] = {
@@ -131,22 +168,23 @@ fn load_pairs(matrix: Matrix<'_>, len: usize, depth: usize) -> Tile {
         }
         order
     };
-    // SAFETY: the constant has the size of a register.
-    let in_turn = unsafe { _mm512_loadu_si512((&raw const IN_TURN).cast()) };
-    let mut tile = [_mm512_setzero_si512(); TILE];
-    for (pair, words) in tile.iter_mut().enumerate().take(depth.div_ceil(2)) {
-        let even = load(matrix, 0, 2 * pair, len);
-        let odd = load(matrix, 0, 2 * pair + 1, if 2 * pair + 1 < depth { len } else { 0 });
-        *words = _mm512_permutexvar_epi16(in_turn, round(odd, even));
+    // SAFETY: bf16 was found; the constant has the size of a register.
+    unsafe {
+        let in_turn = _mm512_loadu_si512((&raw const IN_TURN).cast());
+        let mut tile = [_mm512_setzero_si512(); TILE];
+        for pair in 0..depth.div_ceil(2) {
+            let even = load(matrix, 0, 2 * pair, len);
+            let odd = load(matrix, 0, 2 * pair + 1, if 2 * pair + 1 < depth { len } else { 0 });
+            tile[pair] = _mm512_permutexvar_epi16(in_turn, round(odd, even));
+        }
+        tile
     }
-    tile
 }
 
 /// 32 floats to bf16, to nearest, ties to even.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
+#[inline(always)]
 fn round(high: __m512, low: __m512) -> __m512i {
-    // SAFETY: both are 512 bits of any value.
+    // SAFETY: bf16 was found; both are 512 bits of any value.
     unsafe { std::mem::transmute::<__m512bh, __m512i>(_mm512_cvtne2ps_pbh(high, low)) }
 }
 
