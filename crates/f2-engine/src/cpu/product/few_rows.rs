@@ -99,7 +99,7 @@ impl FewRows<'_> {
                 unsafe {
                     kernel::multiply(Block {
                         dims: [tile.min(columns - first), m, depth],
-                        lhs: Left::Streamed(rhs.elements, rhs.column_stride),
+                        lhs: Left::Streamed(rhs.elements, rhs.column_stride, step),
                         rhs: packed,
                         panel: kernel::COLUMNS * depth,
                         out: turned.as_mut_ptr(),

@@ -2,9 +2,8 @@
 
 use std::arch::asm;
 use std::arch::x86_64::{
-    __m512, __m512bh, __m512i, _mm512_add_ps, _mm512_dpbf16_ps, _mm512_load_ps, _mm512_loadu_si512,
-    _mm512_mask_storeu_ps, _mm512_maskz_loadu_ps, _mm512_set1_epi32, _mm512_setzero_ps,
-    _mm512_store_ps,
+    __m512bh, __m512i, _mm512_dpbf16_ps, _mm512_load_ps, _mm512_loadu_si512, _mm512_mask_storeu_ps,
+    _mm512_maskz_loadu_ps, _mm512_set1_epi32, _mm512_setzero_ps, _mm512_store_ps,
 };
 
 use super::{STEP, TILE, TILE_LEN, Write};
@@ -21,7 +20,10 @@ pub(super) struct Output<'a> {
     pub(super) write: Write<'a>,
 }
 
-/// A block's sums; AMX is four times slower across cache lines.
+/// Bytes of a cache line: AMX is four times slower across them.
+const LINE: usize = 64;
+
+/// A block of sums that is not written in place, `[32, 32]`.
 #[repr(C, align(64))]
 struct Sums([f32; SIDE * SIDE]);
 
@@ -33,7 +35,16 @@ struct Tiles {
     steps: usize,
 }
 
+/// What a block's sums begin with, `[32, 32]` with rows so many bytes apart.
+#[derive(Clone, Copy)]
+enum Initial {
+    Zero,
+    At(*const f32, usize),
+}
+
 /// The product of tiles: rows `[m, k]` and columns `[k, n]`, whose tiles lie `right_steps` apart.
+///
+/// An element begins with what `write` says and is added to step by step.
 ///
 /// # Safety
 /// The tiles must hold the operands; the output must be valid for its rows and columns, and nothing
@@ -50,7 +61,6 @@ pub(super) unsafe fn multiply(
     assert!(left.len() >= m.div_ceil(TILE) * left_stride && steps <= right_steps);
     assert!(right.len() >= (n.div_ceil(TILE) - 1) * right_stride + left_stride);
     let amx = Simd::used() == Simd::Amx;
-    let mut sums = Sums([0.0; SIDE * SIDE]);
     let two = |operand: &[f32], stride: usize, first: usize, len: usize| {
         // A last tile without a neighbour is its own.
         let second = if first + TILE < len { first + TILE } else { first };
@@ -68,17 +78,123 @@ pub(super) unsafe fn multiply(
                     right: two(right, right_stride, column, n),
                     steps,
                 };
-                if amx {
-                    amx_block(tiles, &mut sums);
-                } else {
-                    avx512_block(tiles, &mut sums);
-                }
                 let dims = [SIDE.min(m - row), SIDE.min(n - column)];
-                write_block(dims, &sums, out, row, column);
+                out.from(row, column).add_product(amx, dims, tiles);
             }
         }
         if amx {
             release_tiles();
+        }
+    }
+}
+
+impl Output<'_> {
+    /// The rest of the output from this element on.
+    ///
+    /// # Safety
+    /// The element must lie within the output.
+    unsafe fn from(self, row: usize, column: usize) -> Self {
+        let write = match self.write {
+            Write::Bias(bias) => Write::Bias(&bias[column..]),
+            other => other,
+        };
+        // SAFETY: as the caller vouches.
+        Self { start: unsafe { self.start.add(row * self.stride + column) }, write, ..self }
+    }
+
+    /// Computes a block: in place where it is whole and its rows are aligned.
+    ///
+    /// # Safety
+    /// The tiles must be valid, the output for these rows and columns.
+    unsafe fn add_product(self, amx: bool, dims: [usize; 2], tiles: Tiles) {
+        let row_bytes = size_of::<f32>() * self.stride;
+        let aligned = |start: *const f32| (start as usize).is_multiple_of(LINE);
+        let bias_aligned = match self.write {
+            Write::Bias(bias) => bias.len() >= SIDE && aligned(bias.as_ptr()),
+            _ => true,
+        };
+        let in_place = dims == [SIDE, SIDE]
+            && aligned(self.start)
+            && row_bytes.is_multiple_of(LINE)
+            && bias_aligned;
+        // SAFETY: as the caller vouches; a block that is not whole is computed beside the output.
+        unsafe {
+            if in_place {
+                let initial = match self.write {
+                    Write::Overwrite => Initial::Zero,
+                    Write::Add => Initial::At(self.start, row_bytes),
+                    Write::Bias(bias) => Initial::At(bias.as_ptr(), 0),
+                };
+                block(amx, tiles, initial, self.start, row_bytes);
+            } else {
+                let mut sums = Sums([0.0; SIDE * SIDE]);
+                self.read_block(dims, &mut sums);
+                let start = sums.0.as_mut_ptr();
+                let row_bytes = SIDE * size_of::<f32>();
+                block(amx, tiles, Initial::At(start, row_bytes), start, row_bytes);
+                self.write_block(dims, &sums);
+            }
+        }
+    }
+
+    /// What a block begins with.
+    ///
+    /// # Safety
+    /// The output must be valid for these rows and columns.
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
+    unsafe fn read_block(self, [rows, columns]: [usize; 2], sums: &mut Sums) {
+        let (from, stride) = match self.write {
+            Write::Overwrite => return,
+            Write::Add => (self.start.cast_const(), self.stride),
+            Write::Bias(bias) => (bias[..columns].as_ptr(), 0),
+        };
+        for (row, column) in halves(rows, columns) {
+            let mask = mask(columns - column);
+            // SAFETY: within the block and, where the mask is set, within the output or the bias.
+            unsafe {
+                let values = _mm512_maskz_loadu_ps(mask, from.add(row * stride + column));
+                _mm512_store_ps(sums.0.as_mut_ptr().add(row * SIDE + column), values);
+            }
+        }
+    }
+
+    /// Writes a block's rows and columns.
+    ///
+    /// # Safety
+    /// The output must be valid for them.
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
+    unsafe fn write_block(self, [rows, columns]: [usize; 2], sums: &Sums) {
+        for (row, column) in halves(rows, columns) {
+            // SAFETY: within the block and, where the mask is set, within the output.
+            unsafe {
+                let values = _mm512_load_ps(sums.0.as_ptr().add(row * SIDE + column));
+                let to = self.start.add(row * self.stride + column);
+                _mm512_mask_storeu_ps(to, mask(columns - column), values);
+            }
+        }
+    }
+}
+
+/// The registers of a block's rows.
+fn halves(rows: usize, columns: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..rows).flat_map(move |row| (0..columns).step_by(TILE).map(move |column| (row, column)))
+}
+
+/// The first `count` of sixteen lanes.
+fn mask(count: usize) -> u16 {
+    ((1_u32 << count.min(TILE)) - 1) as u16
+}
+
+/// # Safety
+/// The tiles and what the sums begin with must be valid, `to` for 32 rows of 32 that lie so many
+/// bytes apart.
+unsafe fn block(amx: bool, tiles: Tiles, initial: Initial, to: *mut f32, row_bytes: usize) {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        if amx {
+            amx_block(tiles, initial, to, row_bytes);
+        } else {
+            avx512_block(tiles, initial, to, row_bytes);
         }
     }
 }
@@ -127,15 +243,29 @@ unsafe fn release_tiles() {
 /// Four tiles of sums, each multiplied at every step.
 ///
 /// # Safety
-/// The tiles must be valid and the registers configured.
-unsafe fn amx_block(tiles: Tiles, sums: &mut Sums) {
+/// As for [`block`], and the registers must be configured.
+unsafe fn amx_block(tiles: Tiles, initial: Initial, to: *mut f32, row_bytes: usize) {
     // SAFETY: as the caller vouches; there is at least one step.
     unsafe {
+        match initial {
+            Initial::Zero => asm!(
+                "tilezero tmm0", "tilezero tmm1", "tilezero tmm2", "tilezero tmm3",
+                out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
+                options(nostack, nomem),
+            ),
+            Initial::At(from, bytes) => asm!(
+                "tileloadd tmm0, [{from} + {bytes}*1]",
+                "tileloadd tmm1, [{from} + {bytes}*1 + 64]",
+                "tileloadd tmm2, [{below} + {bytes}*1]",
+                "tileloadd tmm3, [{below} + {bytes}*1 + 64]",
+                from = in(reg) from,
+                below = in(reg) from.byte_add(TILE * bytes),
+                bytes = in(reg) bytes,
+                out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
+                options(nostack, readonly),
+            ),
+        }
         asm!(
-            "tilezero tmm0",
-            "tilezero tmm1",
-            "tilezero tmm2",
-            "tilezero tmm3",
             "2:",
             "tileloadd tmm4, [{left} + {row}*1]",
             "tileloadd tmm6, [{right} + {row}*1]",
@@ -151,18 +281,19 @@ unsafe fn amx_block(tiles: Tiles, sums: &mut Sums) {
             "add {next_right}, 1024",
             "dec {steps}",
             "jnz 2b",
-            "tilestored [{sums} + {wide}*1], tmm0",
-            "tilestored [{sums} + {wide}*1 + 64], tmm1",
-            "tilestored [{sums} + {wide}*1 + 2048], tmm2",
-            "tilestored [{sums} + {wide}*1 + 2112], tmm3",
+            "tilestored [{to} + {bytes}*1], tmm0",
+            "tilestored [{to} + {bytes}*1 + 64], tmm1",
+            "tilestored [{below} + {bytes}*1], tmm2",
+            "tilestored [{below} + {bytes}*1 + 64], tmm3",
             left = inout(reg) tiles.left[0] => _,
             next_left = inout(reg) tiles.left[1] => _,
             right = inout(reg) tiles.right[0] => _,
             next_right = inout(reg) tiles.right[1] => _,
             steps = inout(reg) tiles.steps => _,
-            row = in(reg) 64_usize,
-            wide = in(reg) 4 * SIDE,
-            sums = in(reg) sums.0.as_mut_ptr(),
+            row = in(reg) LINE,
+            to = in(reg) to,
+            below = in(reg) to.byte_add(TILE * row_bytes),
+            bytes = in(reg) row_bytes,
             out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
             out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
             options(nostack),
@@ -173,12 +304,21 @@ unsafe fn amx_block(tiles: Tiles, sums: &mut Sums) {
 /// The same by dot products of pairs: sixteen rows of sums at a time.
 ///
 /// # Safety
-/// The tiles must be valid and the instructions found.
+/// As for [`block`], and the instructions must have been found.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
-unsafe fn avx512_block(tiles: Tiles, sums: &mut Sums) {
+unsafe fn avx512_block(tiles: Tiles, initial: Initial, to: *mut f32, row_bytes: usize) {
     for (i, left) in tiles.left.into_iter().enumerate() {
         for (j, right) in tiles.right.into_iter().enumerate() {
             let mut rows = [_mm512_setzero_ps(); TILE];
+            if let Initial::At(from, bytes) = initial {
+                for (row, sum) in rows.iter_mut().enumerate() {
+                    // SAFETY: as the caller vouches.
+                    unsafe {
+                        let from = from.byte_add((i * TILE + row) * bytes).add(j * TILE);
+                        *sum = _mm512_load_ps(from);
+                    }
+                }
+            }
             for step in 0..tiles.steps {
                 // SAFETY: as the caller vouches.
                 let (left, right) =
@@ -195,9 +335,11 @@ unsafe fn avx512_block(tiles: Tiles, sums: &mut Sums) {
                 }
             }
             for (row, sum) in rows.into_iter().enumerate() {
-                let place = (i * TILE + row) * SIDE + j * TILE;
-                // SAFETY: within the block, sixteen columns aligned to a cache line.
-                unsafe { _mm512_store_ps(sums.0.as_mut_ptr().add(place), sum) };
+                // SAFETY: as the caller vouches; aligned, as all that AMX writes is.
+                unsafe {
+                    let to = to.byte_add((i * TILE + row) * row_bytes).add(j * TILE);
+                    _mm512_store_ps(to, sum);
+                }
             }
         }
     }
@@ -208,41 +350,4 @@ unsafe fn avx512_block(tiles: Tiles, sums: &mut Sums) {
 fn pairs(words: __m512i) -> __m512bh {
     // SAFETY: both are 512 bits of any value.
     unsafe { std::mem::transmute::<__m512i, __m512bh>(words) }
-}
-
-/// Writes or adds a block's rows and columns.
-///
-/// # Safety
-/// The output must be valid for them.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
-unsafe fn write_block(
-    [rows, columns]: [usize; 2],
-    sums: &Sums,
-    out: Output<'_>,
-    first_row: usize,
-    first_column: usize,
-) {
-    for column in (0..columns).step_by(TILE) {
-        let mask = ((1_u32 << TILE.min(columns - column)) - 1) as u16;
-        let bias = match out.write {
-            // SAFETY: a bias is as long as its columns.
-            Write::Bias(bias) => unsafe {
-                _mm512_maskz_loadu_ps(mask, bias[first_column + column..].as_ptr())
-            },
-            _ => _mm512_setzero_ps(),
-        };
-        for row in 0..rows {
-            // SAFETY: within the block and, where the mask is set, within the output.
-            unsafe {
-                let sum: __m512 = _mm512_load_ps(sums.0.as_ptr().add(row * SIDE + column));
-                let to = out.start.add((first_row + row) * out.stride + first_column + column);
-                let value = match out.write {
-                    Write::Overwrite => sum,
-                    Write::Bias(_) => _mm512_add_ps(bias, sum),
-                    Write::Add => _mm512_add_ps(_mm512_maskz_loadu_ps(mask, to), sum),
-                };
-                _mm512_mask_storeu_ps(to, mask, value);
-            }
-        }
-    }
 }
