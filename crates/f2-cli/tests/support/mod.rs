@@ -104,6 +104,19 @@ impl Folder {
         run(self.0.path(), arguments, input)
     }
 
+    /// With a variable in the program's environment.
+    pub fn f2_with_variable(&self, variable: (&str, &str), arguments: &[&str]) -> Run {
+        self.start_with_variable(variable, arguments).wait_with_output().unwrap().into()
+    }
+
+    /// The same, not waited for.
+    pub fn start_with_variable(&self, (name, value): (&str, &str), arguments: &[&str]) -> Child {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_f2"));
+        command.args(arguments).current_dir(self.0.path()).env(name, value);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().unwrap()
+    }
+
     /// A command that is not waited for.
     pub fn start(&self, arguments: &[&str]) -> Child {
         start(self.0.path(), arguments)

@@ -3,7 +3,7 @@
 
 use std::process::{Command, Output};
 
-use f2_engine::Simd;
+use f2_engine::{Cpu, Simd};
 
 use super::threads::outcome;
 
@@ -33,7 +33,7 @@ fn all_operations_pass_on_every_instruction_set() {
 #[test]
 fn bits() {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for value in outcome(2) {
+    for value in outcome(Cpu::new(2).unwrap()) {
         hash = (hash ^ u64::from(value.to_bits())).wrapping_mul(0x0100_0000_01b3);
     }
     println!("bits {hash:016x}");

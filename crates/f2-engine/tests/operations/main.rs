@@ -3,6 +3,7 @@
 
 mod attention;
 mod baselines;
+mod bf16;
 mod embedding;
 mod generation;
 mod golden;

@@ -355,4 +355,38 @@ mod tests {
             }
         }
     }
+
+    /// bf16 to nearest, ties to even, by the definition.
+    fn rounded(x: f32) -> f64 {
+        let bits = x.to_bits();
+        let half = 0x7fff + (bits >> 16 & 1);
+        f64::from(f32::from_bits((bits + half) & 0xffff_0000))
+    }
+
+    /// Against a sum in `f64` of operands rounded by the definition. What is left are the roundings
+    /// of `f32` sums: 2⁻²⁴ of the terms' size for each of up to 600 additions, in truth far less.
+    #[test]
+    fn bf16_rounds_operands_and_nothing_else() {
+        if !crate::Simd::has_bf16() {
+            eprintln!("skipped: this processor has no bf16 instructions");
+            return;
+        }
+        let threads = &Threads::new(2).unwrap();
+        let products = Products { threads, precision: Precision::Bf16 };
+        for dims @ [m, n, k] in [[3, 5, 7], [64, 96, 64], [70, 213, 517], [33, 40, 1100]] {
+            let lhs: Vec<f32> = (0..m * k).map(|i| (i as f32 * 0.37).sin()).collect();
+            let rhs: Vec<f32> = (0..n * k).map(|i| (i as f32 * 0.73).cos()).collect();
+            let mut out = vec![0.0; m * n];
+            let (a, b) = (Matrix::rows(&lhs, k), Matrix::rows(&rhs, n));
+            products.product(dims, a, b, &mut out, Write::Overwrite);
+            for (place, &actual) in out.iter().enumerate() {
+                let (i, j) = (place / n, place % n);
+                let terms = (0..k).map(|l| rounded(lhs[i * k + l]) * rounded(rhs[l * n + j]));
+                let (sum, size) =
+                    terms.fold((0.0, 0.0), |(sum, size), term| (sum + term, size + term.abs()));
+                let error = (f64::from(actual) - sum).abs();
+                assert!(error <= 2e-6 * size, "{dims:?} at {place}: {actual} instead of {sum}");
+            }
+        }
+    }
 }
