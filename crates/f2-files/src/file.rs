@@ -1,7 +1,10 @@
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use crate::claim::make_and_claim;
+use crate::disk::{self, OutputFile};
+use crate::leftover::{sweep_siblings, temporary_sibling};
 use crate::{ReadError, WriteError};
 
 /// The text of a file.
@@ -12,7 +15,8 @@ pub fn read_text(path: &Path) -> Result<String, ReadError> {
 /// Writes `path` so that a reader sees its old content or the whole new one, nothing between.
 ///
 /// `write` fills a temporary file in the same folder, which is synced and then renamed over
-/// `path`. When anything fails the temporary file is removed and `path` is left as it was.
+/// `path`. When anything fails the temporary file is removed and `path` is left as it was; what
+/// killed writers of `path` left is removed, too.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -23,13 +27,16 @@ pub fn read_text(path: &Path) -> Result<String, ReadError> {
 /// ```
 pub fn write_atomically(
     path: &Path,
-    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+    write: impl FnOnce(&mut BufWriter<OutputFile>) -> io::Result<()>,
 ) -> Result<(), WriteError> {
+    sweep_siblings(path);
     let temporary = temporary_sibling(path);
-    let written = write_and_sync(&temporary, write).and_then(|()| fs::rename(&temporary, path));
+    // The file is ours until it has its name: nobody may take it for a leftover.
+    let written =
+        write_and_sync(&temporary, write).and_then(|_claimed| disk::rename(&temporary, path));
     if written.is_err() {
         // The first error is the one worth reporting; a leftover is harmless.
-        let _ = fs::remove_file(&temporary);
+        let _ = disk::remove_file(&temporary);
     }
     written.and_then(|()| sync_parent(path)).map_err(WriteError::of(path))
 }
@@ -45,25 +52,21 @@ pub fn check_writable(path: &Path) -> Result<(), WriteError> {
     let tried = if path.is_dir() {
         Err(io::ErrorKind::IsADirectory.into())
     } else {
-        File::create(&temporary).and_then(|_| fs::remove_file(&temporary))
+        OutputFile::create(&temporary).and_then(|_| disk::remove_file(&temporary))
     };
     tried.map_err(WriteError::of(path))
 }
 
 fn write_and_sync(
     path: &Path,
-    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
-) -> io::Result<()> {
-    let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
+    write: impl FnOnce(&mut BufWriter<OutputFile>) -> io::Result<()>,
+) -> io::Result<OutputFile> {
+    let file = make_and_claim(path, || OutputFile::create(path), OutputFile::file)?;
+    let mut out = BufWriter::with_capacity(1 << 20, file);
     write(&mut out)?;
-    out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
-}
-
-/// A hidden name in the same folder, so that the rename never crosses file systems. The process
-/// id keeps two writers of one path apart.
-pub(crate) fn temporary_sibling(path: &Path) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!(".{name}.{}.partial", std::process::id()))
+    let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+    file.sync()?;
+    Ok(file)
 }
 
 /// Makes a rename in `path`'s folder durable. Folders cannot be synced everywhere; where they
@@ -74,7 +77,7 @@ pub(crate) fn sync_parent(path: &Path) -> io::Result<()> {
         Some(parent) => parent,
         None => return Ok(()),
     };
-    if cfg!(unix) { File::open(parent)?.sync_all() } else { Ok(()) }
+    if cfg!(unix) { disk::sync(parent) } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -2,8 +2,10 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::WriteError;
-use crate::file::{sync_parent, temporary_sibling};
+use crate::claim::make_and_claim;
+use crate::file::sync_parent;
+use crate::leftover::{doomed_sibling, sweep_siblings, temporary_sibling};
+use crate::{WriteError, disk};
 
 /// A folder that appears under its final name only once it is complete.
 ///
@@ -25,14 +27,20 @@ pub struct StagedFolder {
     staging: PathBuf,
     destination: PathBuf,
     published: bool,
+    /// Tells those who sweep leftovers that this is none.
+    _claimed: File,
 }
 
 impl StagedFolder {
-    /// Starts a folder that will be published as `destination`. Missing parents are created.
+    /// Starts a folder that will be published as `destination`. Missing parents are created, and
+    /// what killed writers of it left is removed.
     pub fn create(destination: &Path) -> Result<Self, WriteError> {
+        sweep_siblings(destination);
         let staging = temporary_sibling(destination);
-        make_anew(&staging).map_err(WriteError::of(destination))?;
-        Ok(Self { staging, destination: destination.to_path_buf(), published: false })
+        let made = make_and_claim(&staging, || make_anew(&staging), |folder| folder);
+        let claimed = made.map_err(WriteError::of(destination))?;
+        let destination = destination.to_path_buf();
+        Ok(Self { staging, destination, published: false, _claimed: claimed })
     }
 
     /// Where the files go until the folder is published.
@@ -51,15 +59,15 @@ impl StagedFolder {
     fn take_place(&mut self) -> io::Result<()> {
         sync_tree(&self.staging)?;
         let retired = self.retire_existing()?;
-        if let Err(error) = fs::rename(&self.staging, &self.destination) {
+        if let Err(error) = disk::rename(&self.staging, &self.destination) {
             if let Some(retired) = retired {
-                fs::rename(retired, &self.destination)?;
+                disk::rename(&retired, &self.destination)?;
             }
             return Err(error);
         }
         self.published = true;
         sync_parent(&self.destination)?;
-        retired.map_or(Ok(()), fs::remove_dir_all)
+        retired.map_or(Ok(()), |retired| disk::remove_folder(&retired))
     }
 
     fn retire_existing(&self) -> io::Result<Option<PathBuf>> {
@@ -67,7 +75,7 @@ impl StagedFolder {
             return Ok(None);
         }
         let retired = self.staging.with_extension("retired");
-        fs::rename(&self.destination, &retired)?;
+        disk::rename(&self.destination, &retired)?;
         Ok(Some(retired))
     }
 }
@@ -76,20 +84,28 @@ impl Drop for StagedFolder {
     fn drop(&mut self) {
         if !self.published {
             // Nothing more can be done about a leftover here, and its name says what it is.
-            let _ = fs::remove_dir_all(&self.staging);
+            let _ = disk::remove_folder(&self.staging);
         }
     }
 }
 
+/// Removes a folder so that no part of it is ever met under its name.
+pub fn remove_folder_at_once(path: &Path) -> Result<(), WriteError> {
+    let doomed = doomed_sibling(path);
+    let removed = disk::rename(path, &doomed).and_then(|()| disk::remove_folder(&doomed));
+    removed.map_err(WriteError::of(path))
+}
+
 /// Makes an empty folder, and all it lies in.
-fn make_anew(folder: &Path) -> io::Result<()> {
+fn make_anew(folder: &Path) -> io::Result<File> {
     if let Some(parent) = folder.parent() {
-        fs::create_dir_all(parent)?;
+        disk::create_folders(parent)?;
     }
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => fs::create_dir(folder),
+    if folder.exists() {
+        disk::remove_folder(folder)?;
     }
+    disk::create_folder(folder)?;
+    File::open(folder)
 }
 
 fn sync_tree(folder: &Path) -> io::Result<()> {
@@ -98,10 +114,10 @@ fn sync_tree(folder: &Path) -> io::Result<()> {
         if path.is_dir() {
             sync_tree(&path)?;
         } else {
-            File::open(&path)?.sync_all()?;
+            disk::sync(&path)?;
         }
     }
-    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
+    if cfg!(unix) { disk::sync(folder) } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -3,12 +3,25 @@
 //! A reader must never meet half a corpus or half a checkpoint, whatever killed the writer.
 //! So everything is written under a temporary name beside its final one, synced to the disk,
 //! and renamed: [`write_atomically`] for one file, [`StagedFolder`] for several that belong
-//! together. Errors name the path.
+//! together. What a killed writer leaves under a temporary name is swept by the next one.
+//!
+//! A folder has one writer at a time, which a [`Lock`] sees to. All changes go through [`disk`],
+//! where a test makes any of them fail ([`fault`]). Errors name the path.
 
+mod claim;
+pub mod disk;
 mod error;
+pub mod fault;
 mod file;
 mod folder;
+mod holder;
+mod leftover;
+mod lock;
 
+pub use disk::OutputFile;
 pub use error::{ReadError, WriteError};
 pub use file::{check_writable, read_text, write_atomically, write_text_atomically};
-pub use folder::StagedFolder;
+pub use folder::{StagedFolder, remove_folder_at_once};
+pub use holder::Holder;
+pub use leftover::sweep;
+pub use lock::{Lock, LockError};

@@ -1,0 +1,58 @@
+//! Files that belong to one living process: the system keeps the claim and drops it when the
+//! process ends, however it ends.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::Path;
+
+/// Whose a file or folder is.
+#[derive(Debug)]
+pub(crate) enum Claim {
+    /// This caller's now.
+    Ours,
+    /// That of a process that lives.
+    Taken,
+    /// The file system knows no claims.
+    Unknown,
+}
+
+/// Claims an open file.
+pub(crate) fn claim(file: &File) -> Claim {
+    match file.try_lock() {
+        Ok(()) => Claim::Ours,
+        Err(TryLockError::WouldBlock) => Claim::Taken,
+        Err(TryLockError::Error(_)) => Claim::Unknown,
+    }
+}
+
+/// Makes something under a name and claims it. Whoever sweeps leftovers may have taken it for one
+/// before it was claimed; then it is made again.
+pub(crate) fn make_and_claim<T>(
+    path: &Path,
+    mut make: impl FnMut() -> io::Result<T>,
+    file: impl Fn(&T) -> &File,
+) -> io::Result<T> {
+    loop {
+        let made = make()?;
+        match claim(file(&made)) {
+            Claim::Unknown => return Ok(made),
+            Claim::Ours if is_at(file(&made), path) => return Ok(made),
+            Claim::Ours | Claim::Taken => std::thread::yield_now(),
+        }
+    }
+}
+
+/// Whether an open file is still the one under a name.
+#[cfg(unix)]
+pub(crate) fn is_at(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let identity = |about: io::Result<fs::Metadata>| about.ok().map(|it| (it.dev(), it.ino()));
+    let at_path = identity(fs::symlink_metadata(path));
+    at_path.is_some() && identity(file.metadata()) == at_path
+}
+
+/// Whether an open file is still the one under a name.
+#[cfg(not(unix))]
+pub(crate) fn is_at(_: &File, path: &Path) -> bool {
+    fs::exists(path).unwrap_or(false)
+}

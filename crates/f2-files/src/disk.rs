@@ -1,0 +1,123 @@
+//! Every change of the disk goes through here, so that a test can make any one of them fail.
+//!
+//! The functions are those of [`std::fs`]; what they add is the [`fault`](crate::fault) that a
+//! debug build may have been told to have.
+
+use std::fs::{self, File};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use crate::fault;
+
+/// A file that is being written.
+#[derive(Debug)]
+pub struct OutputFile {
+    file: File,
+    path: PathBuf,
+}
+
+impl OutputFile {
+    /// An empty file, in place of one that was there.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        Self::open(path, File::options().read(true).write(true).create(true).truncate(true))
+    }
+
+    /// An empty file where none is.
+    pub fn create_new(path: &Path) -> io::Result<Self> {
+        Self::open(path, File::options().read(true).write(true).create_new(true))
+    }
+
+    /// A file that grows at its end; an empty one where none is.
+    pub fn append(path: &Path) -> io::Result<Self> {
+        Self::open(path, File::options().read(true).append(true).create(true))
+    }
+
+    pub(crate) fn open(path: &Path, options: &fs::OpenOptions) -> io::Result<Self> {
+        fault::may_strike("open", path)?;
+        Ok(Self { file: options.open(path)?, path: path.to_path_buf() })
+    }
+
+    /// Waits until the content is on the disk.
+    pub fn sync(&self) -> io::Result<()> {
+        fault::may_strike("sync", &self.path)?;
+        self.file.sync_all()
+    }
+
+    pub(crate) fn into_inner(self) -> File {
+        self.file
+    }
+
+    /// The file itself, to be read or mapped.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+}
+
+impl Write for OutputFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // What a full disk or a killed writer leaves is the first part of what was to be written.
+        fault::may_strike_after("write", &self.path, || {
+            let _ = self.file.write_all(&bytes[..bytes.len() / 2]);
+        })?;
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Seek for OutputFile {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+/// A file with this content.
+pub fn write(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
+    OutputFile::create(path)?.write_all(content.as_ref())
+}
+
+/// Copies the content of a file, and nothing else of it.
+pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    io::copy(&mut File::open(from)?, &mut OutputFile::create(to)?).map(drop)
+}
+
+/// Waits until a file, or the names in a folder, are on the disk.
+pub fn sync(path: &Path) -> io::Result<()> {
+    fault::may_strike("sync", path)?;
+    File::open(path)?.sync_all()
+}
+
+/// Gives a file or folder another name, in place of what had it.
+pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    fault::may_strike("rename", to)?;
+    fs::rename(from, to)
+}
+
+/// Makes a folder where nothing is.
+pub fn create_folder(path: &Path) -> io::Result<()> {
+    fault::may_strike("create", path)?;
+    fs::create_dir(path)
+}
+
+/// Makes a folder and all it lies in, where they are not there.
+pub fn create_folders(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    fault::may_strike("create", path)?;
+    fs::create_dir_all(path)
+}
+
+/// Removes a file.
+pub fn remove_file(path: &Path) -> io::Result<()> {
+    fault::may_strike("remove", path)?;
+    fs::remove_file(path)
+}
+
+/// Removes a folder and all in it.
+pub fn remove_folder(path: &Path) -> io::Result<()> {
+    fault::may_strike("remove", path)?;
+    fs::remove_dir_all(path)
+}

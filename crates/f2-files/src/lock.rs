@@ -1,0 +1,177 @@
+//! One owner at a time for a folder that is being written.
+
+use std::fs::{self, File};
+use std::io::{self, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+use crate::claim::{Claim, claim, is_at};
+use crate::disk::{self, OutputFile};
+use crate::{Holder, WriteError};
+
+/// The name of the lock inside a folder.
+const NAME: &str = ".lock";
+
+/// The right to write a folder, given back when dropped.
+///
+/// It is a file with a claim of the operating system on it, which ends with the process that has
+/// it, however that ends: a lock that a killed process left is taken over. Where the file system
+/// knows no such claims, the file's words decide: the owner lives unless it was a process of this
+/// machine that is gone.
+///
+/// ```
+/// # let parent = tempfile::tempdir()?;
+/// # let run = parent.path().join("run");
+/// let lock = f2_files::Lock::inside(&run)?;
+/// let refused = f2_files::Lock::inside(&run).unwrap_err();
+/// assert!(refused.to_string().contains("is in use by process"));
+/// drop(lock);
+/// f2_files::Lock::inside(&run)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Lock {
+    path: PathBuf,
+    _claimed: File,
+}
+
+/// Why a folder could not be locked.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Another process has it.
+    #[error("{} is in use by {holder}", folder.display())]
+    InUse {
+        /// The folder.
+        folder: PathBuf,
+        /// Who has it.
+        holder: Holder,
+        /// The file that says so.
+        lock: PathBuf,
+    },
+    /// The lock cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+impl Lock {
+    /// Locks a folder that stays where it is, such as a run; it is made where it is not there.
+    pub fn inside(folder: &Path) -> Result<Self, LockError> {
+        disk::create_folders(folder).map_err(WriteError::of(folder))?;
+        Self::take(folder, folder.join(NAME))
+    }
+
+    /// Locks a folder that is written elsewhere and takes its name at the end, such as a corpus:
+    /// the lock is beside it.
+    pub fn beside(folder: &Path) -> Result<Self, LockError> {
+        // Under whatever name the folder is called, the lock must be the same.
+        let place = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
+        let parent = place.parent().filter(|parent| !parent.as_os_str().is_empty());
+        if let Some(parent) = parent {
+            disk::create_folders(parent).map_err(WriteError::of(folder))?;
+        }
+        let mut name = std::ffi::OsString::from(".");
+        name.push(place.file_name().unwrap_or_default());
+        name.push(NAME);
+        Self::take(folder, place.with_file_name(name))
+    }
+
+    fn take(folder: &Path, path: PathBuf) -> Result<Self, LockError> {
+        let failed = |error| LockError::Write(WriteError::of(folder)(error));
+        let options = File::options().read(true).write(true).create(true).clone();
+        loop {
+            let mut file = OutputFile::open(&path, &options).map_err(failed)?;
+            let ours = match claim(file.file()) {
+                // Its last owner may have removed it after it was opened here.
+                Claim::Ours if !is_at(file.file(), &path) => continue,
+                Claim::Ours => true,
+                Claim::Taken => false,
+                Claim::Unknown => Holder::read(&path).is_none_or(|holder| holder.is_gone()),
+            };
+            if !ours {
+                let holder = Holder::read(&path).unwrap_or_default();
+                let folder = folder.to_path_buf();
+                return Err(LockError::InUse { folder, holder, lock: path });
+            }
+            sign(&mut file).map_err(failed)?;
+            return Ok(Self { path, _claimed: file.into_inner() });
+        }
+    }
+}
+
+/// Puts the name of this process into the file.
+fn sign(file: &mut OutputFile) -> io::Result<()> {
+    file.file().set_len(0)?;
+    file.seek(SeekFrom::Start(0))?;
+    file.write_all(Holder::this_process().to_text().as_bytes())
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // While it is still claimed: whoever opens it later finds another file, or none.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_owner_at_a_time_named_in_the_refusal() {
+        let parent = tempfile::tempdir().unwrap();
+        let corpus = parent.path().join("corpus");
+        let lock = Lock::beside(&corpus).unwrap();
+        let refused = Lock::beside(&corpus).unwrap_err();
+        let LockError::InUse { holder, lock: file, .. } = &refused else { panic!("{refused}") };
+        assert_eq!(holder.process, std::process::id());
+        assert_eq!(file, &parent.path().join(".corpus.lock"));
+        assert!(refused.to_string().contains(&format!("process {}", std::process::id())));
+        drop(lock);
+        assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_lock_whose_owner_was_killed_is_taken_over() {
+        let run = tempfile::tempdir().unwrap();
+        let stale = Holder { process: 4_000_000, ..Holder::this_process() };
+        fs::write(run.path().join(NAME), stale.to_text()).unwrap();
+        let lock = Lock::inside(run.path()).unwrap();
+        let holder = Holder::read(&run.path().join(NAME)).unwrap();
+        assert_eq!(holder.process, std::process::id());
+        drop(lock);
+        assert!(!run.path().join(NAME).exists());
+    }
+
+    #[test]
+    fn a_folder_has_one_lock_under_all_its_names() {
+        let parent = tempfile::tempdir().unwrap();
+        let corpus = parent.path().join("corpus");
+        fs::create_dir(&corpus).unwrap();
+        let _lock = Lock::beside(&corpus).unwrap();
+        assert!(Lock::beside(&parent.path().join("./corpus/")).is_err());
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink(&corpus, parent.path().join("other")).unwrap();
+            assert!(Lock::beside(&parent.path().join("other")).is_err());
+        }
+    }
+
+    /// Many at once: never two of them inside.
+    #[test]
+    fn a_lock_is_never_held_twice() {
+        use std::sync::atomic::{AtomicUsize, Ordering};
+        let run = tempfile::tempdir().unwrap();
+        let (inside, entered) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    while entered.load(Ordering::SeqCst) < 200 {
+                        let Ok(_lock) = Lock::inside(run.path()) else { continue };
+                        assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
+                        entered.fetch_add(1, Ordering::SeqCst);
+                        inside.fetch_sub(1, Ordering::SeqCst);
+                    }
+                });
+            }
+        });
+    }
+}
