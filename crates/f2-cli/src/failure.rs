@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
-use f2_files::{ReadError, WriteError};
+use f2_files::{LockError, ReadError, WriteError};
 
 /// The documented exit codes. 0 is success; 1 is kept for checks that were asked for and did not
 /// hold.
@@ -70,9 +70,9 @@ impl Failure {
 
     /// Prints the failure to standard error and gives the process its exit code.
     pub(crate) fn report(&self) -> ExitCode {
-        eprintln!("error: {}", self.message);
+        remark!("error: {}", self.message);
         if let Some(advice) = &self.advice {
-            eprintln!("  help: {advice}");
+            remark!("  help: {advice}");
         }
         ExitCode::from(self.kind as u8)
     }
@@ -88,5 +88,19 @@ impl From<ReadError> for Failure {
 impl From<WriteError> for Failure {
     fn from(error: WriteError) -> Self {
         Self::new(Kind::Device, error).advise(MAKE_ROOM)
+    }
+}
+
+impl From<LockError> for Failure {
+    fn from(error: LockError) -> Self {
+        match error {
+            LockError::Write(error) => error.into(),
+            LockError::InUse { ref lock, .. } => {
+                let lock = lock.display();
+                Self::usage(&error).advise(format!(
+                    "wait for it or choose another folder; if that process is surely gone, remove {lock}"
+                ))
+            }
+        }
     }
 }

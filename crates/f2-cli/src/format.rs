@@ -47,11 +47,11 @@ impl Format {
             Self { latex: true, .. } => "% ",
             _ => "",
         };
-        let lines: String = footnotes.iter().map(|line| format!("{mark}{line}\n")).collect();
         if self.csv {
-            eprint!("{lines}");
+            footnotes.iter().for_each(|line| remark!("{line}"));
             return output::print(&self.tables(tables));
         }
+        let lines: String = footnotes.iter().map(|line| format!("{mark}{line}\n")).collect();
         output::print(&format!("{}\n{lines}", self.tables(tables)))
     }
 }

@@ -1,20 +1,112 @@
-//! Ctrl-C: the first one asks for an orderly end, the second one ends at once.
+//! Signals that ask for an orderly end: Ctrl-C, `kill` (as Slurm and `docker stop` send it) and a
+//! closed connection. The first one lets a verb save what it has, a second one ends at once.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-static ASKED: AtomicBool = AtomicBool::new(false);
+/// When the first signal came, in milliseconds by a clock of the system; 0 before it came.
+static ASKED: AtomicU64 = AtomicU64::new(0);
+
+/// Signals that come this soon, in milliseconds, after the first are the same request: `timeout`
+/// signals the process and its group, a closing terminal the shell and its jobs.
+const SAME_REQUEST: u64 = 500;
 
 /// Starts listening. From here on a verb is expected to look at [`asked`] now and then.
 pub(crate) fn listen() {
-    // A second handler is never set, so this cannot fail; without one Ctrl-C still ends us.
-    let _ = ctrlc::set_handler(|| {
-        if ASKED.swap(true, Ordering::SeqCst) {
-            std::process::exit(130);
-        }
-    });
+    platform::listen();
 }
 
 /// Whether the user asked to stop.
 pub(crate) fn asked() -> bool {
-    ASKED.load(Ordering::SeqCst)
+    ASKED.load(Ordering::SeqCst) != 0
+}
+
+/// Takes note of a signal that came `now`. Whether it was one too many.
+fn is_second(asked: &AtomicU64, now: u64) -> bool {
+    match asked.compare_exchange(0, now.max(1), Ordering::SeqCst, Ordering::SeqCst) {
+        Ok(_) => false,
+        Err(first) => now.saturating_sub(first) >= SAME_REQUEST,
+    }
+}
+
+#[cfg(unix)]
+mod platform {
+    use std::mem::MaybeUninit;
+
+    use libc::{SA_RESTART, SIG_IGN, SIGHUP, SIGINT, SIGTERM, c_int, sigaction, sighandler_t};
+
+    use super::{ASKED, is_second};
+    use crate::failure::Kind;
+
+    pub(super) fn listen() {
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            // `nohup` has hang-ups ignored, and means it. Ctrl-C is ignored by every job a script
+            // put into the background; those are meant to be stopped all the same.
+            if signal == SIGINT || !is_ignored(signal) {
+                handle(signal);
+            }
+        }
+    }
+
+    fn is_ignored(signal: c_int) -> bool {
+        let mut action = MaybeUninit::<sigaction>::zeroed();
+        // SAFETY: the call only writes the current action to a place of the right type, and
+        // everything in that is valid as zeros.
+        unsafe {
+            libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr());
+            action.assume_init().sa_sigaction == SIG_IGN
+        }
+    }
+
+    fn handle(signal: c_int) {
+        // SAFETY: an action of zeros is valid; its handler has the type the flags promise and does
+        // only what a handler may. A failure leaves the signal's own action, which ends us.
+        unsafe {
+            let mut action = MaybeUninit::<sigaction>::zeroed().assume_init();
+            action.sa_sigaction = heard as extern "C" fn(c_int) as sighandler_t;
+            action.sa_flags = SA_RESTART;
+            libc::sigaction(signal, &raw const action, std::ptr::null_mut());
+        }
+    }
+
+    /// May interrupt any code at any place: it touches an atomic number and asks for the time.
+    extern "C" fn heard(_: c_int) {
+        let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: writes the time to a place of the right type; a handler may call it.
+        unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+        if is_second(&ASKED, now.tv_sec as u64 * 1_000 + now.tv_nsec as u64 / 1_000_000) {
+            // SAFETY: ends the process without running anything else; a handler may call it.
+            unsafe { libc::_exit(Kind::Interrupted as c_int) }
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod platform {
+    use std::time::Instant;
+
+    use super::{ASKED, SAME_REQUEST, is_second};
+    use crate::failure::Kind;
+
+    pub(super) fn listen() {
+        let began = Instant::now();
+        // Verbs that run others listen once for all of them; the first handler stays.
+        let _ = ctrlc::set_handler(move || {
+            if is_second(&ASKED, began.elapsed().as_millis() as u64 + SAME_REQUEST) {
+                std::process::exit(Kind::Interrupted as i32);
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_later_signal_is_a_second_one() {
+        let asked = AtomicU64::new(0);
+        assert!(!is_second(&asked, 10_000));
+        assert!(!is_second(&asked, 10_000 + SAME_REQUEST - 1));
+        assert!(is_second(&asked, 10_000 + SAME_REQUEST));
+    }
 }

@@ -1,12 +1,34 @@
-//! Results on standard output, or kept for a verb that runs others.
+//! What the program says: results on standard output, or kept for a verb that runs others, and
+//! remarks on standard error.
 
+use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::failure::{Failure, Kind, Outcome};
 
 /// What is printed while someone keeps it.
 static KEPT: Mutex<Option<String>> = Mutex::new(None);
+
+/// Whether the reader of standard output has left.
+static LEFT: AtomicBool = AtomicBool::new(false);
+
+/// A line on standard error: progress, remarks, failures. Takes what `format!` takes.
+macro_rules! remark {
+    ($($words:tt)*) => { $crate::output::remark(format_args!($($words)*)) };
+}
+
+/// Writes a line to standard error. Where that is lost, a closed pipe or a full disk, so is the
+/// line; it is no reason to lose hours of work.
+pub(crate) fn remark(words: fmt::Arguments<'_>) {
+    let _ = io::stderr().lock().write_all(format!("{words}\n").as_bytes());
+}
+
+/// Whether the reader of standard output has left: nothing more needs to be made for it.
+pub(crate) fn reader_left() -> bool {
+    LEFT.load(Ordering::SeqCst)
+}
 
 /// Whether results may be coloured: on a terminal, unless `NO_COLOR` asks for none.
 pub(crate) fn takes_colour() -> bool {
@@ -21,10 +43,14 @@ pub(crate) fn print(text: &str) -> Outcome {
     }
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+            LEFT.store(true, Ordering::SeqCst);
+            Ok(())
+        }
+        Err(error) => {
             Err(Failure::new(Kind::Device, format!("cannot write to standard output: {error}")))
         }
-        _ => Ok(()),
     }
 }
 

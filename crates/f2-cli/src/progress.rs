@@ -45,7 +45,7 @@ impl Progress {
         if terminal && matches!(unit, Unit::Time | Unit::Draws) {
             bar.enable_steady_tick(Duration::from_millis(125));
         } else if matches!(unit, Unit::Time) {
-            eprintln!("{label} …");
+            remark!("{label} …");
         }
         let printed = (!terminal).then(|| Mutex::new(Instant::now()));
         Self { bar, label: label.to_owned(), unit, printed }
@@ -58,7 +58,7 @@ impl Progress {
         let Ok(mut last) = printed.try_lock() else { return };
         if last.elapsed() >= PLAIN_INTERVAL {
             *last = Instant::now();
-            eprintln!("{}", self.plain_line());
+            remark!("{}", self.plain_line());
         }
     }
 
@@ -92,10 +92,10 @@ impl Drop for Progress {
         }
         let seconds = elapsed.as_secs_f64();
         match (self.unit, self.bar.length()) {
-            (Unit::Time, _) | (Unit::Draws, None) => eprintln!("{}: {seconds:.1} s", self.label),
+            (Unit::Time, _) | (Unit::Draws, None) => remark!("{}: {seconds:.1} s", self.label),
             _ => {
                 let amount = self.unit.amount(self.bar.position());
-                eprintln!("{}: {amount} in {seconds:.1} s", self.label);
+                remark!("{}: {amount} in {seconds:.1} s", self.label);
             }
         }
     }

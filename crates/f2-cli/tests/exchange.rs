@@ -107,3 +107,20 @@ fn mistakes_are_told_with_their_cure() {
     assert!(!folder.path("model").exists() && !folder.path("exported").exists());
     assert!(folder.names().iter().all(|name| !name.starts_with('.')));
 }
+
+#[test]
+fn a_model_with_a_parameter_that_is_no_number_is_not_taken_in() {
+    let folder = Folder::new();
+    hub(&folder, "tied", "gpt2");
+    let path = folder.path("gpt2/model.safetensors");
+    for value in [f32::NAN, f32::NEG_INFINITY] {
+        let mut bytes = fs::read(&path).unwrap();
+        let end = bytes.len();
+        bytes[end - 4..].copy_from_slice(&value.to_le_bytes());
+        fs::write(&path, bytes).unwrap();
+        let refused = folder.f2(&["import", "gpt2", "--out", "model"]);
+        assert_eq!(refused.code, 3, "{}", refused.stderr);
+        assert!(refused.stderr.contains(&format!("holds {value} at place")), "{}", refused.stderr);
+        assert_eq!(folder.names(), ["gpt2"]);
+    }
+}

@@ -427,4 +427,53 @@ fn ctrl_c_keeps_what_is_finished() {
         said.contains(&format!("stopped after {kept} of 100000 texts; they are saved")),
         "{said}"
     );
+    check_that_an_older_file_stays(workshop);
+}
+
+/// A file that is there already is not replaced by a part of the texts.
+#[cfg(unix)]
+fn check_that_an_older_file_stays(workshop: &Folder) {
+    workshop.write("older.jsonl", "older\n");
+    let arguments = ["generate", "mle", "--prompt", "sol", "-n", "100000", "--out", "older.jsonl"];
+    let mut child = workshop.start(&[&arguments[..], &["--json"]].concat());
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.next().unwrap().unwrap().starts_with('{'));
+    let rest = std::thread::spawn(move || lines.count());
+    let Run { code, stderr: said, .. } = interrupt(child);
+    rest.join().unwrap();
+    assert_eq!(code, 130, "{said}");
+    assert!(said.contains("older.jsonl is left as it was"), "{said}");
+    assert_eq!(workshop.read("older.jsonl"), "older\n");
+}
+
+/// The same model with one parameter that is no number.
+fn ruin(model: &str, ruined: &str) -> &'static Folder {
+    let workshop = workshop();
+    let saved = SavedModel::open(&workshop.path(model), Pick::Best).unwrap();
+    fs::create_dir(workshop.path(ruined)).unwrap();
+    for name in ["model.json", "tokenizer.json", "model.safetensors"] {
+        fs::copy(saved.folder.join(name), workshop.path(ruined).join(name)).unwrap();
+    }
+    let path = workshop.path(ruined).join("model.safetensors");
+    let mut bytes = fs::read(&path).unwrap();
+    let end = bytes.len();
+    bytes[end - 4..].copy_from_slice(&f32::NAN.to_le_bytes());
+    fs::write(path, bytes).unwrap();
+    workshop
+}
+
+#[test]
+fn a_model_with_a_parameter_that_is_no_number_is_refused() {
+    let workshop = ruin("mle", "ruined");
+    for arguments in [
+        &["perplexity", "ruined", "corpus"][..],
+        &["generate", "ruined", "--prompt", "sol"],
+        &["export", "ruined", "--out", "exported"],
+        &["train", "corpus", "--init", "ruined", "--out", "run", "--steps", "1"],
+    ] {
+        let refused = workshop.f2(arguments);
+        assert_eq!(refused.code, 3, "{arguments:?}: {}", refused.stderr);
+        assert!(refused.stderr.contains("holds NaN at place"), "{}", refused.stderr);
+        assert!(refused.stdout.is_empty(), "{}", refused.stdout);
+    }
 }

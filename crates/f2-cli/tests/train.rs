@@ -3,53 +3,9 @@
 mod support;
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
-use support::{Folder, Run, interrupt, invented_text, small_settings, wait_for};
-
-/// A folder with a corpus, its classes and a configuration.
-struct Workshop(Folder);
-
-impl Workshop {
-    fn new() -> Self {
-        let workshop = Self(Folder::new());
-        workshop.0.write("text.txt", invented_text(175));
-        let often = "[checkpoint]\nevery_steps = 4\n";
-        workshop.0.write("small.toml", small_settings(16) + often);
-        workshop.prepare("text.txt", "corpus");
-        workshop
-    }
-
-    fn prepare(&self, text: &str, corpus: &str) {
-        let vocabulary = ["--documents", "lines", "--vocab-size", "300", "--end-of-text"];
-        let prepared = self.0.f2(&[&["prepare", text, "--out", corpus], &vocabulary[..]].concat());
-        assert_eq!(prepared.code, 0, "{}", prepared.stderr);
-        let cut = self.0.f2(&["classes", corpus]);
-        assert_eq!(cut.code, 0, "{}", cut.stderr);
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path(name)
-    }
-
-    fn train(&self, more: &[&str]) -> Run {
-        self.0.f2(&[&["train", "corpus", "--config", "small.toml"], more].concat())
-    }
-
-    /// Exit code and message of a command that must fail, without what differs between machines.
-    fn refusal(&self, arguments: &[&str]) -> String {
-        let Run { code, stderr, .. } = self.0.f2(arguments);
-        assert_ne!(code, 0, "{arguments:?}");
-        let folder = self.path("").canonicalize().unwrap();
-        let text = stderr.replace(&folder.display().to_string(), "HERE");
-        format!("$ f2 {}\n[exit code {code}]\n{text}", arguments.join(" "))
-    }
-}
-
-fn tensors(run: &Path, step: u64) -> [Vec<u8>; 2] {
-    let folder = run.join(format!("checkpoints/step-{step}"));
-    ["model.safetensors", "optimizer.safetensors"].map(|name| fs::read(folder.join(name)).unwrap())
-}
+use support::workshop::{Workshop, newest, tensors};
+use support::{Run, interrupt, invented_text, wait_for};
 
 #[test]
 fn a_run_leaves_all_that_is_needed() {
@@ -97,13 +53,6 @@ fn killed_at_any_moment_it_goes_on_bit_for_bit() {
     }
     assert!(child.wait().unwrap().success());
     assert_eq!(tensors(&workshop.path("whole"), 60), tensors(&killed, 60));
-}
-
-/// The newest checkpoint a reader would see.
-fn newest(run: &Path) -> Option<u64> {
-    let entries = fs::read_dir(run.join("checkpoints")).ok()?;
-    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    names.filter_map(|name| name.strip_prefix("step-")?.parse().ok()).max()
 }
 
 #[cfg(unix)]

@@ -1,7 +1,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use f2_files::{ReadError, WriteError};
+use f2_files::{LockError, ReadError, WriteError};
 
 /// Why a corpus could not be made or read. Each variant says what failed, where and why.
 #[derive(Debug, thiserror::Error)]
@@ -13,6 +13,9 @@ pub enum Error {
     /// An output file cannot be written: no space, no permission.
     #[error(transparent)]
     Write(#[from] WriteError),
+    /// Another process is at the corpus.
+    #[error(transparent)]
+    Lock(#[from] LockError),
     /// A compressed file ends early or is damaged.
     #[error("{path}: the compressed data is cut short or damaged: {source}")]
     Compressed {

@@ -31,15 +31,18 @@ pub(crate) fn in_order<I, S: Send, R: Send>(
         ahead: 2 * threads,
     };
     let states = std::thread::scope(|scope| {
-        let spawn = |_| {
-            scope.spawn(|| {
-                let _alarm = Alarm(&line);
-                let mut state = state();
-                while line.turn(&mut state, &work) {}
-                state
-            })
+        let serve = || {
+            let _alarm = Alarm(&line);
+            let mut state = state();
+            while line.turn(&mut state, &work) {}
+            state
         };
-        let threads: Vec<_> = (0..threads.max(1)).map(spawn).collect();
+        // Where fewer threads can be had, they do it all; where none can, the caller does.
+        let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, serve).ok();
+        let threads: Vec<_> = (0..threads.max(1)).filter_map(spawn).collect();
+        if threads.is_empty() {
+            return vec![serve()];
+        }
         threads.into_iter().map(|thread| thread.join().expect("workers do not panic")).collect()
     });
     match line.finished.into_inner().expect("workers do not panic").failed {

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use f2_files::{ReadError, WriteError};
+use f2_files::{LockError, ReadError, WriteError};
 
 use crate::memory::Purpose;
 use crate::run::Differences;
@@ -15,6 +15,9 @@ pub enum Error {
     /// A file or folder could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
+    /// Another process is at the run.
+    #[error(transparent)]
+    Lock(#[from] LockError),
     /// A configuration file is not TOML.
     #[error("{}, line {line}: {reason}", path.display())]
     ConfigSyntax {
@@ -298,6 +301,14 @@ pub enum Error {
         step: u64,
         /// How many in a row.
         in_a_row: u32,
+        /// The step of the newest checkpoint from before, where there is one.
+        kept: Option<u64>,
+    },
+    /// Training ruined the parameters.
+    #[error("the parameters are no longer finite numbers (`{name}`): they are not saved")]
+    ParametersNotFinite {
+        /// The first that is not.
+        name: String,
     },
     /// A way of decoding that cannot be followed.
     #[error("{option}: {reason}")]

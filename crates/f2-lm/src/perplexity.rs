@@ -106,6 +106,9 @@ pub fn score<D: Device>(
         total.scored += scored;
         progress(scored);
     }
+    if !total.nats.is_finite() {
+        return Err(Error::NoProbabilities);
+    }
     Ok(Some(total))
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use f2_engine::Cpu;
 use f2_lm::Error;
@@ -78,6 +78,21 @@ fn session(
     resume: bool,
     observer: &mut dyn FnMut(&Event, &AtomicBool),
 ) -> Result<Ending, Error> {
+    let stop = AtomicBool::new(false);
+    let mut observe = |event: &Event| observer(event, &stop);
+    let asked = || stop.load(Ordering::Relaxed);
+    run_with(folder, config, class_ends, resume, &mut observe, &asked)
+}
+
+/// One session in `folder`, begun or resumed, until `stop` says so.
+fn run_with(
+    folder: &Path,
+    config: &TrainConfig,
+    class_ends: Vec<u32>,
+    resume: bool,
+    observer: &mut dyn FnMut(&Event),
+    stop: &dyn Fn() -> bool,
+) -> Result<Ending, Error> {
     let (train, valid) = (text(400, 1), text(100, 2));
     let run = if resume {
         RunFolder::open(folder)?
@@ -85,17 +100,15 @@ fn session(
         RunFolder::create(folder, config.clone(), manifest())?
     };
     let latest = if resume { run.latest_checkpoint()? } else { None };
-    let stop = AtomicBool::new(false);
-    let mut observe = |event: &Event| observer(event, &stop);
     let attachments = vec![("tokenizer.json".to_owned(), b"{}".to_vec())];
     let text = Text { train: &train, valid: &valid, end_of_text: Some(0) };
     let trainer = trainer(config, class_ends);
-    let mut session = Session::new(trainer, run, text, attachments, 2, &mut observe)?;
+    let mut session = Session::new(trainer, run, text, attachments, 2, observer)?;
     if let Some(latest) = latest {
         let state = checkpoint::open(&latest)?;
         session.restore(&latest, state)?;
     }
-    session.run(&|| stop.load(Ordering::Relaxed))
+    session.run(stop)
 }
 
 fn whole_run(folder: &Path, objective: ObjectiveName) -> Result<Ending, Error> {
@@ -224,22 +237,110 @@ fn one_class_is_maximum_likelihood_exactly() {
     }
 }
 
+/// Stopped within an evaluation, after a step that asks for one, or at the very end, a run makes the
+/// evaluation up: it ends with the same best checkpoint as one that was left alone.
 #[test]
-fn a_loss_that_is_not_finite_ends_the_run_and_leaves_the_checkpoint() {
+fn an_evaluation_lost_by_a_stop_is_made_up() {
+    let config = config(ObjectiveName::Mle);
+    let parent = tempfile::tempdir().unwrap();
+    let whole = parent.path().join("whole");
+    whole_run(&whole, ObjectiveName::Mle).unwrap();
+    let end = |folder: &Path| {
+        let state = checkpoint::open(&folder.join("checkpoints/step-12")).unwrap();
+        (state.best, state.evaluations_since_best, tensors(folder, STEPS))
+    };
+    for at in [4, 8, STEPS] {
+        // Asked at once, and on the second look, which is the first within the evaluation.
+        for looks in [0, 1] {
+            let folder = parent.path().join(format!("stopped-{at}-{looks}"));
+            let asked = session_stopped_at(&folder, &config, at, looks);
+            assert_eq!(asked.unwrap(), Ending::Stopped, "{at}, {looks}");
+            // Stopped in it once more, it is still made up.
+            let again = session_stopped_at(&folder, &config, at, 0);
+            assert_eq!(again.unwrap(), Ending::Stopped, "{at}, {looks}");
+            let ending = session(&folder, &config, Vec::new(), true, &mut |_, _| {});
+            assert_eq!(ending.unwrap(), Ending::Complete, "{at}, {looks}");
+            assert_eq!(end(&folder), end(&whole), "{at}, {looks}");
+            let ending = session(&folder, &config, Vec::new(), true, &mut |_, _| {});
+            assert_eq!(ending.unwrap(), Ending::AlreadyComplete, "{at}, {looks}");
+        }
+    }
+}
+
+/// Begins or goes on with a run and stops it once step `at` is done, after looking `looks` times
+/// more whether to stop.
+fn session_stopped_at(
+    folder: &Path,
+    config: &TrainConfig,
+    at: u64,
+    looks: usize,
+) -> Result<Ending, Error> {
+    let (reached, looked) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let mut observer = |event: &Event| {
+        let now =
+            matches!(event, Event::Step { step, .. } | Event::Started { step, .. } if *step == at);
+        reached.fetch_or(now, Ordering::Relaxed);
+    };
+    let stop =
+        || reached.load(Ordering::Relaxed) && looked.fetch_add(1, Ordering::Relaxed) >= looks;
+    let resume = folder.join("config.toml").exists();
+    run_with(folder, config, Vec::new(), resume, &mut observer, &stop)
+}
+
+/// A perplexity beyond all numbers is neither the best nor in the way of reading the checkpoint.
+#[test]
+fn a_perplexity_that_is_no_number_is_never_the_best() {
     let folder = tempfile::tempdir().unwrap();
     let mut config = config(ObjectiveName::Mle);
-    config.optimiser.learning_rate = 1e38;
+    config.optimiser.learning_rate = 10.0;
+    (config.schedule.warmup_steps, config.optimiser.clip) = (0, 0.0);
+    config.evaluation.every_steps = 3;
+    let mut worst = 0.0_f64;
+    let mut called_best = false;
+    let mut observer = |event: &Event, _: &AtomicBool| {
+        if let Event::Evaluated { perplexity, best, .. } = event {
+            worst = if worst.is_nan() { worst } else { worst.max(*perplexity) };
+            called_best |= *best && !perplexity.is_finite();
+        }
+    };
+    let ending = session(folder.path(), &config, Vec::new(), false, &mut observer);
+    assert_eq!(ending.unwrap(), Ending::Complete);
+    assert!(!worst.is_finite(), "{worst}: the test must see one");
+    assert!(!called_best);
+    let run = RunFolder::open(folder.path()).unwrap();
+    let state = checkpoint::open(&run.latest_checkpoint().unwrap().unwrap()).unwrap();
+    assert!(state.best.is_none_or(|best| best.perplexity.is_finite()));
+    let evaluated = read_events(&folder.path().join("events.jsonl")).unwrap();
+    let evaluated = evaluated.iter().filter(|event| matches!(event, Event::Evaluated { .. }));
+    assert_eq!(evaluated.count(), 4);
+}
+
+/// The update before the first bad step ruined the parameters: no checkpoint with them stays.
+#[test]
+fn a_loss_that_is_not_finite_ends_the_run_and_leaves_the_last_good_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = config(ObjectiveName::Mle);
     config.schedule.warmup_steps = 0;
     (config.checkpoint.every_steps, config.evaluation.every_steps) = (1, 0);
+    config.budget.steps = Some(4);
+    let calm = session(folder.path(), &config, Vec::new(), false, &mut |_, _| {});
+    assert_eq!(calm.unwrap(), Ending::Complete);
+    config.optimiser.learning_rate = 1e38;
+    config.budget.steps = Some(STEPS);
+    let mut run = RunFolder::open(folder.path()).unwrap();
+    let changed = ["optimiser".to_owned(), "budget".to_owned()];
+    run.change_config(config.clone(), &changed).unwrap();
+    let good = tensors(folder.path(), 4);
     let mut skipped = 0;
     let mut observer = |event: &Event, _: &AtomicBool| {
         skipped += u32::from(matches!(event, Event::Skipped { .. }));
     };
-    let ended = session(folder.path(), &config, Vec::new(), false, &mut observer);
-    assert!(matches!(ended, Err(Error::NotFinite { in_a_row: 5, .. })), "{ended:?}");
+    let ended = session(folder.path(), &config, Vec::new(), true, &mut observer);
+    assert!(matches!(ended, Err(Error::NotFinite { in_a_row: 5, kept: Some(4), .. })), "{ended:?}");
     assert_eq!(skipped, 5);
-    let run = RunFolder::open(folder.path()).unwrap();
-    checkpoint::open(&run.latest_checkpoint().unwrap().unwrap()).unwrap();
+    let latest = run.latest_checkpoint().unwrap().unwrap();
+    assert_eq!(checkpoint::open(&latest).unwrap().step, 4);
+    assert!(tensors(folder.path(), 4) == good);
 }
 
 /// A file where the folder should be refuses every save, whoever runs the test.

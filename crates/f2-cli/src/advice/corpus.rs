@@ -6,6 +6,10 @@ use crate::failure::{CHECK_NAME, Failure, Kind, MAKE_ROOM};
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
+        let error = match error {
+            Error::Lock(error) => return error.into(),
+            error => error,
+        };
         let kind = match &error {
             Error::Fractions { .. }
             | Error::VocabularyTooSmall { .. }

@@ -9,6 +9,7 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let error = match error {
             Error::Corpus(error) => return error.into(),
+            Error::Lock(error) => return error.into(),
             error => error,
         };
         Self::new(kind(&error), &error).advise_if(advice(&error))
@@ -29,6 +30,7 @@ fn kind(error: &Error) -> Kind {
         | Error::Strategy { .. }
         | Error::EmptyPrompt { .. }
         | Error::NotFinite { .. }
+        | Error::ParametersNotFinite { .. }
         | Error::RunExists { .. }
         | Error::FolderTaken { .. }
         | Error::ConfigChanged { .. }
@@ -37,6 +39,10 @@ fn kind(error: &Error) -> Kind {
         _ => Kind::Data,
     }
 }
+
+/// What keeps parameters from growing beyond all numbers.
+const CALM: &str = "lower the learning rate (`--set optimiser.learning_rate=…`) or lengthen the \
+                    warm-up (`--set schedule.warmup_steps=…`)";
 
 fn advice(error: &Error) -> Option<String> {
     Some(match error {
@@ -49,10 +55,15 @@ fn advice(error: &Error) -> Option<String> {
         Error::ClassesMismatch { corpus, .. } => {
             format!("make classes for this corpus with `f2 classes {}`", corpus.display())
         }
-        Error::InitialModelMismatch { key, .. } => {
-            format!(
-                "leave `{key}` out, so that the run takes over the model's, or name another model"
-            )
+        Error::InitialModelMismatch { key, found, .. } => {
+            format!("take over the model's with `--set {key}={found}`, or name another model")
+        }
+        Error::NotFinite { kept, .. } => {
+            let kept = kept.map_or_else(
+                || "there is no checkpoint from before".to_owned(),
+                |step| format!("the checkpoint of step {step}, from before, is kept"),
+            );
+            format!("{kept}; {CALM}")
         }
         Error::RunExists { path } => {
             format!(
@@ -131,16 +142,12 @@ fn general_advice(error: &Error) -> Option<&'static str> {
         Error::Read(_) => CHECK_NAME,
         Error::ConfigSyntax { .. } => "mend the line; configs/demo.toml is a file to begin with",
         Error::UnknownKey { .. } | Error::ConfigValue { .. } => {
-            "every setting stands in the config.toml of a run; configs/demo.toml is one to begin \
-             with"
+            "docs/settings.md explains every setting; `f2 train --show-config` prints them all, \
+             and where their values come from"
         }
         Error::BadRun { .. } => "start a new run, or take the file from a copy of it",
         Error::Classes(_) => "make classes for this corpus with `f2 classes CORPUS`",
-        Error::NotFinite { .. } => {
-            "the last checkpoint is as it was; lower the learning rate \
-             (`--set optimiser.learning_rate=…`) or lengthen the warm-up \
-             (`--set schedule.warmup_steps=…`)"
-        }
+        Error::ParametersNotFinite { .. } => CALM,
         Error::Write(_) => MAKE_ROOM,
         _ => return None,
     })

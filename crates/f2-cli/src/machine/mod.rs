@@ -3,9 +3,11 @@
 pub(crate) mod cuda;
 mod disk;
 mod memory;
+mod threads;
 
 pub(crate) use disk::free_disk;
 pub(crate) use memory::total_and_available_memory;
+pub(crate) use threads::do_without_threads_if_need_be;
 
 /// Cores that this process may use.
 pub(crate) fn cores() -> usize {

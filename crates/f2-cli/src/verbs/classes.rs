@@ -61,12 +61,12 @@ impl Classes {
         let selection = select(&counts, self.method, self.k).map_err(failure)?;
         if let Some(path) = self.destination() {
             selection.save(&path).map_err(failure)?;
-            eprintln!("classes: {}", path.display());
+            remark!("classes: {}", path.display());
         }
         if let Some(path) = &self.plot {
             let figure = figure::draw(&counts, &selection).map_err(failure)?;
             f2_files::write_text_atomically(path, &figure.to_svg())?;
-            eprintln!("figure: {}", path.display());
+            remark!("figure: {}", path.display());
         }
         if self.json {
             return print(&(json(&selection) + "\n"));

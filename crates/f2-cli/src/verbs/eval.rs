@@ -197,7 +197,7 @@ fn score(
         .map_err(|error| refusal(&texts.path, &error))?;
     drop(progress);
     for missing in &evaluation.undefined {
-        eprintln!("note: {path}: {missing}");
+        remark!("note: {path}: {missing}");
     }
     Ok(evaluation)
 }

@@ -64,8 +64,8 @@ impl Export {
         let head = (class == "GPT2Model").then_some("f2_head.safetensors");
         output::print(&if self.json {
             let result = json!({
-                "folder": self.out,
-                "from": model.folder,
+                "folder": self.out.display().to_string(),
+                "from": model.folder.display().to_string(),
                 "class": class,
                 "head": head,
                 "parameters": parameters,

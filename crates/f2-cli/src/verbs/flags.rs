@@ -15,7 +15,7 @@ use crate::machine;
 #[derive(Args, Clone, Copy)]
 pub(crate) struct Threads {
     /// Threads to use; all cores if not given.
-    #[arg(long, value_name = "N", env = "F2_THREADS", value_parser = from_one)]
+    #[arg(long, value_name = "N", env = "F2_THREADS", value_parser = number_of_threads)]
     threads: Option<NonZeroUsize>,
 }
 
@@ -23,6 +23,18 @@ impl Threads {
     pub(crate) fn count(self) -> usize {
         self.threads.map_or_else(machine::cores, NonZeroUsize::get)
     }
+}
+
+/// More threads than any machine has cores: some systems end a program that asks for far too many
+/// of them, instead of refusing.
+const MOST_THREADS: usize = 4096;
+
+fn number_of_threads(text: &str) -> Result<NonZeroUsize, String> {
+    let threads = from_one(text)?;
+    if threads.get() > MOST_THREADS {
+        return Err(format!("at most {MOST_THREADS}; more than the machine's cores are of no use"));
+    }
+    Ok(threads)
 }
 
 /// Which checkpoint of a run.

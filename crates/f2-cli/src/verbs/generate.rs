@@ -18,10 +18,10 @@ use f2_lm::decode::{Continuation, Event, Generated, Generator, Request};
 use f2_lm::run::SavedModel;
 
 use crate::failure::{Failure, Kind, Outcome};
-use crate::interrupt;
 use crate::progress::{Progress, Unit};
 use crate::verbs::device::{DeviceChoice, Work};
 use crate::verbs::flags::{ModelChoice, from_one};
+use crate::{interrupt, output};
 use prompts::{PromptFlags, Prompts};
 use record::Record;
 use screen::Screen;
@@ -157,9 +157,14 @@ impl Generate {
             };
             failure = failure.take().or(shown.err());
         };
-        let generated = generator.generate(request, &mut observer, &interrupt::asked)?;
+        let generated = generator.generate(request, &mut observer, &|| self.may_stop())?;
         let seconds = began.elapsed().as_secs_f64();
         failure.map_or(Ok((generated, seconds)), Err)
+    }
+
+    /// Whether to stop early: asked to, or with nobody left to write for.
+    fn may_stop(&self) -> bool {
+        interrupt::asked() || (self.out.is_none() && output::reader_left())
     }
 
     fn conclude(
@@ -174,21 +179,27 @@ impl Generate {
             Record::new(&model.vocabulary, prompts, text).map(|record| record.line())
         };
         let made = generated.texts.len();
-        if let Some(path) = &self.out {
+        // Texts that are not all there never take the place of an older file.
+        let out = self.out.as_ref().filter(|path| generated.complete || !path.exists());
+        if let Some(path) = out {
             let lines: String =
                 generated.texts.iter().map(record).collect::<Result<_, Failure>>()?;
             write_text_atomically(path, &lines)?;
             let tokens: usize = generated.texts.iter().map(|text| text.tokens.len()).sum();
             let rate = tokens as f64 / seconds.max(1e-9);
-            eprintln!(
+            remark!(
                 "{made} texts written to {}: {tokens} tokens in {seconds:.2} s, {rate:.0} tokens/s",
                 path.display()
             );
         }
-        if generated.complete {
+        if generated.complete || !interrupt::asked() {
             return Ok(());
         }
-        let kept = if self.out.is_some() { "; they are saved" } else { "" };
+        let kept = match (&self.out, out) {
+            (_, Some(_)) => "; they are saved".to_owned(),
+            (Some(older), None) => format!("; {} is left as it was", older.display()),
+            (None, None) => String::new(),
+        };
         Err(Failure::new(Kind::Interrupted, format!("stopped after {made} of {all} texts{kept}"))
             .advise("the same command writes the same texts again, and goes on to the end"))
     }

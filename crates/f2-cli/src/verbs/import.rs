@@ -46,7 +46,7 @@ impl Import {
         })?;
         drop(progress);
         if model.unused_rows() > 0 {
-            eprintln!(
+            remark!(
                 "note: {} rows of the embedding belong to no token; they are kept",
                 model.unused_rows()
             );
@@ -57,7 +57,7 @@ impl Import {
     fn to_json(&self, model: &ForeignModel) -> String {
         let shape = &model.shape;
         let result = json!({
-            "model": self.out,
+            "model": self.out.display().to_string(),
             "layers": shape.model.layers,
             "width": shape.model.width,
             "heads": shape.model.heads,

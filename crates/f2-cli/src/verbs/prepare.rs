@@ -126,7 +126,7 @@ impl Prepare {
         if let TokenizerChoice::Train { vocabulary_size } = options.tokenizer
             && summary.vocabulary_size < vocabulary_size
         {
-            eprintln!(
+            remark!(
                 "note: learned {} of {vocabulary_size} tokens: the text has no more pairs that \
                  occur twice",
                 summary.vocabulary_size
@@ -136,7 +136,7 @@ impl Prepare {
             return print(&format!("{}\n", to_json(&summary)));
         }
         let (corpus, vocabulary) = (options.out.display(), grouped(summary.vocabulary_size as u64));
-        eprintln!("corpus: {corpus}, next `f2 classes {corpus}`");
+        remark!("corpus: {corpus}, next `f2 classes {corpus}`");
         let table = dataset_table(&summary).to_terminal(false);
         print(&format!("{table}\nvocabulary: {vocabulary} tokens\n"))
     }

@@ -52,7 +52,10 @@ impl Report {
         let tables: Vec<&str> = report.tables().map(|table| table.name.as_str()).collect();
         let figures: Vec<&str> = report.figures().map(|figure| figure.name.as_str()).collect();
         output::print(&if self.json {
-            format!("{}\n", json!({ "report": page, "tables": tables, "figures": figures }))
+            format!(
+                "{}\n",
+                json!({ "report": page.display().to_string(), "tables": tables, "figures": figures })
+            )
         } else {
             let (tables, figures) = (tables.len(), figures.len());
             format!("report: {}\ntables: {tables}, figures: {figures}\n", page.display())
@@ -86,7 +89,7 @@ fn gather(folder: &Path) -> Result<Results, Failure> {
             let text = f2_files::read_text(&path).unwrap_or_default();
             match ResultRecord::list(&text) {
                 Ok(found) => records.extend(found),
-                Err(_) => eprintln!("note: {} holds no result and is left out", path.display()),
+                Err(_) => remark!("note: {} holds no result and is left out", path.display()),
             }
         }
     }

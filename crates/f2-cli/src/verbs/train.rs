@@ -4,6 +4,7 @@ mod curve;
 mod dry_run;
 mod prepared;
 mod request;
+mod show_config;
 mod watch;
 
 use std::path::{Path, PathBuf};
@@ -32,14 +33,18 @@ Examples:
   f2 train reviews --out transferred --objective f2 --init models/gpt2 --set batch.sequence=256
   f2 train --resume run
   f2 train --preset wikitext103 --dry-run
+  f2 train --preset demo --set model.layers=6 --show-config
 
-Settings: a flag over the file over the preset over the default. Ctrl-C finishes the step and saves.")]
+Settings: a flag over the file over the preset over the default; docs/settings.md explains each,
+--show-config prints those in force. Ctrl-C, `kill` and a closed connection finish the step and save;
+a second signal ends at once.")]
 pub(crate) struct Train {
     /// The corpus folder `f2 prepare` wrote.
-    #[arg(value_name = "CORPUS", required_unless_present_any = ["resume", "dry_run"])]
+    #[arg(value_name = "CORPUS", required_unless_present_any = ["resume", "dry_run", "show_config"])]
     corpus: Option<PathBuf>,
     /// The run folder to write.
-    #[arg(long, short, value_name = "RUN", required_unless_present_any = ["resume", "dry_run"])]
+    #[arg(long, short, value_name = "RUN")]
+    #[arg(required_unless_present_any = ["resume", "dry_run", "show_config"])]
     out: Option<PathBuf>,
     /// Start from this trained model, with its settings: a run, one of its checkpoints, or what
     /// `f2 import` wrote. Of another corpus it is carried over, if the tokenizer is the same.
@@ -61,6 +66,9 @@ pub(crate) struct Train {
     /// Print what the run would cost, and train nothing.
     #[arg(long)]
     dry_run: bool,
+    /// Print every setting in force and where it comes from, and train nothing.
+    #[arg(long, conflicts_with = "dry_run")]
+    show_config: bool,
     /// Print the result as JSON.
     #[arg(long)]
     json: bool,
@@ -81,6 +89,9 @@ impl Work for &Train {
 impl Train {
     pub(crate) fn run(self) -> Outcome {
         interrupt::listen();
+        if self.show_config {
+            return self.print_config();
+        }
         if self.dry_run {
             return self.print_plan();
         }
@@ -88,10 +99,11 @@ impl Train {
     }
 
     fn train<D: Device>(&self, device: D, prepared: Prepared) -> Outcome {
-        let Prepared { run, source, classes, decoder, initial, checkpoint } = prepared;
+        let Prepared { run, source, classes, decoder, initial, checkpoint, lock } = prepared;
         let folder = run.path().to_path_buf();
         let likelihood = run.config.objective.name.is_likelihood();
-        let mut watch = Watch::new(device.measured_peak(), likelihood);
+        let mut watch =
+            Watch::new(device.measured_peak(), likelihood, run.config.schedule.warmup_steps);
         if source.valid.is_empty() {
             watch.say("note: the corpus has no validation split; perplexity will not be taken");
         }
@@ -113,6 +125,7 @@ impl Train {
         drop(session);
         watch.finish();
         curve::draw(&folder)?;
+        drop(lock);
         self.conclude(ending, &folder, &state)
     }
 
@@ -125,7 +138,7 @@ impl Train {
             .advise(format!("go on with `f2 train --resume {}`", folder.display())));
         }
         if ending == Ending::AlreadyComplete {
-            eprintln!(
+            remark!(
                 "note: this run had reached its limit; to train on, raise it, such as by \
                  `--steps N --allow budget`"
             );
@@ -141,8 +154,8 @@ impl Train {
 
 fn to_json(folder: &Path, newest: &Path, state: &TrainingState) -> String {
     let result = json!({
-        "run": folder,
-        "checkpoint": newest,
+        "run": folder.display().to_string(),
+        "checkpoint": newest.display().to_string(),
         "step": state.step,
         "tokens": state.tokens,
         "seconds": state.seconds,

@@ -4,6 +4,7 @@
 #![allow(dead_code, unreachable_pub, missing_docs)]
 
 pub mod transcript;
+pub mod workshop;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -71,9 +72,14 @@ pub fn wait_for(mut happened: impl FnMut() -> bool) {
 
 /// Presses Ctrl-C and waits for the end.
 pub fn interrupt(child: Child) -> Run {
-    let asked = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(asked.success());
+    signal(&child, "INT");
     child.wait_with_output().unwrap().into()
+}
+
+/// Sends a signal.
+pub fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill").args(["-s", name, &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
 }
 
 /// A folder to run the program in, so that paths in its output are always the same.

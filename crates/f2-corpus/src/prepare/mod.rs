@@ -9,7 +9,7 @@ mod options;
 
 use std::path::Path;
 
-use f2_files::StagedFolder;
+use f2_files::{Lock, StagedFolder};
 use sha2::{Digest as _, Sha256};
 
 use crate::corpus::names;
@@ -39,6 +39,7 @@ pub struct Summary {
 /// Everything is written into a staging folder beside [`Options::out`], which gets its name only
 /// once it is complete; on any error, and when interrupted, it is removed.
 pub fn prepare(options: &Options, observer: &dyn Observer) -> Result<Summary> {
+    let _lock = Lock::beside(&options.out)?;
     check_output(&options.out, options.replace)?;
     let staged = StagedFolder::create(&options.out)?;
     let plan = Planned::all(&options.inputs, staged.path())?;

@@ -4,6 +4,8 @@ use std::alloc::{Layout, alloc, dealloc};
 use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 
 use crate::Error;
 
@@ -63,15 +65,24 @@ impl Buffer {
 /// it side by side.
 fn clear(bytes: &mut [MaybeUninit<u8>]) {
     let zero = |part: &mut [MaybeUninit<u8>]| part.fill(MaybeUninit::new(0));
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = thread::available_parallelism().map_or(1, usize::from);
     let part = bytes.len().div_ceil(threads).max(FEWEST_CLEARED).next_multiple_of(HUGE_PAGE);
     if bytes.len() <= part {
         return zero(bytes);
     }
-    std::thread::scope(|scope| {
-        for part in bytes.chunks_mut(part) {
-            scope.spawn(move || zero(part));
+    let parts = Mutex::new(bytes.chunks_mut(part));
+    let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let work = || {
+        while let Some(part) = next() {
+            zero(part);
         }
+    };
+    thread::scope(|scope| {
+        for _ in 1..threads {
+            // Where no thread can be had, there is more to do for the others.
+            let _ = thread::Builder::new().spawn_scoped(scope, work);
+        }
+        work();
     });
 }
 

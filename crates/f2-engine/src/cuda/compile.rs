@@ -3,15 +3,12 @@
 use std::env;
 use std::ffi::{CStr, CString, c_char};
 use std::fmt::Write as _;
-use std::fs;
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use cudarc::nvrtc::result;
 use cudarc::nvrtc::sys;
-use f2_files::write_atomically;
-use sha2::{Digest, Sha256};
 
+use super::kernel_cache::KernelCache;
 use super::{DEVICE, Precision};
 use crate::Error;
 
@@ -59,17 +56,27 @@ pub fn compile_kernels<P: Precision>(capability: (i32, i32)) -> Result<Vec<u8>, 
 
 /// [`compile_kernels`], unless the cache has them.
 pub(super) fn cached_kernels<P: Precision>(capability: (i32, i32)) -> Result<Vec<u8>, Error> {
-    let path = cache_folder().map(|folder| folder.join(key::<P>(capability)));
-    if let Some(code) = path.as_ref().and_then(|path| fs::read(path).ok()) {
+    let cache = cache_folder().map(|folder| {
+        let name = format!("kernels-sm{}{}-{}", capability.0, capability.1, P::NAME);
+        KernelCache::new(&folder, &name, compiled_from::<P>(capability))
+    });
+    if let Some(code) = cache.as_ref().and_then(KernelCache::load) {
         return Ok(code);
     }
     let code = compile_kernels::<P>(capability)?;
-    if let Some(path) = path {
-        // A cache that cannot be written costs time at the next start and nothing else.
-        let _ = path.parent().map(fs::create_dir_all);
-        let _ = write_atomically(&path, |file| file.write_all(&code));
+    if let Some(cache) = cache {
+        cache.store(&code);
     }
     Ok(code)
+}
+
+/// All that the machine code could depend on.
+fn compiled_from<P: Precision>(capability: (i32, i32)) -> String {
+    let mut driver = 0;
+    // SAFETY: a device of this driver's is open, so it is there; the place has room for a number.
+    let _ = unsafe { cudarc::driver::sys::cuDriverGetVersion(&raw mut driver) };
+    let options = options::<P>(capability).join(" ");
+    format!("driver {driver}, {options}\n{}", source())
 }
 
 fn failed(reason: impl std::fmt::Display) -> Error {
@@ -102,18 +109,6 @@ pub(super) fn cache_folder() -> Option<PathBuf> {
         .or_else(|| named("XDG_CACHE_HOME").map(|folder| folder.join("f2")))
         .or_else(|| named("HOME").map(|home| home.join(".cache").join("f2")))
         .or_else(|| named("LOCALAPPDATA").map(|folder| folder.join("f2")))
-}
-
-/// A file name that differs wherever the machine code could.
-fn key<P: Precision>(capability: (i32, i32)) -> String {
-    let mut hash = Sha256::new();
-    hash.update(source());
-    for option in options::<P>(capability) {
-        hash.update(option);
-    }
-    let digest = hash.finalize();
-    let name: String = digest.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
-    format!("kernels-sm{}{}-{}-{name}.cubin", capability.0, capability.1, P::NAME)
 }
 
 /// A program of NVRTC's, given back at the end.

@@ -17,6 +17,7 @@ mod f2_head;
 mod graph;
 mod head;
 mod implementation;
+mod kernel_cache;
 mod kernels;
 mod launch;
 mod linear;

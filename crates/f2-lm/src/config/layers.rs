@@ -8,7 +8,7 @@ use serde::Deserialize as _;
 use toml::{Table, Value};
 
 use super::lines::{Leaf, leaves, line_of};
-use super::spelling::nearest;
+use super::spelling::{known_elsewhere, nearest};
 use super::{BudgetConfig, Preset, TrainConfig, range};
 use crate::Error;
 
@@ -204,6 +204,20 @@ pub(crate) fn known_keys() -> Vec<String> {
     flatten(&config).into_keys().collect()
 }
 
+/// Every setting with its value as TOML writes it, none where it is not set; those without a
+/// section first, as TOML wants them.
+pub fn every_setting(config: &TrainConfig) -> Vec<(String, Option<String>)> {
+    let mut values = flatten(config);
+    let mut keys = known_keys();
+    keys.sort_by_key(|key| (key.contains('.'), key.clone()));
+    keys.into_iter()
+        .map(|key| {
+            let value = values.remove(&key);
+            (key, value)
+        })
+        .collect()
+}
+
 /// The values of a configuration by key, each as TOML writes it.
 pub(crate) fn flatten(config: &TrainConfig) -> BTreeMap<String, String> {
     let table = Table::try_from(config).expect("a configuration is a table");
@@ -236,7 +250,9 @@ fn check_key(setting: &Setting) -> Result<(), Error> {
         let reason = "it is a section with keys of its own".to_owned();
         return Err(Error::ConfigValue { key: setting.key.clone(), place, reason });
     }
-    let nearest = nearest(&setting.key, keys.iter().map(String::as_str)).map(str::to_owned);
+    let nearest = known_elsewhere(&setting.key)
+        .or_else(|| nearest(&setting.key, keys.iter().map(String::as_str)))
+        .map(str::to_owned);
     Err(Error::UnknownKey { key: setting.key.clone(), place, nearest })
 }
 
@@ -374,6 +390,36 @@ mod tests {
         let resolved = ConfigLayers::new().preset(Preset::Lyrics).resolve().unwrap();
         let text = toml::to_string(&resolved.config).unwrap();
         assert_eq!(file(&text).unwrap().config, resolved.config);
+    }
+
+    /// TOML's whole numbers end at 2⁶³ - 1, seeds at 2⁶⁴ - 1.
+    #[test]
+    fn any_seed_can_be_given_written_and_read() {
+        for seed in [0, 7, i64::MAX as u64, i64::MAX as u64 + 1, u64::MAX] {
+            let given = seed.to_string();
+            let layers = ConfigLayers::new().set([("seed", given.as_str(), "--seed")]).unwrap();
+            let config = layers.resolve().unwrap().config;
+            assert_eq!(config.seed, seed);
+            assert_eq!(file(&toml::to_string(&config).unwrap()).unwrap().config.seed, seed);
+            assert!(flatten(&config)["seed"].contains(&given));
+        }
+        for wrong in ["-1", "18446744073709551616", "1.5", "one"] {
+            let refused = ConfigLayers::new().set([("seed", wrong, "--seed")]).unwrap_err();
+            assert!(refused.to_string().contains("expected a whole number"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn every_setting_elsewhere_leads_to_one_of_ours() {
+        let keys = known_keys();
+        for name in ["lr", "batch_size", "epochs", "dropout", "n_head", "warmup", "seq_len", "loss"]
+        {
+            let refused = ConfigLayers::new().set([(name, "1", "--set")]).unwrap_err();
+            let Error::UnknownKey { nearest: Some(key), .. } = &refused else {
+                panic!("{refused}")
+            };
+            assert!(keys.contains(key), "{name}: {key}");
+        }
     }
 
     #[test]

@@ -6,13 +6,14 @@ mod lines;
 mod objective;
 mod preset;
 mod range;
+mod seed;
 mod spelling;
 
 use serde::{Deserialize, Serialize};
 
 pub use initial::{ClassVectors, InitialConfig};
 pub(crate) use layers::flatten;
-pub use layers::{ConfigLayers, FINE_TUNING_STEPS, Origin, Resolved, Setting};
+pub use layers::{ConfigLayers, FINE_TUNING_STEPS, Origin, Resolved, Setting, every_setting};
 pub use objective::{FaceConfig, FaceVariant, ObjectiveConfig, ObjectiveName, UnlikelihoodConfig};
 pub use preset::Preset;
 
@@ -22,6 +23,7 @@ pub use preset::Preset;
 #[serde(deny_unknown_fields, default)]
 pub struct TrainConfig {
     /// Decides the initial weights, the order of the windows and every dropout mask.
+    #[serde(with = "seed")]
     pub seed: u64,
     /// The decoder.
     pub model: ModelConfig,

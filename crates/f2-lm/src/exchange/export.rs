@@ -1,10 +1,9 @@
 use std::collections::HashMap;
-use std::fs;
 use std::path::Path;
 
 use f2_corpus::{END_OF_TEXT, Ranks, Tokenizer};
 use f2_engine::NamedParameter;
-use f2_files::{StagedFolder, WriteError};
+use f2_files::{StagedFolder, WriteError, disk};
 use safetensors::tensor::Dtype;
 use serde_json::json;
 
@@ -117,7 +116,7 @@ impl<'a> Export<'a> {
 
     fn read(&self, named: &NamedParameter, transposed: bool) -> Result<Vec<f32>, ExchangeError> {
         let path = self.model.folder.join(MODEL);
-        let values = self.tensors.floats(&named.name).map_err(ExchangeError::tensors(&path))?;
+        let values = self.tensors.parameter(&named.name).map_err(ExchangeError::tensors(&path))?;
         let (rows, columns) = (named.parameter.rows, named.parameter.columns);
         Ok(if transposed { transpose(&values, rows, columns) } else { values })
     }
@@ -131,8 +130,8 @@ impl<'a> Export<'a> {
         let shape = &self.model.shape;
         let end = self.tokenizer.token_id(END_OF_TEXT);
         let pretty = |value| serde_json::to_string_pretty(&value).expect("plain JSON") + "\n";
-        fs::write(folder.join(CONFIG), pretty(config::describe(shape, end)))?;
-        fs::write(folder.join(TOKENIZER), self.tokenizer.to_json())?;
+        disk::write(&folder.join(CONFIG), pretty(config::describe(shape, end)))?;
+        disk::write(&folder.join(TOKENIZER), self.tokenizer.to_json())?;
         let end = end.map(|_| END_OF_TEXT);
         let about_tokenizer = json!({
             "tokenizer_class": "PreTrainedTokenizerFast",
@@ -140,13 +139,13 @@ impl<'a> Export<'a> {
             "bos_token": end,
             "eos_token": end,
         });
-        fs::write(folder.join(TOKENIZER_CONFIG), pretty(about_tokenizer))?;
+        disk::write(&folder.join(TOKENIZER_CONFIG), pretty(about_tokenizer))?;
         let parameters = self.decoder.layout.count();
-        fs::write(folder.join(CARD), card::write(shape, parameters))?;
+        disk::write(&folder.join(CARD), card::write(shape, parameters))?;
         for name in [CLASSES, COUNTS] {
             let path = self.model.folder.join(name);
             if path.exists() {
-                fs::copy(path, folder.join(name))?;
+                disk::copy(&path, &folder.join(name))?;
             }
         }
         Ok(())

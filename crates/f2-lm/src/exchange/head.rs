@@ -49,6 +49,6 @@ impl F2HeadFile {
 
     /// The values of a parameter.
     pub(super) fn read(&self, name: &str) -> Result<Vec<f32>, ExchangeError> {
-        self.file.floats(name).map_err(ExchangeError::tensors(&self.path))
+        self.file.parameter(name).map_err(ExchangeError::tensors(&self.path))
     }
 }

@@ -1,11 +1,10 @@
 use std::collections::{BTreeSet, HashMap};
-use std::fs;
 use std::path::Path;
 
 use f2_classes::ClassSelection;
 use f2_corpus::{Counts, Tokenizer};
 use f2_engine::NamedParameter;
-use f2_files::{StagedFolder, WriteError};
+use f2_files::{StagedFolder, WriteError, disk};
 use safetensors::tensor::Dtype;
 
 use super::ExchangeError;
@@ -148,8 +147,8 @@ impl ForeignModel {
 
     fn write_rest(&self, folder: &Path) -> std::io::Result<()> {
         ModelFile::new(&self.shape).write(folder)?;
-        fs::write(folder.join(TOKENIZER), self.tokenizer.to_json())?;
-        self.ours.iter().try_for_each(|(name, text)| fs::write(folder.join(name), text))
+        disk::write(&folder.join(TOKENIZER), self.tokenizer.to_json())?;
+        self.ours.iter().try_for_each(|(name, text)| disk::write(&folder.join(name), text))
     }
 }
 

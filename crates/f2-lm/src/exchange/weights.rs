@@ -127,7 +127,7 @@ impl Weights {
     pub(super) fn read(&self, foreign: &Foreign) -> Result<Vec<f32>, ExchangeError> {
         let name = foreign.prefixed(self.prefix);
         let (path, file) = &self.files[self.places[&name]];
-        let values = file.floats(&name).map_err(ExchangeError::tensors(path))?;
+        let values = file.parameter(&name).map_err(ExchangeError::tensors(path))?;
         Ok(match foreign.shape[..] {
             [rows, columns] if foreign.transposed => transpose(&values, rows, columns),
             _ => values,

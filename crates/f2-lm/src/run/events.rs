@@ -1,8 +1,9 @@
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use f2_files::OutputFile;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// One line of `events.jsonl`: what happened, in the order it did.
 ///
@@ -52,9 +53,12 @@ pub enum Event {
     Evaluated {
         /// Steps done.
         step: u64,
-        /// Mean negative log-likelihood of the full posterior, in nats.
+        /// Mean negative log-likelihood of the full posterior, in nats; `null` where it is no
+        /// finite number.
+        #[serde(deserialize_with = "number_or_null")]
         loss: f64,
-        /// Its exponential.
+        /// Its exponential, or `null`.
+        #[serde(deserialize_with = "number_or_null")]
         perplexity: f64,
         /// Targets scored.
         tokens: u64,
@@ -82,21 +86,26 @@ pub enum Event {
     },
 }
 
+/// JSON has no name for what is no finite number; `null` stands for it.
+fn number_or_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NAN))
+}
+
 /// Appends events to `events.jsonl`.
 #[derive(Debug)]
 pub struct EventLog {
-    file: File,
+    file: OutputFile,
 }
 
 impl EventLog {
     /// Opens the log for appending. A last line that was cut off in the middle is closed, so
     /// that it spoils no other.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let mut file = OpenOptions::new().create(true).read(true).append(true).open(path)?;
+        let mut file = OutputFile::append(path)?;
         if file.seek(SeekFrom::End(0))? > 0 {
             file.seek(SeekFrom::End(-1))?;
             let mut last = [0];
-            file.read_exact(&mut last)?;
+            file.file().read_exact(&mut last)?;
             if last != *b"\n" {
                 file.write_all(b"\n")?;
             }
@@ -131,7 +140,7 @@ mod tests {
         let path = folder.path().join("events.jsonl");
         let (first, second) = (Event::Saved { step: 1 }, Event::Ended { step: 2, complete: true });
         EventLog::open(&path).unwrap().append(&first).unwrap();
-        let mut file = OpenOptions::new().append(true).open(&path).unwrap();
+        let mut file = File::options().append(true).open(&path).unwrap();
         file.write_all(b"{\"event\":\"sav").unwrap();
         EventLog::open(&path).unwrap().append(&second).unwrap();
         assert_eq!(read_events(&path).unwrap(), [first, second]);

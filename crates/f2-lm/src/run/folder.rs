@@ -2,7 +2,7 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use f2_files::{ReadError, WriteError, write_text_atomically};
+use f2_files::{Lock, ReadError, WriteError, disk, write_text_atomically};
 
 use super::{Manifest, checkpoint};
 use crate::Error;
@@ -12,6 +12,7 @@ const CONFIG: &str = "config.toml";
 const MANIFEST: &str = "manifest.json";
 const EVENTS: &str = "events.jsonl";
 const TENSORBOARD: &str = "tensorboard";
+const CHECKPOINTS: &str = "checkpoints";
 
 /// Keys that decide the parameters: no checkpoint survives their change.
 const SHAPING: [&str; 8] = [
@@ -36,6 +37,15 @@ pub struct RunFolder {
 }
 
 impl RunFolder {
+    /// The right to write the run in a folder, or to begin one there. What killed writers left is
+    /// swept.
+    pub fn lock(path: &Path) -> Result<Lock, Error> {
+        let lock = Lock::inside(path)?;
+        f2_files::sweep(path);
+        f2_files::sweep(&path.join(CHECKPOINTS));
+        Ok(lock)
+    }
+
     /// Starts a run in a folder that holds none, nor anything a run would write over.
     pub fn create(path: &Path, config: TrainConfig, manifest: Manifest) -> Result<Self, Error> {
         if path.join(CONFIG).exists() {
@@ -44,8 +54,8 @@ impl RunFolder {
         if let Some(name) = foreign_file(path) {
             return Err(Error::FolderTaken { path: path.to_path_buf(), name });
         }
-        let checkpoints = path.join("checkpoints");
-        fs::create_dir_all(&checkpoints).map_err(WriteError::of(&checkpoints))?;
+        let checkpoints = path.join(CHECKPOINTS);
+        disk::create_folders(&checkpoints).map_err(WriteError::of(&checkpoints))?;
         let run = Self { path: path.to_path_buf(), config, manifest };
         let manifest = serde_json::to_string_pretty(&run.manifest).expect("plain text and numbers");
         run.write(MANIFEST, &manifest)?;
@@ -79,7 +89,7 @@ impl RunFolder {
 
     /// Where its checkpoints are.
     pub fn checkpoints(&self) -> PathBuf {
-        self.path.join("checkpoints")
+        self.path.join(CHECKPOINTS)
     }
 
     /// The log of its events.

@@ -29,6 +29,7 @@ pub struct Manifest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InitialRecord {
     /// The folder its files were in.
+    #[serde(with = "super::path_text")]
     pub path: PathBuf,
     /// SHA-256 of its parameters' file.
     pub sha256: String,
@@ -38,6 +39,7 @@ pub struct InitialRecord {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CorpusRecord {
     /// Its folder.
+    #[serde(with = "super::path_text")]
     pub path: PathBuf,
     /// The fingerprint of its rank counts, which its frequency classes carry too.
     pub counts_sha256: String,

@@ -6,6 +6,7 @@ mod events;
 mod folder;
 mod manifest;
 mod model_file;
+mod path_text;
 mod saved_model;
 mod tensorboard;
 mod vocabulary;

@@ -1,6 +1,7 @@
+use std::io;
 use std::path::Path;
-use std::{fs, io};
 
+use f2_files::disk;
 use serde::{Deserialize, Serialize};
 
 use super::checkpoint::SHAPE;
@@ -53,7 +54,7 @@ impl ModelFile {
 
     pub(crate) fn write(&self, folder: &Path) -> io::Result<()> {
         let text = serde_json::to_string_pretty(self).expect("plain numbers") + "\n";
-        fs::write(folder.join(SHAPE), text)
+        disk::write(&folder.join(SHAPE), text)
     }
 
     pub(super) fn read(folder: &Path) -> Result<Self, Error> {

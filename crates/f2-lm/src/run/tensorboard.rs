@@ -1,24 +1,25 @@
-use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
+
+use f2_files::{OutputFile, disk};
 
 use super::crc32c::masked;
 
 /// An event file `TensorBoard` reads: one record per scalar, appended as it comes.
 #[derive(Debug)]
 pub struct TensorBoard {
-    file: File,
+    file: OutputFile,
 }
 
 impl TensorBoard {
     /// Starts an event file in `folder`, which is created if need be. Every session of a run has
     /// its own; `TensorBoard` reads them as one.
     pub fn create(folder: &Path) -> io::Result<Self> {
-        fs::create_dir_all(folder)?;
+        disk::create_folders(folder)?;
         let seconds = now() as u64;
         let name = format!("events.out.tfevents.{seconds:010}.f2.{}", std::process::id());
-        let mut writer = Self { file: File::create(folder.join(name))? };
+        let mut writer = Self { file: OutputFile::create(&folder.join(name))? };
         let mut version = Message::default();
         version.double(1, now());
         version.bytes(3, b"brain.Event:2");
@@ -102,6 +103,8 @@ impl Message {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     /// Frozen from Python's protobuf runtime with TensorFlow's published event schema.

@@ -80,6 +80,18 @@ impl TensorFile {
         Ok(convert(&self.bytes(info)?))
     }
 
+    /// The values of a model's parameter: floating-point numbers, all of them finite.
+    pub(crate) fn parameter(&self, name: &str) -> Result<Vec<f32>, TensorFileError> {
+        let values = self.floats(name)?;
+        match values.iter().position(|value| !value.is_finite()) {
+            None => Ok(values),
+            Some(place) => Err(bad(format!(
+                "tensor `{name}` holds {} at place {place}: a parameter must be a finite number",
+                values[place]
+            ))),
+        }
+    }
+
     /// The values of a tensor of 64-bit integers.
     pub(crate) fn integers(&self, name: &str) -> Result<Vec<i64>, TensorFileError> {
         let info = self.info(name)?;

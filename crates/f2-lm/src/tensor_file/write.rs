@@ -1,11 +1,9 @@
-use std::borrow::Cow;
-use std::cell::RefCell;
 use std::collections::HashMap;
-use std::io;
+use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 
-use safetensors::SafeTensorError;
-use safetensors::tensor::{Dtype, View};
+use f2_files::OutputFile;
+use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 
 /// A tensor that will be fetched when the file comes to it, so that writing needs room for one
 /// of them and not for all.
@@ -28,43 +26,15 @@ pub(crate) enum WriteFailure<Error> {
     Fetch(Error),
 }
 
-struct Lazy<'a, Fetch, Error> {
-    planned: &'a Planned,
-    index: usize,
-    fetch: &'a RefCell<Fetch>,
-    failure: &'a RefCell<Option<Error>>,
+impl Planned {
+    fn bytes(&self) -> usize {
+        self.shape.iter().product::<usize>() * self.dtype.bitsize() / 8
+    }
 }
 
-impl<Fetch, Error> View for Lazy<'_, Fetch, Error>
-where
-    Fetch: FnMut(usize) -> Result<Vec<u8>, Error>,
-{
-    fn dtype(&self) -> Dtype {
-        self.planned.dtype
-    }
-
-    fn shape(&self) -> &[usize] {
-        &self.planned.shape
-    }
-
-    fn data(&self) -> Cow<'_, [u8]> {
-        // After a failure the file is lost; nothing more is fetched for it.
-        let fetched = match *self.failure.borrow() {
-            Some(_) => None,
-            None => Some((self.fetch.borrow_mut())(self.index)),
-        };
-        match fetched {
-            Some(Ok(bytes)) => bytes.into(),
-            Some(Err(error)) => {
-                *self.failure.borrow_mut() = Some(error);
-                Cow::Borrowed(&[])
-            }
-            None => Cow::Borrowed(&[]),
-        }
-    }
-
-    fn data_len(&self) -> usize {
-        self.planned.shape.iter().product::<usize>() * self.planned.dtype.bitsize() / 8
+impl<Error> From<io::Error> for WriteFailure<Error> {
+    fn from(error: io::Error) -> Self {
+        Self::Disk(error)
     }
 }
 
@@ -74,22 +44,39 @@ pub(crate) fn write<Error>(
     path: &Path,
     planned: &[Planned],
     about: HashMap<String, String>,
-    fetch: impl FnMut(usize) -> Result<Vec<u8>, Error>,
+    mut fetch: impl FnMut(usize) -> Result<Vec<u8>, Error>,
 ) -> Result<(), WriteFailure<Error>> {
-    let (fetch, failure) = (RefCell::new(fetch), RefCell::new(None));
-    let views = planned.iter().enumerate().map(|(index, planned)| {
-        (&planned.name, Lazy { planned, index, fetch: &fetch, failure: &failure })
-    });
-    let written = safetensors::serialize_to_file(views, Some(about), path);
-    if let Some(error) = failure.take() {
-        return Err(WriteFailure::Fetch(error));
+    // The wider numbers first, so that all lie at multiples of their size.
+    let mut order: Vec<usize> = (0..planned.len()).collect();
+    order.sort_by_key(|&index| (std::cmp::Reverse(planned[index].dtype), &planned[index].name));
+    let header = header(order.iter().map(|&index| &planned[index]), about)?;
+    let mut out = BufWriter::with_capacity(1 << 20, OutputFile::create(path)?);
+    out.write_all(&(header.len() as u64).to_le_bytes())?;
+    out.write_all(&header)?;
+    for index in order {
+        let bytes = fetch(index).map_err(WriteFailure::Fetch)?;
+        assert_eq!(bytes.len(), planned[index].bytes(), "{}", planned[index].name);
+        out.write_all(&bytes)?;
     }
-    written.map_err(|error| {
-        WriteFailure::Disk(match error {
-            SafeTensorError::IoError(error) => error,
-            other => io::Error::other(other.to_string()),
-        })
-    })
+    Ok(out.flush()?)
+}
+
+/// Names, shapes and places of the tensors as JSON, filled up to a multiple of eight bytes.
+fn header<'a>(
+    planned: impl Iterator<Item = &'a Planned>,
+    about: HashMap<String, String>,
+) -> io::Result<Vec<u8>> {
+    let mut end = 0;
+    let tensors = planned.map(|tensor| {
+        let start = end;
+        end += tensor.bytes();
+        let (dtype, shape) = (tensor.dtype, tensor.shape.clone());
+        (tensor.name.clone(), TensorInfo { dtype, shape, data_offsets: (start, end) })
+    });
+    let metadata = Metadata::new(Some(about), tensors.collect()).map_err(io::Error::other)?;
+    let mut header = serde_json::to_vec(&metadata)?;
+    header.resize(header.len().next_multiple_of(8), b' ');
+    Ok(header)
 }
 
 /// The bytes of single precision numbers.

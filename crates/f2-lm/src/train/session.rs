@@ -52,6 +52,10 @@ pub struct Session<'a, D: Device> {
     /// The step of the newest checkpoint and of the newest evaluation.
     saved: Option<u64>,
     evaluated: Option<u64>,
+    /// Whether that evaluation gave a number.
+    evaluated_finite: bool,
+    /// The step of the newest checkpoint whose parameters gave a finite loss afterwards.
+    proven: Option<u64>,
 }
 
 impl<'a, D: Device> Session<'a, D> {
@@ -91,6 +95,8 @@ impl<'a, D: Device> Session<'a, D> {
             last_save: now,
             saved: None,
             evaluated: None,
+            evaluated_finite: false,
+            proven: None,
         })
     }
 
@@ -116,18 +122,22 @@ impl<'a, D: Device> Session<'a, D> {
     pub fn run(&mut self, stop: &dyn Fn() -> bool) -> Result<Ending, Error> {
         self.began = Instant::now();
         self.last_save = self.began;
-        if self.is_over() {
+        if self.is_over() && !self.state.evaluation_due {
             return Ok(Ending::AlreadyComplete);
         }
         self.reporter
             .report(&Event::Started { step: self.state.step, last_step: self.budget.steps });
+        if self.state.evaluation_due && !self.make_up_evaluation(stop)? {
+            return self.stop();
+        }
         while !self.is_over() {
             self.step()?;
+            self.state.evaluation_due = self.evaluates_now();
             if stop() {
                 return self.stop();
             }
-            let evaluation_due = is_due(self.run.config.evaluation.every_steps, self.state.step);
-            if evaluation_due && !self.evaluate(stop)? {
+            let in_between = is_due(self.run.config.evaluation.every_steps, self.state.step);
+            if in_between && !self.evaluate(stop)? {
                 return self.stop();
             }
             if self.save_is_due() {
@@ -135,6 +145,23 @@ impl<'a, D: Device> Session<'a, D> {
             }
         }
         self.finish(stop)
+    }
+
+    /// Makes the evaluation that the session before was stopped in. The checkpoint knows nothing
+    /// of its outcome, so that it has to be written again.
+    fn make_up_evaluation(&mut self, stop: &dyn Fn() -> bool) -> Result<bool, Error> {
+        let saved = self.saved.take();
+        let made = self.evaluate(stop)?;
+        if !made {
+            self.saved = saved;
+        }
+        Ok(made)
+    }
+
+    /// Whether an evaluation belongs to the step just made.
+    fn evaluates_now(&self) -> bool {
+        let in_between = is_due(self.run.config.evaluation.every_steps, self.state.step);
+        self.evaluation.is_some() && (in_between || self.is_over())
     }
 
     fn is_over(&self) -> bool {
@@ -172,6 +199,7 @@ impl<'a, D: Device> Session<'a, D> {
         }
         self.state.updates += 1;
         self.state.skipped_in_a_row = 0;
+        self.proven = self.saved;
         self.reporter.report(&Event::Step {
             step: self.state.step,
             loss: f64::from(report.loss),
@@ -193,17 +221,20 @@ impl<'a, D: Device> Session<'a, D> {
         !evaluation_due && !self.budget.is_spent(next, self.seconds())
     }
 
-    /// Counts a step that changed nothing; too many in a row end the run, unsaved, so that the
-    /// last checkpoint stays the last good one.
+    /// Counts a step that changed nothing; too many in a row end the run.
     fn skip(&mut self, loss: f32) -> Result<(), Error> {
         self.state.skipped_in_a_row += 1;
         let (step, in_a_row) = (self.state.step, self.state.skipped_in_a_row);
         self.reporter.report(&Event::Skipped { step, loss: loss.to_string(), in_a_row });
-        if in_a_row >= MOST_SKIPPED {
-            self.reporter.report(&Event::Ended { step, complete: false });
-            return Err(Error::NotFinite { step, in_a_row });
-        }
-        Ok(())
+        if in_a_row >= MOST_SKIPPED { Err(self.diverged()?) } else { Ok(()) }
+    }
+
+    /// Ends the run, unsaved, and leaves the last checkpoint from before the trouble as the newest.
+    fn diverged(&mut self) -> Result<Error, Error> {
+        let (step, in_a_row) = (self.state.step, self.state.skipped_in_a_row);
+        let kept = self.remove_ruined()?;
+        self.reporter.report(&Event::Ended { step, complete: false });
+        Ok(Error::NotFinite { step, in_a_row, kept })
     }
 
     /// Scores the validation split and saves a new best. False when it was stopped on the way.
@@ -213,8 +244,10 @@ impl<'a, D: Device> Session<'a, D> {
             return Ok(false);
         };
         let (step, perplexity) = (self.state.step, loss.exp());
+        self.state.evaluation_due = false;
         let better = self.state.best.is_none_or(|best| perplexity < best.perplexity);
-        let best = better && self.watches_perplexity();
+        // What is no finite number is never the best.
+        let best = perplexity.is_finite() && better && self.watches_perplexity();
         if best {
             self.state.best = Some(Best { step, perplexity });
             self.state.evaluations_since_best = 0;
@@ -222,6 +255,7 @@ impl<'a, D: Device> Session<'a, D> {
             self.state.evaluations_since_best += 1;
         }
         self.evaluated = Some(step);
+        self.evaluated_finite = loss.is_finite();
         let tokens = windows.scored();
         self.reporter.report(&Event::Evaluated { step, loss, perplexity, tokens, best });
         if best {
@@ -236,11 +270,14 @@ impl<'a, D: Device> Session<'a, D> {
         Ok(Ending::Stopped)
     }
 
-    /// One save, after the last evaluation: writing a checkpoint over itself would open a moment
-    /// in which there is none.
+    /// One save, after the last evaluation. A run that ends amid steps without a finite loss has
+    /// diverged, unless its evaluation says otherwise.
     fn finish(&mut self, stop: &dyn Fn() -> bool) -> Result<Ending, Error> {
         if self.evaluated != Some(self.state.step) && !self.evaluate(stop)? {
             return self.stop();
+        }
+        if self.state.skipped_in_a_row > 0 && !self.evaluated_finite {
+            return Err(self.diverged()?);
         }
         self.save_unless_saved()?;
         self.reporter.report(&Event::Ended { step: self.state.step, complete: true });

@@ -55,7 +55,7 @@ impl Eval {
         let (path, count) = (texts.path.display(), texts.ids.len());
         match texts.shorter_than(1) {
             0 => {}
-            empty => eprintln!("note: {path}: {empty} of {count} texts are empty"),
+            empty => remark!("note: {path}: {empty} of {count} texts are empty"),
         }
         let (shortest, metrics) = match self.convention {
             Convention::Paper => (6, "and are left out of Distinct"),
@@ -63,13 +63,13 @@ impl Eval {
         };
         match texts.shorter_than(shortest) {
             0 => {}
-            short => eprintln!(
+            short => remark!(
                 "note: {path}: {short} of {count} texts have fewer than {shortest} tokens {metrics}"
             ),
         }
         let human = references.map_or(count, |references| references.ids.len());
         if human.max(count) > UNLIKE_SIZES * human.min(count) {
-            eprintln!(
+            remark!(
                 "note: {path}: texts {count}, references {human}; Self-BLEU, Uniq and KLD depend on \
                  the number of texts"
             );

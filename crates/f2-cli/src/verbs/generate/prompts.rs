@@ -166,7 +166,7 @@ impl PromptFlags {
                 return Err(Failure::usage(long)
                     .advise("shorten it, or leave --strict out to keep its last tokens"));
             }
-            eprintln!("note: {long}; its last {positions} are kept");
+            remark!("note: {long}; its last {positions} are kept");
         }
         Ok(())
     }

@@ -40,12 +40,12 @@ impl Conductor for Typist {
             return;
         }
         if *done {
-            eprintln!("[{place}/{of}] {stage}: done before");
+            remark!("[{place}/{of}] {stage}: done before");
             return;
         }
         self.begun.push((*stage).to_owned());
         let left = HumanDuration(Duration::from_secs_f64(seconds_left.clamp(1.0, 1e9)));
-        eprintln!("\n[{place}/{of}] {stage}; about {left} left for everything");
+        remark!("\n[{place}/{of}] {stage}; about {left} left for everything");
     }
 
     fn run(&mut self, command: &[OsString]) -> Result<String, Failure> {
@@ -53,7 +53,7 @@ impl Conductor for Typist {
             return Err(self.stopped());
         }
         let shown: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
-        eprintln!("$ f2 {}", shown.join(" "));
+        remark!("$ f2 {}", shown.join(" "));
         let words = std::iter::once("f2".into()).chain(command.iter().cloned());
         let program = Program::try_parse_from(words).map_err(|error| {
             Failure::usage(error.to_string().trim_start_matches("error: ").trim())

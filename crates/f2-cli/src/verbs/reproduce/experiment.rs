@@ -7,7 +7,7 @@ use f2_experiment::{
     CorpusRole, Estimate, Key, Part, Plan, Stage, Stages, Store, TestTokens, Texts, Word, collect,
     corpus, estimates, perform, stages,
 };
-use f2_files::WriteError;
+use f2_files::Lock;
 use f2_report::{MetricTable, Report, Results};
 use serde_json::json;
 
@@ -99,7 +99,7 @@ impl Experiment {
     /// Tells what will be missing before anything takes time.
     pub(super) fn note_left_out(&self) {
         if self.lacks_pretraining() {
-            eprintln!("note: transfer is left out; name a text to pretrain on with `--pretrain`");
+            remark!("note: transfer is left out; name a text to pretrain on with `--pretrain`");
         }
     }
 
@@ -109,7 +109,7 @@ impl Experiment {
         self.note_left_out();
         let speed = self.speed(Peak::Now)?;
         let mut laid = self.lay_out(speed)?;
-        std::fs::create_dir_all(&self.out).map_err(WriteError::of(&self.out))?;
+        let _lock = Lock::inside(&self.out)?;
         let mut typist = Typist::new(&self.out);
         if laid.lacks_a_corpus() {
             // How the rest is laid out depends on the size of the corpus.
@@ -127,7 +127,7 @@ impl Experiment {
             return output::print(&format!("{:#}\n", summary(&results, &self.out, &page)));
         }
         output::print(&tables(&results))?;
-        eprintln!("report: {}", page.display());
+        remark!("report: {}", page.display());
         Ok(())
     }
 }
@@ -167,8 +167,8 @@ fn tables(results: &Results) -> String {
 
 fn summary(results: &Results, out: &Path, page: &Path) -> serde_json::Value {
     json!({
-        "results": out.join("results.json"),
-        "report": page,
+        "results": out.join("results.json").display().to_string(),
+        "report": page.display().to_string(),
         "lead": Report::new(results).lead,
         "scores": results.scores,
         "transfer": results.transfer,

@@ -25,7 +25,10 @@ pub(super) fn draw(run: &Path) -> Outcome {
             _ => {}
         }
     }
-    let points = |losses: BTreeMap<u64, f64>| losses.into_iter().map(|(x, y)| (x as f64, y));
+    let points = |losses: BTreeMap<u64, f64>| {
+        let finite = losses.into_iter().filter(|(_, loss)| loss.is_finite());
+        finite.map(|(step, loss)| (step as f64, loss))
+    };
     let mut chart =
         LineChart::new("Loss", Axis::new("step").whole(), Axis::new("loss").unit("nats"))
             .series(Series::new("training", points(training)));

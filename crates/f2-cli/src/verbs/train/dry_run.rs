@@ -15,6 +15,7 @@ use indicatif::{HumanBytes, HumanDuration};
 use serde_json::json;
 
 use super::Train;
+use super::watch::long_warmup;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::verbs::device::Work;
@@ -49,6 +50,9 @@ impl Work for Planned {
         let speed = ASSUMED_SHARE * steady_peak(|| device.measured_peak());
         let estimate = Estimate::new(&config, &known, &plan, speed);
         let available = available_memory(&device);
+        if let Some(words) = long_warmup(config.schedule.warmup_steps, estimate.steps) {
+            remark!("{words}");
+        }
         output::print(&if json {
             to_json(&plan, &estimate, available)
         } else {

@@ -1,10 +1,12 @@
 //! All that must be known and checked before the first number of a run is allocated.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use f2_engine::Device;
+use f2_files::Lock;
 use f2_lm::Error;
-use f2_lm::config::TrainConfig;
+use f2_lm::config::{Origin, TrainConfig};
 use f2_lm::model::{Decoder, ModelShape};
 use f2_lm::run::checkpoint::{self, TrainingState};
 use f2_lm::run::{Manifest, RunFolder};
@@ -24,6 +26,8 @@ pub(super) struct Prepared {
     pub(super) initial: Option<InitialModel>,
     /// Where to go on from.
     pub(super) checkpoint: Option<(TrainingState, PathBuf)>,
+    /// Keeps other processes from writing the run.
+    pub(super) lock: Lock,
 }
 
 impl Train {
@@ -34,6 +38,7 @@ impl Train {
         let source = Source::open(corpus)?;
         let initial = self.initial_model(Some(&source))?;
         let requested = self.settings.resolve(initial.as_ref().into())?;
+        let origins = requested.0.origins.clone();
         let config = requested.for_vocabulary(source.record.vocabulary)?;
         let objective = config.objective.name;
         if objective.fine_tunes() && initial.is_none() {
@@ -46,7 +51,7 @@ impl Train {
         let classes = self.find_classes(&source, &config, classes)?;
         let decoder = decoder(&config, source.record.vocabulary, classes.as_ref());
         if let Some(initial) = &initial {
-            initial.check(&decoder)?;
+            initial.check(&decoder).map_err(|error| mismatch(error, &origins))?;
         }
         check_memory(device, &decoder, &config, &source)?;
         let mut manifest = Manifest::new(
@@ -57,13 +62,17 @@ impl Train {
             self.device.threads(),
         );
         manifest.initial = initial.as_ref().map(|initial| initial.record().clone());
+        let lock = RunFolder::lock(out)?;
         let run = RunFolder::create(out, config, manifest)?;
-        Ok(Prepared { run, source, classes, decoder, initial, checkpoint: None })
+        Ok(Prepared { run, source, classes, decoder, initial, checkpoint: None, lock })
     }
 
     /// A run that goes on.
     pub(super) fn reopen<D: Device>(&self, device: &D, path: &Path) -> Result<Prepared, Failure> {
         let (folder, named) = run_and_checkpoint(path);
+        // Before the lock, which would make the folder.
+        RunFolder::open(&folder)?;
+        let lock = RunFolder::lock(&folder)?;
         let mut run = RunFolder::open(&folder)?;
         let source = Source::open(self.corpus.as_deref().unwrap_or(&run.manifest.corpus.path))?;
         source.check_same(&run.manifest.corpus)?;
@@ -90,7 +99,7 @@ impl Train {
             (None, Some(record)) => Some(InitialModel::reopen(record, &source)?),
             _ => None,
         };
-        Ok(Prepared { run, source, classes, decoder, initial, checkpoint })
+        Ok(Prepared { run, source, classes, decoder, initial, checkpoint, lock })
     }
 
     /// The model `--init` names, for a corpus.
@@ -118,6 +127,25 @@ impl Train {
         }
         let path = self.classes.clone().unwrap_or(usual);
         Ok(Some(source.classes(&path)?))
+    }
+}
+
+/// A model that does not fit the settings, with advice about the one who gave them.
+fn mismatch(error: Error, origins: &BTreeMap<String, Origin>) -> Failure {
+    let Error::InitialModelMismatch { key, .. } = error else { return error.into() };
+    let takes_over = "so that the run takes over the model's, or name another model";
+    let advice = match origins.get(key) {
+        Some(Origin::Preset(preset)) => {
+            Some(format!("leave `--preset {preset}` out, {takes_over}"))
+        }
+        Some(Origin::Caller(words)) => Some(format!("leave `{words}` out, {takes_over}")),
+        Some(Origin::File { .. }) => Some(format!("leave `{key}` out of the file, {takes_over}")),
+        Some(Origin::FineTuning) | None => None,
+    };
+    let failure = Failure::from(error);
+    match advice {
+        Some(advice) => failure.advise(advice),
+        None => failure,
     }
 }
 

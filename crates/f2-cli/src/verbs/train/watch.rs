@@ -19,6 +19,8 @@ pub(super) struct Watch {
     peak: f64,
     /// Whether the loss is a log-likelihood, whose exponential is a perplexity.
     likelihood: bool,
+    /// Over which the learning rate rises.
+    warmup_steps: u64,
     began: Instant,
     printed: Instant,
     /// Progress of the run when this session first saw it.
@@ -39,7 +41,7 @@ struct Recent {
 }
 
 impl Watch {
-    pub(super) fn new(peak: f64, likelihood: bool) -> Self {
+    pub(super) fn new(peak: f64, likelihood: bool, warmup_steps: u64) -> Self {
         let line = std::io::stderr().is_terminal().then(|| {
             let style = ProgressStyle::with_template("{spinner} {msg}").expect("well formed");
             ProgressBar::new_spinner().with_style(style)
@@ -49,6 +51,7 @@ impl Watch {
             line,
             peak,
             likelihood,
+            warmup_steps,
             began: now,
             printed: now,
             first_progress: None,
@@ -65,6 +68,9 @@ impl Watch {
                 self.recent.tokens_before = u64::MAX;
                 if *step > 0 {
                     self.say(&format!("going on after step {step}"));
+                }
+                if let Some(words) = long_warmup(self.warmup_steps, *last_step) {
+                    self.say(&words);
                 }
             }
             Event::Step { .. } => self.see_step(event),
@@ -87,8 +93,8 @@ impl Watch {
     /// Prints a line that stays.
     pub(super) fn say(&self, words: &str) {
         match &self.line {
-            Some(line) => line.suspend(|| eprintln!("{words}")),
-            None => eprintln!("{words}"),
+            Some(line) => line.suspend(|| remark!("{words}")),
+            None => remark!("{words}"),
         }
     }
 
@@ -119,7 +125,7 @@ impl Watch {
                     line.set_message(text);
                     line.tick();
                 }
-                None => eprintln!("{text}"),
+                None => remark!("{text}"),
             }
             self.printed = Instant::now();
             self.recent = Recent { tokens_before: tokens, ..Recent::default() };
@@ -151,4 +157,14 @@ impl Watch {
         let seconds = self.began.elapsed().as_secs_f64() * (1.0 - progress) / (progress - first);
         HumanDuration(Duration::from_secs_f64(seconds.min(1e9))).to_string()
     }
+}
+
+/// A warning where the learning rate never reaches its top.
+pub(super) fn long_warmup(warmup: u64, steps: Option<u64>) -> Option<String> {
+    let steps = steps.filter(|steps| warmup > *steps)?;
+    Some(format!(
+        "warning: the warm-up takes {warmup} steps, the whole run {steps}: the learning rate never \
+         reaches its top; shorten it with `--set schedule.warmup_steps={}`",
+        steps / 10
+    ))
 }

@@ -8,6 +8,7 @@ use super::save::{FIRST, SECOND};
 use super::tensors::Tensors;
 use super::{FileRecord, MODEL, OPTIMISER, STATE, TrainingState};
 use crate::Error;
+use crate::tensor_file::TensorFile;
 
 /// Reads where a checkpoint stands, after checking that every file in it is whole.
 pub fn open(folder: &Path) -> Result<TrainingState, Error> {
@@ -66,7 +67,7 @@ pub(crate) fn read_model(
     layout: &Layout,
     put: impl FnMut(&NamedParameter, &[f32]),
 ) -> Result<(), Error> {
-    Tensors::open(&folder.join(MODEL))?.read("", layout, put)
+    Tensors::open(&folder.join(MODEL))?.read("", layout, TensorFile::parameter, put)
 }
 
 /// Makes sure that a checkpoint holds the parameters of a layout, before room is made for them.
@@ -84,7 +85,7 @@ pub fn load_moments<D: Device>(
     let path = folder.join(OPTIMISER);
     let tensors = Tensors::open(&path)?;
     for (prefix, to) in [(FIRST, &mut moments.first), (SECOND, &mut moments.second)] {
-        tensors.read(prefix, layout, |named, values| {
+        tensors.read(prefix, layout, TensorFile::floats, |named, values| {
             device.write_floats(values, named.parameter.offset, to);
         })?;
     }

@@ -9,6 +9,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use f2_files::{WriteError, remove_folder_at_once};
+
 pub(crate) use load::read_model;
 pub(super) use load::{check_file, check_model, read_state};
 pub use load::{load_model, load_moments, open};
@@ -54,29 +56,13 @@ pub fn steps(checkpoints: &Path) -> io::Result<Vec<u64>> {
 }
 
 /// Removes every checkpoint but those of the steps in `keep`, and what killed writers left.
-pub fn prune(checkpoints: &Path, keep: &[u64]) -> io::Result<()> {
-    for step in steps(checkpoints)? {
+pub fn prune(checkpoints: &Path, keep: &[u64]) -> Result<(), WriteError> {
+    for step in steps(checkpoints).map_err(WriteError::of(checkpoints))? {
         if !keep.contains(&step) {
-            // Under a hidden name first: killed halfway, it must not look like a checkpoint.
-            let doomed = checkpoints.join(format!(".step-{step}.{LEFTOVER}"));
-            fs::rename(path(checkpoints, step), &doomed)?;
-            fs::remove_dir_all(doomed)?;
+            remove_folder_at_once(&path(checkpoints, step))?;
         }
     }
-    sweep(checkpoints)
-}
-
-/// What the hidden names of checkpoints being removed end in.
-const LEFTOVER: &str = "removed";
-
-/// Removes what killed writers left behind.
-fn sweep(checkpoints: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(checkpoints)? {
-        let entry = entry?;
-        if entry.file_name().to_string_lossy().starts_with(".step-") {
-            fs::remove_dir_all(entry.path())?;
-        }
-    }
+    f2_files::sweep(checkpoints);
     Ok(())
 }
 

@@ -1,10 +1,9 @@
 use std::collections::HashMap;
-use std::fs;
 use std::io;
 use std::path::Path;
 
 use f2_engine::{Device, Moments};
-use f2_files::{StagedFolder, WriteError};
+use f2_files::{StagedFolder, WriteError, disk};
 
 use super::tensors::{self, WriteFailure};
 use super::{FileRecord, MODEL, OPTIMISER, SHAPE, STATE, TrainingState, path};
@@ -28,7 +27,8 @@ pub struct Contents<'a, D: Device> {
     pub attachments: &'a [(String, Vec<u8>)],
 }
 
-/// Writes the checkpoint of `contents.state.step`. On any failure the disk is as it was.
+/// Writes the checkpoint of `contents.state.step`. On any failure, and where a parameter is no
+/// finite number, the disk is as it was.
 pub fn save<D: Device>(checkpoints: &Path, contents: &Contents<'_, D>) -> Result<(), Error> {
     let destination = path(checkpoints, contents.state.step);
     let staged = StagedFolder::create(&destination)?;
@@ -48,7 +48,11 @@ pub fn save_model<D: Device>(
     weights: &D::Weights,
 ) -> Result<(), Error> {
     let fetch = |named: &f2_engine::NamedParameter, to: &mut [f32]| {
-        device.read_weights(weights, named.parameter, to)
+        device.read_weights(weights, named.parameter, to)?;
+        if to.iter().all(|value| value.is_finite()) {
+            return Ok(());
+        }
+        Err(Error::ParametersNotFinite { name: named.name.clone() })
     };
     tensors::write(&folder.join(MODEL), vec![("", &decoder.layout, fetch)], about())
         .and_then(|()| ModelFile::new(&decoder.shape).write(folder).map_err(WriteFailure::Disk))
@@ -64,7 +68,7 @@ fn about() -> HashMap<String, String> {
 fn named(path: &Path, failure: WriteFailure) -> Error {
     match failure {
         WriteFailure::Disk(source) => WriteError::of(path)(source).into(),
-        WriteFailure::Fetch(error) => Error::Engine(error),
+        WriteFailure::Fetch(error) => error,
     }
 }
 
@@ -73,7 +77,7 @@ fn write_moments<D: Device>(folder: &Path, contents: &Contents<'_, D>) -> Result
     let layout = &decoder.layout;
     let fetch = |from| {
         move |named: &f2_engine::NamedParameter, to: &mut [f32]| {
-            device.read_floats(from, named.parameter.offset, to)
+            Ok(device.read_floats(from, named.parameter.offset, to)?)
         }
     };
     let both =
@@ -90,11 +94,11 @@ fn write_rest<D: Device>(folder: &Path, contents: &Contents<'_, D>) -> io::Resul
     let mut state = contents.state.clone();
     state.files.clear();
     for (name, content) in contents.attachments {
-        fs::write(folder.join(name), content)?;
+        disk::write(&folder.join(name), content)?;
     }
     let attached = contents.attachments.iter().map(|(name, _)| name.as_str());
     for name in [MODEL, SHAPE, OPTIMISER].into_iter().chain(attached) {
         state.files.insert(name.to_owned(), FileRecord::of(&folder.join(name))?);
     }
-    fs::write(folder.join(STATE), state.to_json())
+    disk::write(&folder.join(STATE), state.to_json())
 }

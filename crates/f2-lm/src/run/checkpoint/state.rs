@@ -3,7 +3,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest as _, Sha256};
 
 /// The version of the checkpoint format.
@@ -25,10 +25,15 @@ pub struct TrainingState {
     /// Steps skipped in a row just before.
     pub skipped_in_a_row: u32,
     /// The best validation perplexity so far.
+    #[serde(deserialize_with = "read_best")]
     pub best: Option<Best>,
     /// Evaluations in a row since then; files from before early stopping have none.
     #[serde(default)]
     pub evaluations_since_best: u64,
+    /// Whether the evaluation after this step is still to be made, the run having been stopped
+    /// before it or in it.
+    #[serde(default)]
+    pub evaluation_due: bool,
     /// What the objective carries from step to step.
     pub objective: serde_json::Value,
     /// The device it was trained on, in words.
@@ -46,8 +51,21 @@ pub struct TrainingState {
 pub struct Best {
     /// Steps done then.
     pub step: u64,
-    /// With the full posterior.
+    /// With the full posterior; a finite number.
     pub perplexity: f64,
+}
+
+/// Earlier versions could call a perplexity the best that JSON has no number for: that is none.
+fn read_best<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Best>, D::Error> {
+    #[derive(Deserialize)]
+    struct Written {
+        step: u64,
+        perplexity: Option<f64>,
+    }
+    let written = Option::<Written>::deserialize(deserializer)?;
+    Ok(written.and_then(|Written { step, perplexity }| {
+        perplexity.map(|perplexity| Best { step, perplexity })
+    }))
 }
 
 /// What a file must be to be whole.
@@ -89,6 +107,7 @@ impl TrainingState {
             skipped_in_a_row: 0,
             best: None,
             evaluations_since_best: 0,
+            evaluation_due: false,
             objective: serde_json::Value::Null,
             device: device.to_owned(),
             threads,
@@ -161,6 +180,15 @@ mod tests {
         assert_eq!((state.step, state.evaluations_since_best), (41, 0));
         let changed = sealed.replace("\"step\": 41", "\"step\": 42");
         assert!(TrainingState::from_json(&changed).unwrap_err().contains("checksum"));
+    }
+
+    /// As a checkpoint was written whose best perplexity was no number.
+    #[test]
+    fn a_best_that_is_no_number_is_none() {
+        let best = Some(Best { step: 3, perplexity: f64::INFINITY });
+        let text = TrainingState { best, ..TrainingState::start("cpu", 2) }.to_json();
+        assert!(text.contains("\"perplexity\": null"), "{text}");
+        assert_eq!(TrainingState::from_json(&text).unwrap().best, None);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::Error;
 use crate::tensor_file::{self, Planned, TensorFile, TensorFileError, float_bytes};
 
 /// Why parameters could not be written.
-pub(super) type WriteFailure = tensor_file::WriteFailure<f2_engine::Error>;
+pub(super) type WriteFailure = tensor_file::WriteFailure<Error>;
 
 /// Writes every parameter of some layouts under a prefix and its name.
 pub(super) fn write<Fetch>(
@@ -20,7 +20,7 @@ pub(super) fn write<Fetch>(
     about: HashMap<String, String>,
 ) -> Result<(), WriteFailure>
 where
-    Fetch: FnMut(&NamedParameter, &mut [f32]) -> Result<(), f2_engine::Error>,
+    Fetch: FnMut(&NamedParameter, &mut [f32]) -> Result<(), Error>,
 {
     let mut planned = Vec::new();
     let mut sources = Vec::new();
@@ -79,16 +79,18 @@ impl<'a> Tensors<'a> {
         }
     }
 
-    /// Hands every parameter of a layout to `put`, after [`check`](Self::check).
+    /// Hands what `values` reads for every parameter of a layout to `put`, after
+    /// [`check`](Self::check).
     pub(super) fn read(
         &self,
         prefix: &str,
         layout: &Layout,
+        values: impl Fn(&TensorFile, &str) -> Result<Vec<f32>, TensorFileError>,
         mut put: impl FnMut(&NamedParameter, &[f32]),
     ) -> Result<(), Error> {
         self.check(prefix, layout)?;
         for parameter in layout.parameters() {
-            let values = self.file.floats(&format!("{prefix}{}", parameter.name));
+            let values = values(&self.file, &format!("{prefix}{}", parameter.name));
             put(parameter, &values.map_err(|error| named(self.path, error))?);
         }
         Ok(())

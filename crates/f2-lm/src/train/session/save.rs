@@ -1,7 +1,7 @@
 use std::time::Instant;
 
 use f2_engine::Device;
-use f2_files::WriteError;
+use f2_files::ReadError;
 
 use super::{Session, is_due};
 use crate::Error;
@@ -9,12 +9,14 @@ use crate::run::Event;
 use crate::run::checkpoint::{self, Contents};
 
 impl<D: Device> Session<'_, D> {
-    /// Whether steps or minutes ask for a checkpoint.
+    /// Whether steps or minutes ask for a checkpoint. Amid steps without a finite loss the
+    /// parameters are not worth one.
     pub(super) fn save_is_due(&self) -> bool {
         let policy = &self.run.config.checkpoint;
         let minutes = self.last_save.elapsed().as_secs_f64() / 60.0;
         let clock = policy.every_minutes > 0.0 && minutes >= policy.every_minutes;
         self.saved != Some(self.state.step)
+            && self.state.skipped_in_a_row == 0
             && (clock || is_due(policy.every_steps, self.state.step))
     }
 
@@ -44,9 +46,26 @@ impl<D: Device> Session<'_, D> {
         let step = self.state.step;
         (self.saved, self.last_save) = (Some(step), Instant::now());
         self.reporter.report(&Event::Saved { step });
+        if self.evaluated == Some(step) && self.evaluated_finite {
+            self.proven = Some(step);
+        }
         let best = self.state.best.map_or(step, |best| best.step);
-        let pruned = checkpoint::prune(&checkpoints, &[step, best]);
-        Ok(pruned.map_err(WriteError::of(&checkpoints))?)
+        // Else the update just made shows only in the next step what it was worth.
+        let proven = self.proven.unwrap_or(step);
+        Ok(checkpoint::prune(&checkpoints, &[step, best, proven])?)
+    }
+
+    /// Removes the checkpoints that were written after the last proven one, unless none would be
+    /// left. Returns the step of the newest that stays.
+    pub(super) fn remove_ruined(&mut self) -> Result<Option<u64>, Error> {
+        let checkpoints = self.run.checkpoints();
+        let mut steps = checkpoint::steps(&checkpoints).map_err(ReadError::of(&checkpoints))?;
+        let ruined = self.saved.filter(|_| self.saved != self.proven);
+        if steps.len() > 1 && steps.last().copied() == ruined {
+            steps.pop();
+            checkpoint::prune(&checkpoints, &steps)?;
+        }
+        Ok(steps.last().copied())
     }
 
     pub(super) fn save_unless_saved(&mut self) -> Result<(), Error> {

@@ -1,0 +1,59 @@
+//! `f2 train --show-config`: every setting in force, and where it comes from.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use f2_lm::config::{Origin, Resolved, every_setting};
+use f2_lm::run::RunFolder;
+use serde_json::json;
+
+use super::Train;
+use super::request::{Base, Requested};
+use crate::failure::Outcome;
+use crate::output;
+
+impl Train {
+    pub(super) fn print_config(&self) -> Outcome {
+        let resumed = self.resume.as_deref().map(RunFolder::open).transpose()?;
+        let initial = self.initial_model(None)?;
+        let base = resumed.as_ref().map_or_else(|| initial.as_ref().into(), Base::Resumed);
+        let Requested(resolved) = self.settings.resolve(base)?;
+        output::print(&if self.json { to_json(&resolved) } else { to_toml(&resolved) })
+    }
+}
+
+/// TOML that `--config` reads, the origin of each value beside it.
+fn to_toml(resolved: &Resolved) -> String {
+    let settings = every_setting(&resolved.config);
+    let width = settings.iter().map(|(key, value)| line(key, value.as_deref()).len()).max();
+    let width = width.unwrap_or(0);
+    let mut text = String::new();
+    let mut section = "";
+    for (key, value) in &settings {
+        if let Some((of, _)) = key.split_once('.')
+            && of != section
+        {
+            let _ = write!(text, "\n[{of}]\n");
+            section = of;
+        }
+        let origin = resolved.origins.get(key).map_or("default".to_owned(), Origin::to_string);
+        let _ = writeln!(text, "{:width$}  # {origin}", line(key, value.as_deref()));
+    }
+    text
+}
+
+/// A setting within its section; one that is not set is no line of TOML.
+fn line(key: &str, value: Option<&str>) -> String {
+    let name = key.split_once('.').map_or(key, |(_, name)| name);
+    value.map_or_else(|| format!("# {name} is not set"), |value| format!("{name} = {value}"))
+}
+
+fn to_json(resolved: &Resolved) -> String {
+    let setting = |(key, value): (String, Option<String>)| {
+        let origin = resolved.origins.get(&key).map_or("default".to_owned(), Origin::to_string);
+        (key, json!({ "value": value, "origin": origin }))
+    };
+    let settings: BTreeMap<_, _> =
+        every_setting(&resolved.config).into_iter().map(setting).collect();
+    format!("{:#}\n", json!(settings))
+}

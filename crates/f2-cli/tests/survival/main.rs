@@ -1,0 +1,11 @@
+//! What the program survives: signals, lost output, other processes at the same folder, a disk
+//! that fails at any moment, and kills at random.
+
+#![cfg(unix)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod locks;
+mod lost_output;
+mod signals;
