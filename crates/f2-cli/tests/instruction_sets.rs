@@ -19,7 +19,7 @@ fn workshop() -> Folder {
 }
 
 fn on(folder: &Folder, simd: &str, arguments: &[&str]) -> Run {
-    folder.f2_with_variable(("F2_SIMD", simd), arguments)
+    folder.f2_with(arguments, &[("F2_SIMD", simd)])
 }
 
 fn train<'a>(out: &'a str, steps: &'a str) -> Vec<&'a str> {
@@ -37,7 +37,7 @@ fn a_run_begun_on_avx2_goes_on_bit_for_bit_on_the_best() {
     }
     let folder = workshop();
     assert_eq!(on(&folder, best.word(), &train("whole", "400")).code, 0);
-    let mut begun = folder.start_with_variable(("F2_SIMD", "avx2"), &train("moved", "400"));
+    let mut begun = folder.start_with(&train("moved", "400"), &[("F2_SIMD", "avx2")]);
     let saved = |entry: std::io::Result<fs::DirEntry>| {
         entry.unwrap().file_name().to_string_lossy().starts_with("step-")
     };

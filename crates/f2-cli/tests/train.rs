@@ -269,3 +269,130 @@ fn a_resumed_run_is_guarded() {
     assert!(truncated.contains("[exit code 3]"), "{truncated}");
     assert!(truncated.contains("step-9/model.safetensors cannot be used: it has"), "{truncated}");
 }
+
+/// Names are bytes, and need not be text.
+#[cfg(target_os = "linux")]
+#[test]
+fn folders_may_have_names_that_are_no_text() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+    let workshop = Workshop::new();
+    let [corpus, run] = [&b"c\xffrpus"[..], b"r\xfen"].map(OsStr::from_bytes);
+    fs::rename(workshop.path("corpus"), workshop.path("").join(corpus)).unwrap();
+    let f2 = |arguments: &[&OsStr]| -> i32 {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_f2"));
+        command.args(arguments).current_dir(workshop.path(""));
+        command.output().unwrap().status.code().unwrap()
+    };
+    let words = |text: &'static str| text.split(' ').map(OsStr::new).collect::<Vec<_>>();
+    let train = [&[OsStr::new("train"), corpus, OsStr::new("--out"), run][..]].concat();
+    let settings = words("--config small.toml --steps 3 --json");
+    assert_eq!(f2(&[&train[..], &settings].concat()), 0);
+    let resume = [OsStr::new("train"), OsStr::new("--resume"), run];
+    // The corpus is found again, by the name the manifest keeps.
+    assert_eq!(f2(&[&resume[..], &words("--steps 5 --allow budget")].concat()), 0);
+    assert_eq!(newest(&workshop.path("").join(run)), Some(5));
+}
+
+#[test]
+fn too_many_threads_are_refused_and_none_is_survived() {
+    let workshop = Workshop::new();
+    let train = ["train", "corpus", "--config", "small.toml", "--out", "run", "--steps", "2"];
+    let refused = workshop.0.f2(&[&train[..], &["--threads", "1000000"]].concat());
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    assert!(refused.stderr.contains("at most 4096"), "{}", refused.stderr);
+    // No address space has room for such a stack: the system refuses every thread.
+    let none = [("RUST_MIN_STACK", "281474976710656")];
+    let refused = workshop.0.f2_with(&[&train[..], &["--threads", "2"]].concat(), &none);
+    assert_eq!(refused.code, 4, "{}", refused.stderr);
+    assert!(refused.stderr.contains("cannot start 2 threads"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("`--threads 1`"), "{}", refused.stderr);
+    let alone = workshop.0.f2_with(&[&train[..], &["--threads", "1"]].concat(), &none);
+    assert_eq!(alone.code, 0, "{}", alone.stderr);
+    let prepare = ["prepare", "text.txt", "--out", "again", "--documents", "lines"];
+    let prepare = [&prepare[..], &["--vocab-size", "300", "--end-of-text"]].concat();
+    for command in [&prepare[..], &["classes", "again"]] {
+        let done = workshop.0.f2_with(command, &none);
+        assert_eq!(done.code, 0, "{command:?}: {}", done.stderr);
+    }
+    let text = |corpus: &str| fs::read(workshop.path(corpus).join("train.bin")).unwrap();
+    assert!(text("again") == text("corpus"), "threads change nothing");
+}
+
+#[cfg(unix)]
+#[test]
+fn files_have_the_permissions_that_the_umask_leaves() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let workshop = Workshop::new();
+    let trained = std::process::Command::new("sh")
+        .args(["-c", "umask 027; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_f2")])
+        .args(["train", "corpus", "--config", "small.toml", "--out", "run", "--steps", "2"])
+        .current_dir(workshop.path(""))
+        .output()
+        .unwrap();
+    assert!(trained.status.success());
+    for entry in fs::read_dir(workshop.path("run/checkpoints/step-2")).unwrap() {
+        let entry = entry.unwrap();
+        let mode = entry.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o640, "{}", entry.path().display());
+    }
+}
+
+#[test]
+fn the_settings_in_force_are_shown_with_their_origin() {
+    let workshop = Workshop::new();
+    let show = ["train", "--preset", "demo", "--config", "small.toml", "--show-config"];
+    let flags = ["--seed", "18446744073709551615", "--set", "model.layers=6"];
+    let shown = workshop.0.f2(&[&show[..], &flags].concat());
+    assert_eq!(shown.code, 0, "{}", shown.stderr);
+    let has = |line: &str, origin: &str| {
+        shown.stdout.lines().any(|it| it.starts_with(line) && it.ends_with(&format!("# {origin}")))
+    };
+    assert!(has("layers = 6 ", "--set model.layers=6"), "{}", shown.stdout);
+    assert!(has("width = 24 ", "small.toml, line 3"), "{}", shown.stdout);
+    assert!(has("max_tokens = 65536 ", "preset demo"), "{}", shown.stdout);
+    assert!(has("beta1 = 0.9 ", "default"), "{}", shown.stdout);
+    // It is a file of settings itself, and means the same.
+    workshop.0.write("shown.toml", &shown.stdout);
+    let again = workshop.0.f2(&["train", "--config", "shown.toml", "--show-config"]);
+    let values = |text: &str| -> Vec<String> {
+        text.lines().map(|line| line.split("  # ").next().unwrap().trim().to_owned()).collect()
+    };
+    assert_eq!(values(&again.stdout), values(&shown.stdout));
+    let trained = workshop.0.f2(&[
+        "train",
+        "corpus",
+        "--config",
+        "shown.toml",
+        "--out",
+        "run",
+        "--steps",
+        "2",
+    ]);
+    assert_eq!(trained.code, 0, "{}", trained.stderr);
+    assert!(workshop.0.read("run/config.toml").contains("seed = \"18446744073709551615\""));
+    assert_eq!(workshop.0.f2(&["train", "--resume", "run"]).code, 0);
+}
+
+#[test]
+fn a_warm_up_longer_than_the_run_is_warned_of() {
+    let workshop = Workshop::new();
+    let warned = "warning: the warm-up takes 5 steps, the whole run 4";
+    for (steps, long) in [("4", true), ("5", false)] {
+        let said = workshop.train(&["--out", steps, "--steps", steps]).stderr;
+        assert_eq!(said.contains(warned), long, "{said}");
+    }
+    let said = workshop.train(&["--dry-run", "--steps", "4"]).stderr;
+    assert!(said.contains(warned), "{said}");
+}
+
+#[test]
+fn a_preset_that_does_not_fit_the_initial_model_is_what_advice_names() {
+    let workshop = Workshop::new();
+    let trained = workshop.train(&["--out", "mle", "--objective", "mle", "--steps", "2"]);
+    assert_eq!(trained.code, 0, "{}", trained.stderr);
+    let tuned = ["train", "corpus", "--init", "mle", "--preset", "demo", "--out", "run"];
+    let refused = workshop.0.f2(&[&tuned[..], &["--objective", "mle"]].concat());
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    assert!(refused.stderr.contains("help: leave `--preset demo` out"), "{}", refused.stderr);
+}

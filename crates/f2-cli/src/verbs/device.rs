@@ -108,6 +108,9 @@ fn failure(error: Error) -> Failure {
         Error::Simd { .. } => Failure::usage(error).advise("give one of those, or unset F2_SIMD"),
         Error::NoBf16 { .. } => Failure::new(Kind::Device, error)
             .advise("leave `--precision` out: f32 works on every processor"),
+        Error::Threads { .. } => {
+            Failure::new(Kind::Device, error).advise("ask for fewer, such as `--threads 1`")
+        }
         error => Failure::new(Kind::Device, error)
             .advise("`f2 doctor` shows what this machine offers; `--device cpu` works everywhere"),
     }

@@ -3,6 +3,7 @@
 // Every test file uses its own part of this.
 #![allow(dead_code, unreachable_pub, missing_docs)]
 
+pub mod faults;
 pub mod transcript;
 pub mod workshop;
 
@@ -41,10 +42,15 @@ pub fn f2(arguments: &[&str]) -> Run {
 }
 
 fn start(folder: &Path, arguments: &[&str]) -> Child {
+    start_with(folder, arguments, &[])
+}
+
+fn start_with(folder: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Child {
     Command::new(env!("CARGO_BIN_EXE_f2"))
         .args(arguments)
         .current_dir(folder)
         .env_remove("F2_THREADS")
+        .envs(environment.iter().copied())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -110,22 +116,24 @@ impl Folder {
         run(self.0.path(), arguments, input)
     }
 
-    /// With a variable in the program's environment.
-    pub fn f2_with_variable(&self, variable: (&str, &str), arguments: &[&str]) -> Run {
-        self.start_with_variable(variable, arguments).wait_with_output().unwrap().into()
+    /// With some variables of the environment set.
+    pub fn f2_with(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Run {
+        self.start_with(arguments, environment).wait_with_output().unwrap().into()
     }
 
     /// The same, not waited for.
-    pub fn start_with_variable(&self, (name, value): (&str, &str), arguments: &[&str]) -> Child {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_f2"));
-        command.args(arguments).current_dir(self.0.path()).env(name, value);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.spawn().unwrap()
+    pub fn start_with(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Child {
+        start_with(self.0.path(), arguments, environment)
     }
 
     /// A command that is not waited for.
     pub fn start(&self, arguments: &[&str]) -> Child {
         start(self.0.path(), arguments)
+    }
+
+    /// [`start`](Self::start) with some variables of the environment set.
+    pub fn start_with(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Child {
+        start_with(self.0.path(), arguments, environment)
     }
 
     /// Names of all files and folders in it, hidden ones too.

@@ -6,6 +6,8 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod faults;
 mod locks;
 mod lost_output;
 mod signals;
+mod soak;

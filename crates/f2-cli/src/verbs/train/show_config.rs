@@ -17,7 +17,12 @@ impl Train {
         let resumed = self.resume.as_deref().map(RunFolder::open).transpose()?;
         let initial = self.initial_model(None)?;
         let base = resumed.as_ref().map_or_else(|| initial.as_ref().into(), Base::Resumed);
-        let Requested(resolved) = self.settings.resolve(base)?;
+        let Requested(mut resolved) = self.settings.resolve(base)?;
+        // A preset's only says what its authors used: the corpus decides.
+        if let Some(Origin::Preset(_)) = resolved.origins.get("model.vocabulary") {
+            resolved.origins.remove("model.vocabulary");
+            resolved.config.model.vocabulary = None;
+        }
         output::print(&if self.json { to_json(&resolved) } else { to_toml(&resolved) })
     }
 }
@@ -36,10 +41,18 @@ fn to_toml(resolved: &Resolved) -> String {
             let _ = write!(text, "\n[{of}]\n");
             section = of;
         }
-        let origin = resolved.origins.get(key).map_or("default".to_owned(), Origin::to_string);
-        let _ = writeln!(text, "{:width$}  # {origin}", line(key, value.as_deref()));
+        let line = line(key, value.as_deref());
+        let _ = match value {
+            Some(_) => writeln!(text, "{line:width$}  # {}", origin(resolved, key)),
+            None => writeln!(text, "{line}"),
+        };
     }
     text
+}
+
+/// Who gave a setting its value.
+fn origin(resolved: &Resolved, key: &str) -> String {
+    resolved.origins.get(key).map_or("default".to_owned(), Origin::to_string)
 }
 
 /// A setting within its section; one that is not set is no line of TOML.
@@ -50,7 +63,7 @@ fn line(key: &str, value: Option<&str>) -> String {
 
 fn to_json(resolved: &Resolved) -> String {
     let setting = |(key, value): (String, Option<String>)| {
-        let origin = resolved.origins.get(&key).map_or("default".to_owned(), Origin::to_string);
+        let origin = value.as_ref().map(|_| origin(resolved, &key));
         (key, json!({ "value": value, "origin": origin }))
     };
     let settings: BTreeMap<_, _> =

@@ -1,0 +1,64 @@
+//! A disk that fails at every moment in turn: see `f2_files::fault`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use super::{Folder, Run};
+
+/// Every kind of fault: one change that fails, a disk that is full from there on, a kill.
+pub const ALL: [&str; 3] = ["fail", "full", "kill"];
+
+/// Runs a command with a fault at the first change of the disk, at the second, and so on until
+/// there was one at each; so for every kind of fault. `prepare` comes before each run, `check`
+/// after it with the plan of the fault.
+///
+/// Only debug builds can be made to fail; others are not tried.
+pub fn at_every_change(
+    folder: &Folder,
+    arguments: &[&str],
+    kinds: &[&str],
+    mut prepare: impl FnMut(),
+    mut check: impl FnMut(&str),
+) {
+    if !cfg!(debug_assertions) {
+        return;
+    }
+    for &kind in kinds {
+        for change in 1.. {
+            let plan = format!("{kind}:{change}");
+            prepare();
+            let run = folder.f2_with(arguments, &[("F2_FAULT", &plan)]);
+            if !run.stderr.contains("fault: ") {
+                assert_eq!(run.code, 0, "{}", run.stderr);
+                assert!(change > 5, "{kind} never struck");
+                break;
+            }
+            check_code(kind, &plan, &run);
+            check(&plan);
+        }
+    }
+}
+
+/// A fault of the disk is told as one; some are survived.
+fn check_code(kind: &str, plan: &str, run: &Run) {
+    let expected: &[i32] = if kind == "kill" { &[137] } else { &[0, 4] };
+    assert!(expected.contains(&run.code), "{plan}: {}", run.shown());
+    assert!(run.code == 0 || kind == "kill" || run.stderr.contains("error: cannot "), "{plan}");
+}
+
+/// The content of every file in a folder, by its path within.
+pub fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        if path.is_dir() {
+            let inner = contents(&path).into_iter();
+            files.extend(inner.map(|(inner, bytes)| (format!("{name}/{inner}"), bytes)));
+        } else {
+            files.insert(name, fs::read(&path).unwrap());
+        }
+    }
+    files
+}

@@ -1,0 +1,135 @@
+//! A disk that fails at any moment: afterwards the old state is there or the new one, and the same
+//! command ends in the same bytes.
+
+use std::fs;
+use std::path::Path;
+
+use crate::support::Folder;
+use crate::support::faults::{ALL, at_every_change, contents};
+use crate::support::workshop::{Workshop, tensors};
+
+/// As few changes of the disk as a run can do with.
+const TINY: [&str; 19] = [
+    "--set",
+    "model.layers=1",
+    "--set",
+    "model.width=8",
+    "--set",
+    "model.feed_forward=8",
+    "--set",
+    "batch.sequence=8",
+    "--set",
+    "evaluation.max_tokens=32",
+    "--set",
+    "evaluation.every_steps=0",
+    "--set",
+    "checkpoint.every_steps=0",
+    "--objective",
+    "mle",
+    "--threads",
+    "1",
+    "--steps=2",
+];
+
+fn train(out: &'static str) -> Vec<&'static str> {
+    [&["train", "corpus", "--config", "small.toml", "--out", out], &TINY[..]].concat()
+}
+
+/// Hidden files are those of writers at work, and locks.
+fn hidden(folder: &Path) -> Vec<String> {
+    let files = contents(folder).into_keys();
+    files.filter(|name| name.starts_with('.') || name.contains("/.")).collect()
+}
+
+#[test]
+fn training_survives_a_fault_at_every_change_of_the_disk() {
+    let workshop = Workshop::new();
+    let whole = workshop.0.f2(&train("whole"));
+    assert_eq!(whole.code, 0, "{}", whole.stderr);
+    let expected = tensors(&workshop.path("whole"), 2);
+    let run = workshop.path("run");
+    let command = train("run");
+    let begin = || drop(fs::remove_dir_all(&run));
+    at_every_change(&workshop.0, &command, &["fail", "kill"], begin, |plan| {
+        for step in f2_lm::run::checkpoint::steps(&run.join("checkpoints")).unwrap() {
+            let checkpoint = f2_lm::run::checkpoint::path(&run.join("checkpoints"), step);
+            f2_lm::run::checkpoint::open(&checkpoint)
+                .unwrap_or_else(|error| panic!("{plan}: {error}"));
+        }
+        let begun = run.join("config.toml").exists();
+        let again = if begun { vec!["train", "--resume", "run"] } else { command.clone() };
+        let again = workshop.0.f2(&again);
+        assert_eq!(again.code, 0, "{plan}: {}", again.stderr);
+        assert!(tensors(&run, 2) == expected, "{plan}");
+        assert_eq!(hidden(&run), [""; 0], "{plan}");
+    });
+}
+
+/// A GPT-2 as Hugging Face offers it.
+fn hub(folder: &Folder) {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../f2-lm/tests/fixtures/gpt2/tied");
+    fs::create_dir(folder.path("gpt2")).unwrap();
+    for entry in fs::read_dir(fixture).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), folder.path("gpt2").join(entry.file_name())).unwrap();
+    }
+}
+
+/// Tries a command that makes a folder: it is whole or absent, and made by the next try.
+fn check_folder(folder: &Folder, command: &[&str], out: &str) {
+    let made = folder.f2(command);
+    assert_eq!(made.code, 0, "{}", made.stderr);
+    let expected = contents(&folder.path(out));
+    let names = folder.names();
+    let begin = || drop(fs::remove_dir_all(folder.path(out)));
+    at_every_change(folder, command, &ALL, begin, |plan| {
+        if folder.path(out).exists() {
+            assert!(contents(&folder.path(out)) == expected, "{plan}");
+            fs::remove_dir_all(folder.path(out)).unwrap();
+        }
+        let again = folder.f2(command);
+        assert_eq!(again.code, 0, "{plan}: {}", again.stderr);
+        assert!(contents(&folder.path(out)) == expected, "{plan}");
+        assert_eq!(folder.names(), names, "{plan}");
+    });
+}
+
+#[test]
+fn import_and_export_survive_a_fault_at_every_change_of_the_disk() {
+    let folder = Folder::new();
+    hub(&folder);
+    check_folder(&folder, &["import", "gpt2", "--out", "model"], "model");
+    check_folder(&folder, &["export", "model", "--out", "exported"], "exported");
+}
+
+#[test]
+fn writing_texts_survives_a_fault_at_every_change_of_the_disk() {
+    let workshop = Workshop::new();
+    let trained = workshop.0.f2(&train("run"));
+    assert_eq!(trained.code, 0, "{}", trained.stderr);
+    let command = [
+        "generate",
+        "run",
+        "--prompt",
+        "ka",
+        "-n",
+        "3",
+        "--new-tokens",
+        "4",
+        "--out",
+        "texts.jsonl",
+    ];
+    let made = workshop.0.f2(&command);
+    assert_eq!(made.code, 0, "{}", made.stderr);
+    let expected = workshop.0.read("texts.jsonl");
+    let names = workshop.0.names();
+    let begin = || workshop.0.write("texts.jsonl", "older\n");
+    at_every_change(&workshop.0, &command, &ALL, begin, |plan| {
+        let found = workshop.0.read("texts.jsonl");
+        assert!(found == "older\n" || found == expected, "{plan}: {found}");
+        let again = workshop.0.f2(&command);
+        assert_eq!(again.code, 0, "{plan}: {}", again.stderr);
+        assert_eq!(workshop.0.read("texts.jsonl"), expected, "{plan}");
+        assert_eq!(workshop.0.names(), names, "{plan}");
+    });
+}
