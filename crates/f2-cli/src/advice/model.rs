@@ -49,6 +49,12 @@ fn advice(error: &Error) -> Option<String> {
         Error::SplitTooShort { sequence, .. } => {
             format!("use more text, or a shorter window than {sequence}: `--set batch.sequence=…`")
         }
+        // The model's own, which nobody can leave out.
+        Error::VocabularyMismatch { place, .. } if place.starts_with("the model in ") => {
+            "prepare the corpus with the model's tokenizer: `f2 prepare … --tokenizer \
+             MODEL/tokenizer.json`"
+                .to_owned()
+        }
         Error::VocabularyMismatch { corpus, .. } => format!(
             "leave `model.vocabulary` out, or prepare the corpus with that vocabulary; it has {corpus}"
         ),

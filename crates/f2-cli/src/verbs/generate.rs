@@ -180,7 +180,7 @@ impl Generate {
         };
         let made = generated.texts.len();
         // Texts that are not all there never take the place of an older file.
-        let out = self.out.as_ref().filter(|path| generated.complete || !path.exists());
+        let out = self.out.as_ref().filter(|path| generated.complete || !path.is_file());
         if let Some(path) = out {
             let lines: String =
                 generated.texts.iter().map(record).collect::<Result<_, Failure>>()?;
