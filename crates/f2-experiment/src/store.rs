@@ -3,7 +3,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use f2_files::WriteError;
+use f2_files::{WriteError, disk};
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Key, Stage, Word};
@@ -61,11 +61,11 @@ impl Store {
         if let Some(resume) = stage.resume.as_ref().filter(|_| resumable) {
             return Ok(resume);
         }
-        match fs::remove_dir_all(&folder) {
+        match disk::remove_folder(&folder) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(WriteError::of(&folder)(error).into());
             }
-            _ => fs::create_dir_all(&folder).map_err(WriteError::of(&folder))?,
+            _ => disk::create_folders(&folder).map_err(WriteError::of(&folder))?,
         }
         Ok(&stage.words)
     }

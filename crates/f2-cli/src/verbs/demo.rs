@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use f2_experiment::{PlanPreset, TextSource, Texts};
-use f2_files::WriteError;
+use f2_files::{WriteError, disk};
 
 use super::reproduce::Experiment;
 use crate::failure::{Failure, Outcome};
@@ -62,7 +62,7 @@ impl Demo {
 
 fn write_builtin_text(folder: &Path) -> Result<PathBuf, Failure> {
     let path = folder.join("king-james.txt");
-    std::fs::create_dir_all(folder).map_err(WriteError::of(folder))?;
+    disk::create_folders(folder).map_err(WriteError::of(folder))?;
     f2_files::write_text_atomically(&path, &f2_corpus::builtin_text())?;
     Ok(path)
 }

@@ -31,7 +31,7 @@ impl Report {
 
 fn write(folder: &Path, name: &str, text: &str) -> Result<PathBuf, WriteError> {
     let path = folder.join(name);
-    std::fs::create_dir_all(folder).map_err(WriteError::of(&path))?;
+    f2_files::disk::create_folders(folder).map_err(WriteError::of(&path))?;
     write_text_atomically(&path, text)?;
     Ok(path)
 }
