@@ -343,6 +343,24 @@ fn a_loss_that_is_not_finite_ends_the_run_and_leaves_the_last_good_checkpoint() 
     assert!(tensors(folder.path(), 4) == good);
 }
 
+/// Ruined before the first checkpoint, a run has none to go on from, and begins anew.
+#[test]
+fn a_run_that_was_ruined_from_the_start_keeps_no_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = config(ObjectiveName::Mle);
+    (config.schedule.warmup_steps, config.optimiser.learning_rate) = (0, 1e15);
+    (config.checkpoint.every_steps, config.evaluation.every_steps) = (1, 0);
+    let mut saved = 0;
+    let mut observer = |event: &Event, _: &AtomicBool| {
+        saved += u32::from(matches!(event, Event::Saved { .. }));
+    };
+    let ended = session(folder.path(), &config, Vec::new(), false, &mut observer);
+    assert!(matches!(ended, Err(Error::NotFinite { kept: None, .. })), "{ended:?}");
+    assert!(saved > 0, "the test must see a ruined checkpoint");
+    let run = RunFolder::open(folder.path()).unwrap();
+    assert_eq!(run.latest_checkpoint().unwrap(), None);
+}
+
 /// A file where the folder should be refuses every save, whoever runs the test.
 #[test]
 fn a_save_that_fails_is_told_and_training_goes_on() {

@@ -49,8 +49,11 @@ pub struct Session<'a, D: Device> {
     began: Instant,
     seconds_before: f64,
     last_save: Instant,
-    /// The step of the newest checkpoint and of the newest evaluation.
+    /// The step of the newest checkpoint.
     saved: Option<u64>,
+    /// The step of the checkpoint this session goes on from.
+    restored: Option<u64>,
+    /// The step of the newest evaluation.
     evaluated: Option<u64>,
     /// Whether that evaluation gave a number.
     evaluated_finite: bool,
@@ -94,6 +97,7 @@ impl<'a, D: Device> Session<'a, D> {
             seconds_before: 0.0,
             last_save: now,
             saved: None,
+            restored: None,
             evaluated: None,
             evaluated_finite: false,
             proven: None,
@@ -112,7 +116,7 @@ impl<'a, D: Device> Session<'a, D> {
             reason,
         })?;
         self.seconds_before = state.seconds;
-        self.saved = Some(state.step);
+        (self.saved, self.restored) = (Some(state.step), Some(state.step));
         let threads = self.state.threads;
         self.state = TrainingState { threads, ..state };
         Ok(())

@@ -55,15 +55,17 @@ impl<D: Device> Session<'_, D> {
         Ok(checkpoint::prune(&checkpoints, &[step, best, proven])?)
     }
 
-    /// Removes the checkpoints that were written after the last proven one, unless none would be
-    /// left. Returns the step of the newest that stays.
+    /// Removes the checkpoint that was written after the last proven one. One that another session
+    /// wrote stays where it is the only one. Returns the step of the newest good one, where there
+    /// is any.
     pub(super) fn remove_ruined(&mut self) -> Result<Option<u64>, Error> {
         let checkpoints = self.run.checkpoints();
         let mut steps = checkpoint::steps(&checkpoints).map_err(ReadError::of(&checkpoints))?;
-        let ruined = self.saved.filter(|_| self.saved != self.proven);
-        if steps.len() > 1 && steps.last().copied() == ruined {
+        if self.saved != self.proven && steps.last().copied() == self.saved {
             steps.pop();
-            checkpoint::prune(&checkpoints, &steps)?;
+            if !steps.is_empty() || self.saved != self.restored {
+                checkpoint::prune(&checkpoints, &steps)?;
+            }
         }
         Ok(steps.last().copied())
     }
