@@ -118,12 +118,7 @@ impl Folder {
 
     /// With some variables of the environment set.
     pub fn f2_with(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Run {
-        self.start_with(arguments, environment).wait_with_output().unwrap().into()
-    }
-
-    /// The same, not waited for.
-    pub fn start_with(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Child {
-        start_with(self.0.path(), arguments, environment)
+        start_with(self.0.path(), arguments, environment).wait_with_output().unwrap().into()
     }
 
     /// A command that is not waited for.
