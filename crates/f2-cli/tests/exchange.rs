@@ -3,18 +3,12 @@
 mod support;
 
 use std::fs;
-use std::path::Path;
 
-use support::{Folder, Run};
+use support::{Folder, Run, copy_gpt2};
 
 /// A copy of one of the folders `transformers` wrote.
 fn hub(folder: &Folder, name: &str, to: &str) {
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../f2-lm/tests/fixtures/gpt2");
-    fs::create_dir(folder.path(to)).unwrap();
-    for entry in fs::read_dir(fixtures.join(name)).unwrap() {
-        let path = entry.unwrap().path();
-        fs::copy(&path, folder.path(to).join(path.file_name().unwrap())).unwrap();
-    }
+    copy_gpt2(name, &folder.path(to));
 }
 
 fn shown(arguments: &str, run: &Run) -> String {

@@ -2,10 +2,8 @@
 
 mod support;
 
-use std::path::Path;
-use std::process::Command;
-
-use support::{Folder, invented_text};
+use support::Folder;
+use support::printed::{SMALLER_PLAN, commands, replaced, two_texts, type_in, write_small_plan};
 
 const GUIDE: &str = include_str!("../../../docs/guide.md");
 
@@ -20,55 +18,20 @@ const SMALLER: [(&str, &str); 7] = [
     ("study --preset tiny", "study --plan small.toml"),
 ];
 
-/// The tiny plan, as small as it can be.
-const SMALLER_PLAN: [(&str, &str); 10] = [
-    ("steps = 400", "steps = 2"),
-    ("steps = 800", "steps = 2"),
-    ("fine_tuning_steps = 150", "fine_tuning_steps = 1"),
-    ("\"model.layers\" = 2", "\"model.layers\" = 1"),
-    ("\"model.width\" = 64", "\"model.width\" = 16"),
-    ("\"batch.size\" = 8", "\"batch.size\" = 2"),
-    ("other_k = [5, 10, 20]", "other_k = [5]"),
-    ("streams = 64", "streams = 4"),
-    ("equal_k = [2, 4, 8, 16]", "equal_k = [2]"),
-    ("bootstrap = 200", "bootstrap = 3"),
-];
-
-/// The lines of all blocks of shell commands.
-fn commands() -> impl Iterator<Item = &'static str> {
-    let blocks = GUIDE.split("```sh\n").skip(1);
-    blocks.flat_map(|block| block.split("```").next().unwrap_or_default().lines())
-}
-
-fn replaced(text: &str, replacements: &[(&str, &str)]) -> String {
-    replacements.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
-}
-
 #[test]
 fn every_command_of_the_guide_works() {
     let folder = Folder::new();
-    folder.write("novel.txt", invented_text(400));
-    folder.write("news.txt", invented_text(400).replace("ka", "zu"));
-    let plan = folder.f2(&["reproduce", "--preset", "tiny", "--show-plan"]).stdout;
-    folder.write("small.toml", replaced(&plan, &SMALLER_PLAN));
-    let program = Path::new(env!("CARGO_BIN_EXE_f2")).parent().unwrap().to_path_buf();
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let path = std::env::join_paths([program].into_iter().chain(std::env::split_paths(&path)));
-    let path = path.unwrap();
+    let [novel, news] = two_texts();
+    folder.write("novel.txt", novel);
+    folder.write("news.txt", news);
+    write_small_plan(&folder);
     let mut run = 0;
-    for command in commands() {
+    for command in commands(GUIDE) {
         let command = replaced(command, &SMALLER);
         if command.contains("--plan plan.toml") {
             folder.write("plan.toml", replaced(&folder.read("plan.toml"), &SMALLER_PLAN));
         }
-        let output = Command::new("sh")
-            .args(["-c", &command])
-            .current_dir(folder.path(""))
-            .env("PATH", &path)
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "$ {command}\n{said}");
+        type_in(&folder, &command);
         run += 1;
     }
     assert_eq!(run, 26, "commands of the guide");

@@ -4,6 +4,7 @@
 #![allow(dead_code, unreachable_pub, missing_docs)]
 
 pub mod faults;
+pub mod printed;
 pub mod transcript;
 pub mod workshop;
 
@@ -179,4 +180,14 @@ warmup_steps = 5
 every_steps = 20
 "
     )
+}
+
+/// Copies one of the folders `transformers` wrote, a GPT-2 of a few thousand weights.
+pub fn copy_gpt2(name: &str, to: &Path) {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../f2-lm/tests/fixtures/gpt2");
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(fixtures.join(name)).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
+    }
 }
