@@ -1,7 +1,7 @@
 //! How a verb that ends in tables prints them.
 
 use clap::Args;
-use f2_report::Table;
+use f2_report::{Table, escape_markdown, printable};
 
 use crate::failure::Outcome;
 use crate::output;
@@ -27,31 +27,35 @@ pub(crate) struct Format {
 }
 
 impl Format {
-    /// The tables one below the other.
-    fn tables(self, tables: &[Table]) -> String {
-        let colour = output::takes_colour();
-        let written = tables.iter().map(|table| match self {
-            Self { markdown: true, .. } => table.to_markdown(),
-            Self { latex: true, .. } => table.to_latex(),
-            Self { csv: true, .. } => table.to_csv(),
-            _ => table.to_terminal(colour),
-        });
-        written.collect::<Vec<_>>().join("\n")
-    }
-
     /// Prints the tables and what belongs under them: comments in LaTeX, a list in Markdown, and
     /// lines on standard error beside values that a spreadsheet is to read.
     pub(crate) fn print(self, tables: &[Table], footnotes: &[String]) -> Outcome {
-        let mark = match self {
-            Self { markdown: true, .. } => "- ",
-            Self { latex: true, .. } => "% ",
-            _ => "",
+        let joined = |write: &dyn Fn(&Table) -> String| {
+            tables.iter().map(write).collect::<Vec<_>>().join("\n")
         };
-        if self.csv {
-            footnotes.iter().for_each(|line| remark!("{line}"));
-            return output::print(&self.tables(tables));
+        let under = |line: &dyn Fn(&str) -> String| -> String {
+            footnotes.iter().map(|text| line(text) + "\n").collect()
+        };
+        match self {
+            Self { csv: true, .. } => {
+                footnotes.iter().for_each(|line| remark!("{line}"));
+                output::print(&joined(&Table::to_csv))
+            }
+            Self { markdown: true, .. } => {
+                let lines = under(&|line| format!("- {}", escape_markdown(line)));
+                output::print(&format!("{}\n{lines}", joined(&Table::to_markdown)))
+            }
+            Self { latex: true, .. } => {
+                // A comment ends where its line does.
+                let lines = under(&|line| format!("% {}", line.replace(char::is_control, " ")));
+                output::print(&format!("{}\n{lines}", joined(&Table::to_latex)))
+            }
+            _ => {
+                let colour = output::takes_colour();
+                let lines = under(&|line| printable(line).into_owned());
+                let tables = joined(&|table| table.to_terminal(colour));
+                output::print_styled(&format!("{tables}\n{lines}"))
+            }
         }
-        let lines: String = footnotes.iter().map(|line| format!("{mark}{line}\n")).collect();
-        output::print(&format!("{}\n{lines}", self.tables(tables)))
     }
 }

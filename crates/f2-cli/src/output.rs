@@ -3,8 +3,10 @@
 
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use f2_report::printable;
 
 use crate::failure::{Failure, Kind, Outcome};
 
@@ -20,9 +22,11 @@ macro_rules! remark {
 }
 
 /// Writes a line to standard error. Where that is lost, a closed pipe or a full disk, so is the
-/// line; it is no reason to lose hours of work.
+/// line; it is no reason to lose hours of work. On a terminal, names in it cannot command that.
 pub(crate) fn remark(words: fmt::Arguments<'_>) {
-    let _ = io::stderr().lock().write_all(format!("{words}\n").as_bytes());
+    let words = format!("{words}\n");
+    let words = if io::stderr().is_terminal() { printable(&words) } else { words.as_str().into() };
+    let _ = io::stderr().lock().write_all(words.as_bytes());
 }
 
 /// Whether the reader of standard output has left: nothing more needs to be made for it.
@@ -30,14 +34,44 @@ pub(crate) fn reader_left() -> bool {
     LEFT.load(Ordering::SeqCst)
 }
 
-/// Whether results may be coloured: on a terminal, unless `NO_COLOR` asks for none.
+/// Whether results may be coloured: on a terminal that can, unless `NO_COLOR` asks for none.
 pub(crate) fn takes_colour() -> bool {
-    io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
+    let asked_for_none = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    io::stdout().is_terminal() && obeys_commands() && !asked_for_none
 }
 
-/// Prints a result. A reader who has seen enough and left, like `head`, is no failure.
+/// Whether progress can be drawn and drawn again on standard error.
+pub(crate) fn draws_progress() -> bool {
+    io::stderr().is_terminal() && obeys_commands()
+}
+
+/// A dumb terminal shows the commands of colours and cursors instead of following them.
+fn obeys_commands() -> bool {
+    cfg!(windows) || std::env::var_os("TERM").is_some_and(|name| !name.is_empty() && name != "dumb")
+}
+
+/// Prints a result: exactly into files and pipes, without control characters on a terminal, which
+/// would follow them.
 pub(crate) fn print(text: &str) -> Outcome {
-    if let Some(kept) = KEPT.lock().unwrap_or_else(std::sync::PoisonError::into_inner).as_mut() {
+    if io::stdout().is_terminal() && !is_kept() {
+        print_styled(&printable(text))
+    } else {
+        print_styled(text)
+    }
+}
+
+fn kept() -> MutexGuard<'static, Option<String>> {
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn is_kept() -> bool {
+    kept().is_some()
+}
+
+/// Prints a result whose control characters are our own. A reader who has seen enough and left,
+/// like `head`, is no failure.
+pub(crate) fn print_styled(text: &str) -> Outcome {
+    if let Some(kept) = kept().as_mut() {
         kept.push_str(text);
         return Ok(());
     }
@@ -56,14 +90,9 @@ pub(crate) fn print(text: &str) -> Outcome {
 
 /// Runs something and keeps what it prints.
 pub(crate) fn keep(work: impl FnOnce() -> Outcome) -> Result<String, Failure> {
-    let swap = |with: Option<String>| {
-        std::mem::replace(
-            &mut *KEPT.lock().unwrap_or_else(std::sync::PoisonError::into_inner),
-            with,
-        )
-    };
+    let swap = |with: Option<String>| std::mem::replace(&mut *kept(), with);
     swap(Some(String::new()));
     let outcome = work();
-    let kept = swap(None).unwrap_or_default();
-    outcome.map(|()| kept)
+    let printed = swap(None).unwrap_or_default();
+    outcome.map(|()| printed)
 }

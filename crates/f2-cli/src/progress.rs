@@ -1,11 +1,13 @@
 //! Progress on standard error: a live bar with rate and time left on a terminal, a plain line
 //! every few seconds where there is none.
 
-use std::io::IsTerminal as _;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use f2_report::printable;
 use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::output::draws_progress;
 
 /// How often a line is printed where there is no terminal.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(5);
@@ -32,7 +34,7 @@ pub(crate) struct Progress {
 
 impl Progress {
     pub(crate) fn new(label: &str, total: Option<u64>, unit: Unit) -> Self {
-        let terminal = std::io::stderr().is_terminal();
+        let (terminal, label) = (draws_progress(), printable(label));
         let target = if terminal {
             ProgressDrawTarget::stderr_with_hz(8)
         } else {
@@ -40,7 +42,7 @@ impl Progress {
         };
         let bar = ProgressBar::with_draw_target(total, target)
             .with_style(style(total.is_some(), unit))
-            .with_prefix(label.to_owned());
+            .with_prefix(label.to_string());
         // Where nothing calls to move it on, it moves by itself or says that it began.
         if terminal && matches!(unit, Unit::Time | Unit::Draws) {
             bar.enable_steady_tick(Duration::from_millis(125));
@@ -48,7 +50,7 @@ impl Progress {
             remark!("{label} …");
         }
         let printed = (!terminal).then(|| Mutex::new(Instant::now()));
-        Self { bar, label: label.to_owned(), unit, printed }
+        Self { bar, label: label.into_owned(), unit, printed }
     }
 
     /// Moves on by `amount`.

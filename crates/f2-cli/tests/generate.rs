@@ -4,10 +4,10 @@ mod support;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use f2_lm::run::{Pick, SavedModel};
+use f2_report::printable;
 use serde_json::Value;
 use support::{Folder, Run, interrupt, small_settings};
 
@@ -69,30 +69,6 @@ fn a_text_goes_on_from_its_prompt() {
     assert!(plain.get("classes").is_none() && plain["log_probabilities"].is_array());
 }
 
-/// What the program writes to a terminal, in a folder; none where there is no `script` to make
-/// one.
-#[cfg(target_os = "linux")]
-fn on_a_terminal(folder: &Folder, arguments: &str, environment: &[(&str, &str)]) -> Option<String> {
-    let program = format!("'{}' {arguments}", env!("CARGO_BIN_EXE_f2"));
-    let shown = Command::new("script")
-        .args(["-qec", &program, "/dev/null"])
-        .current_dir(folder.path(""))
-        .env_remove("NO_COLOR")
-        .envs(environment.iter().copied())
-        .stdin(Stdio::null())
-        .output();
-    match shown {
-        Ok(shown) => {
-            assert!(shown.status.success(), "{}", String::from_utf8_lossy(&shown.stdout));
-            Some(String::from_utf8(shown.stdout).unwrap().replace("\r\n", "\n"))
-        }
-        Err(error) => {
-            eprintln!("skipped: no terminal could be made with `script`: {error}");
-            None
-        }
-    }
-}
-
 #[cfg(target_os = "linux")]
 #[test]
 fn tokens_have_the_colours_of_their_bands_on_a_terminal() {
@@ -114,16 +90,19 @@ fn tokens_have_the_colours_of_their_bands_on_a_terminal() {
         if !piece.is_empty() {
             bands[band] += 1;
             let look = ["", "\x1b[36m", "\x1b[33m", "\x1b[1;31m"][band];
-            expected += &[look, &piece, if band > 0 { "\x1b[0m" } else { "" }].concat();
+            expected += &[look, &printable(&piece), if band > 0 { "\x1b[0m" } else { "" }].concat();
         }
     }
     expected += &(stream.finish().unwrap() + "\n");
     assert!(bands.iter().filter(|pieces| **pieces > 0).count() > 1, "one band alone: {bands:?}");
-    let command = format!("generate {}", arguments.join(" "));
-    let Some(shown) = on_a_terminal(workshop, &command, &[]) else { return };
-    assert_eq!(shown, expected);
-    let plain = on_a_terminal(workshop, &command, &[("NO_COLOR", "1")]).unwrap();
-    assert_eq!(plain, generate(&arguments).stdout);
+    let command = [&["generate"], &arguments[..]].concat();
+    let shown = |environment: &[(&str, &str)]| {
+        support::terminal::f2_on_terminal(workshop, environment, &command).replace("\r\n", "\n")
+    };
+    assert_eq!(shown(&[("TERM", "xterm")]), expected);
+    let plain = printable(&generate(&arguments).stdout).into_owned();
+    assert_eq!(shown(&[("TERM", "xterm"), ("NO_COLOR", "1")]), plain);
+    assert_eq!(shown(&[("TERM", "dumb")]), plain);
 }
 
 #[test]

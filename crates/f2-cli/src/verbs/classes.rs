@@ -12,7 +12,7 @@ use f2_classes::{ClassSelection, ClassSummary, ClassesError, Method, Trial, sele
 use serde::Serialize;
 
 use crate::failure::{Failure, Outcome};
-use crate::output::{print, takes_colour};
+use crate::output::{print, print_styled, takes_colour};
 use source::Source;
 
 /// Cut the vocabulary into frequency classes.
@@ -71,7 +71,7 @@ impl Classes {
         if self.json {
             return print(&(json(&selection) + "\n"));
         }
-        print(&tables::page(&counts, &selection, &source, takes_colour()))
+        print_styled(&tables::page(&counts, &selection, &source, takes_colour()))
     }
 
     fn source(&self) -> Result<Source, Failure> {

@@ -5,6 +5,8 @@
 
 pub mod faults;
 pub mod printed;
+#[cfg(target_os = "linux")]
+pub mod terminal;
 pub mod transcript;
 pub mod workshop;
 

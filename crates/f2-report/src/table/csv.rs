@@ -2,7 +2,8 @@ use super::Table;
 
 impl Table {
     /// Comma separated values as RFC 4180 has them. Emphasis is left out, and so is the dash
-    /// that stands for a missing value.
+    /// that stands for a missing value. A text that a spreadsheet would take for a formula has an
+    /// apostrophe before it, which spreadsheets read as "this is text".
     pub fn to_csv(&self) -> String {
         self.lines()
             .map(|cells| cells.into_iter().map(quote).collect::<Vec<_>>().join(",") + "\n")
@@ -12,17 +13,27 @@ impl Table {
 
 fn quote(text: &str) -> String {
     if text == "–" {
-        String::new()
-    } else if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
+        return String::new();
     }
+    let apostrophe = if is_formula(text) { "'" } else { "" };
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{apostrophe}{}\"", text.replace('"', "\"\""))
+    } else {
+        format!("{apostrophe}{text}")
+    }
+}
+
+/// Whether a spreadsheet would evaluate it. White space before the sign is skipped by some, and
+/// East Asian ones know the signs in full width, too.
+fn is_formula(text: &str) -> bool {
+    let signs = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
+    text.trim_start().starts_with(signs) && text.parse::<f64>().is_err()
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::tests::example;
+    use super::*;
 
     #[test]
     fn a_missing_value_is_an_empty_field() {
@@ -39,5 +50,14 @@ MLE,1.51,\"50% off, \"\"plain\"\"\"
 F²-Softmax,0.62,a|b & c_d
 ";
         assert_eq!(example().to_csv(), lines);
+    }
+
+    #[test]
+    fn formulas_are_text_and_negative_numbers_stay_numbers() {
+        let quoted =
+            ["=1+1", "@SUM(A1)", "+x", "-2+3", "\t=1", "＝1", "-0.5", "+3e2", "a=b"].map(quote);
+        let lines = ["'=1+1", "'@SUM(A1)", "'+x", "'-2+3", "'\t=1", "'＝1", "-0.5", "+3e2", "a=b"];
+        assert_eq!(quoted, lines);
+        assert_eq!(quote("=HYPERLINK(\"x\",1)"), "\"'=HYPERLINK(\"\"x\"\",1)\"");
     }
 }

@@ -42,6 +42,12 @@ fn escape(text: &str) -> String {
             '²' => out += "$^2$",
             '±' => out += "$\\pm$",
             '–' => out += "--",
+            '<' => out += "\\textless{}",
+            '>' => out += "\\textgreater{}",
+            '|' => out += "\\textbar{}",
+            // At the start of a row they would be arguments of the \\ before it.
+            '[' | '*' => out.extend(['{', character, '}']),
+            control if control.is_control() => out.push(' '),
             _ => out.push(character),
         }
     }
@@ -51,6 +57,7 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::tests::example;
+    use super::*;
 
     #[test]
     fn booktabs_with_everything_special_escaped() {
@@ -60,10 +67,18 @@ mod tests {
 model & KLD & note \\\\
 \\midrule
 MLE & 1.51 & 50\\% off, \"plain\" \\\\
-F$^2$-Softmax & \\textbf{0.62} & a|b \\& c\\_d \\\\
+F$^2$-Softmax & \\textbf{0.62} & a\\textbar{}b \\& c\\_d \\\\
 \\bottomrule
 \\end{tabular}
 ";
         assert_eq!(example().to_latex(), lines);
+    }
+
+    #[test]
+    fn commands_in_a_name_are_shown_not_obeyed() {
+        assert_eq!(
+            escape("\\input{x} [2em] <*>\n\u{1b}"),
+            "\\textbackslash{}input\\{x\\} {[}2em] \\textless{}{*}\\textgreater{}  "
+        );
     }
 }

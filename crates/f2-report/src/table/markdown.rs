@@ -22,13 +22,25 @@ fn line(cells: impl Iterator<Item = String>) -> String {
     format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
 }
 
-fn escape(text: &str) -> String {
-    text.replace('|', "\\|").replace('\n', " ")
+/// Text that cannot be taken for markup: emphasis, links, code, HTML, mathematics, columns.
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '&' | '~' | '$' | '|' => {
+                out.extend(['\\', character]);
+            }
+            control if control.is_control() => out.push(' '),
+            other => out.push(other),
+        }
+    }
+    out
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::tests::example;
+    use super::*;
 
     #[test]
     fn pipes_are_escaped_and_strong_cells_starred() {
@@ -36,8 +48,16 @@ mod tests {
 | model | KLD | note |
 | --- | --: | --- |
 | MLE | 1.51 | 50% off, \"plain\" |
-| F²-Softmax | **0.62** | a\\|b & c_d |
+| F²-Softmax | **0.62** | a\\|b \\& c\\_d |
 ";
         assert_eq!(example().to_markdown(), lines);
+    }
+
+    #[test]
+    fn markup_in_a_name_is_shown_not_obeyed() {
+        assert_eq!(
+            escape("[x](https://example.org) <img> **b** `c` \\| $1$ &lt;\n# d"),
+            "\\[x\\](https://example.org) \\<img\\> \\*\\*b\\*\\* \\`c\\` \\\\\\| \\$1\\$ \\&lt; # d"
+        );
     }
 }

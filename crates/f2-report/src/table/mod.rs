@@ -5,6 +5,8 @@ mod latex;
 mod markdown;
 mod terminal;
 
+pub use markdown::escape as escape_markdown;
+
 /// Which side of its column a cell's text keeps to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {

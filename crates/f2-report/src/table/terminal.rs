@@ -1,4 +1,5 @@
 use super::{Align, Cell, Table};
+use crate::printable::printable_line;
 
 const BOLD: &str = "\x1b[1m";
 const PLAIN: &str = "\x1b[0m";
@@ -6,10 +7,11 @@ const GAP: &str = "  ";
 
 impl Table {
     /// Aligned columns under a rule; strong cells in bold when `colour` is on, and marked with
-    /// a star when it is off and they would be lost.
+    /// a star when it is off and they would be lost. Control characters are shown, not obeyed.
     pub fn to_terminal(&self, colour: bool) -> String {
         let widths = self.widths(colour);
-        let mut out = self.line(&widths, self.headings.iter().map(|text| (text.clone(), false)));
+        let headings = self.headings.iter().map(|text| (printable_line(text).into_owned(), false));
+        let mut out = self.line(&widths, headings);
         out.push_str(&widths.iter().map(|&width| "─".repeat(width)).collect::<Vec<_>>().join(GAP));
         out.push('\n');
         for row in &self.rows {
@@ -19,7 +21,8 @@ impl Table {
     }
 
     fn widths(&self, colour: bool) -> Vec<usize> {
-        let mut widths: Vec<usize> = self.headings.iter().map(|text| width(text)).collect();
+        let mut widths: Vec<usize> =
+            self.headings.iter().map(|text| width(&printable_line(text))).collect();
         for row in &self.rows {
             for (widest, cell) in widths.iter_mut().zip(&row.cells) {
                 *widest = (*widest).max(width(&shown(cell, colour).0));
@@ -45,10 +48,11 @@ impl Table {
 
 /// A cell's text on this terminal, and whether it is set in bold.
 fn shown(cell: &Cell, colour: bool) -> (String, bool) {
+    let text = printable_line(&cell.text);
     match (cell.strong, colour) {
-        (true, true) => (cell.text.clone(), true),
-        (true, false) => (format!("*{}", cell.text), false),
-        (false, _) => (cell.text.clone(), false),
+        (true, true) => (text.into_owned(), true),
+        (true, false) => (format!("*{text}"), false),
+        (false, _) => (text.into_owned(), false),
     }
 }
 
@@ -100,5 +104,12 @@ F²-Softmax  *0.62  a|b & c_d
     fn wide_characters_count_twice() {
         assert_eq!(width("영화 x"), 6);
         assert_eq!(width("e\u{301}"), 1);
+    }
+
+    #[test]
+    fn a_name_cannot_command_the_terminal_or_break_its_row() {
+        let mut table = Table::new([("model", Align::Left), ("KLD", Align::Right)]);
+        table.row(["\x1b[2J\nx".into(), Cell::strong("1")]);
+        assert_eq!(table.to_terminal(false), "model   KLD\n──────  ───\n␛[2J␊x   *1\n");
     }
 }

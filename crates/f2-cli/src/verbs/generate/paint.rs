@@ -1,7 +1,13 @@
 //! The colours of frequency bands.
 
+use std::borrow::Cow;
+use std::io::{IsTerminal as _, stdout};
+
 use f2_lm::run::SavedModel;
 use f2_metrics::Bands;
+use f2_report::printable;
+
+use crate::output::takes_colour;
 
 /// How each band looks, the most frequent first: an escape sequence, or nothing.
 const LOOKS: [&str; 4] = ["", "\x1b[36m", "\x1b[33m", "\x1b[1;31m"];
@@ -11,22 +17,30 @@ const PLAIN: &str = "\x1b[0m";
 pub(super) struct Paint {
     /// None where nothing is coloured.
     bands: Option<Bands>,
+    /// Whether it is a terminal's, which would follow the control characters of a text.
+    terminal: bool,
 }
 
 impl Paint {
-    /// Colours where `colour` says so and the model knows its counts.
-    pub(super) fn new(model: &SavedModel, colour: bool) -> Self {
+    /// Colours for standard output, where it takes any and the model knows its counts.
+    pub(super) fn new(model: &SavedModel) -> Self {
         let bands = model.counts.as_ref().and_then(|counts| Bands::from_counts(counts).ok());
-        Self { bands: bands.filter(|_| colour) }
+        Self { bands: bands.filter(|_| takes_colour()), terminal: stdout().is_terminal() }
     }
 
     /// A token's text in its band's colour.
     pub(super) fn token(&self, id: u32, text: &str) -> String {
+        let text = self.plain(text);
         match LOOKS[self.bands.as_ref().map_or(0, |bands| bands.band(id))] {
-            "" => text.to_owned(),
+            "" => text.into_owned(),
             _ if text.is_empty() => String::new(),
             look => format!("{look}{text}{PLAIN}"),
         }
+    }
+
+    /// Text without a colour.
+    pub(super) fn plain<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if self.terminal { printable(text) } else { Cow::Borrowed(text) }
     }
 }
 
@@ -37,10 +51,11 @@ mod tests {
     #[test]
     fn every_band_has_its_look() {
         let bands = Bands::from_counts(&[10, 9, 8, 7, 6, 5, 4, 3, 2, 1]).unwrap();
-        let paint = Paint { bands: Some(bands) };
+        let paint = Paint { bands: Some(bands), terminal: true };
         let painted: String = [0, 2, 4, 9].map(|id| paint.token(id, "x")).concat();
         assert_eq!(painted, "x\x1b[36mx\x1b[0m\x1b[33mx\x1b[0m\x1b[1;31mx\x1b[0m");
         assert_eq!(paint.token(9, ""), "");
-        assert_eq!(Paint { bands: None }.token(9, "x"), "x");
+        assert_eq!(paint.token(9, "\x1b[2J"), "\x1b[1;31m␛[2J\x1b[0m");
+        assert_eq!(Paint { bands: None, terminal: false }.token(9, "\x1b[2J"), "\x1b[2J");
     }
 }

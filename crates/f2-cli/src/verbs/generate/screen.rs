@@ -51,7 +51,7 @@ impl<'a> Screen<'a> {
         Self {
             model,
             prompts,
-            paint: Paint::new(model, output::takes_colour()),
+            paint: Paint::new(model),
             look,
             samples: request.samples,
             next: 0,
@@ -73,12 +73,13 @@ impl<'a> Screen<'a> {
                 let text = self.paint.token(token.id, &text);
                 let prompt = if self.begun { String::new() } else { self.prompt(0)? };
                 self.begun = true;
-                output::print(&format!("{prompt}{text}"))
+                output::print_styled(&format!("{prompt}{text}"))
             }
             (Event::Finished(_), Some(stream)) => {
                 let rest = stream.clone().finish()?;
+                let rest = self.paint.plain(&rest);
                 let prompt = if self.begun { String::new() } else { self.prompt(0)? };
-                output::print(&format!("{prompt}{rest}\n"))
+                output::print_styled(&format!("{prompt}{rest}\n"))
             }
             (Event::Finished(text), None) => {
                 self.waiting.insert(text.prompt * self.samples + text.sample, text.clone());
@@ -90,12 +91,14 @@ impl<'a> Screen<'a> {
 
     fn show_ready(&mut self) -> Outcome {
         while let Some(text) = self.waiting.remove(&self.next) {
-            let shown = match self.look {
-                Look::Nothing => String::new(),
-                Look::Json => Record::new(&self.model.vocabulary, self.prompts, &text)?.line(),
-                Look::Text => self.whole(&text)?,
-            };
-            output::print(&shown)?;
+            match self.look {
+                Look::Nothing => {}
+                Look::Json => {
+                    let record = Record::new(&self.model.vocabulary, self.prompts, &text)?;
+                    output::print(&record.line())?;
+                }
+                Look::Text => output::print_styled(&self.whole(&text)?)?,
+            }
             self.next += 1;
         }
         Ok(())
@@ -109,10 +112,11 @@ impl<'a> Screen<'a> {
         for token in &text.tokens {
             shown += &self.paint.token(token.id, &stream.push(token.id)?);
         }
-        Ok(shown + &stream.finish()? + "\n")
+        Ok(shown + &self.paint.plain(&stream.finish()?) + "\n")
     }
 
     fn prompt(&self, number: usize) -> Result<String, Failure> {
-        prompt(&self.model.vocabulary, self.prompts, number)
+        let prompt = prompt(&self.model.vocabulary, self.prompts, number)?;
+        Ok(self.paint.plain(&prompt).into_owned())
     }
 }

@@ -8,7 +8,7 @@ use f2_experiment::{
     corpus, estimates, perform, stages,
 };
 use f2_files::Lock;
-use f2_report::{MetricTable, Report, Results};
+use f2_report::{MetricTable, Report, Results, printable};
 use serde_json::json;
 
 use super::conduct::Typist;
@@ -126,7 +126,7 @@ impl Experiment {
         if json {
             return output::print(&format!("{:#}\n", summary(&results, &self.out, &page)));
         }
-        output::print(&tables(&results))?;
+        output::print_styled(&tables(&results))?;
         remark!("report: {}", page.display());
         Ok(())
     }
@@ -159,7 +159,7 @@ fn tables(results: &Results) -> String {
     let main = results.scores.first().map(|set| MetricTable::new(&set.records).build());
     let transfer = report.tables().find(|named| named.name == "transfer");
     let tables = main.iter().chain(transfer.map(|named| &named.table));
-    let lead = report.lead.iter().map(|line| format!("{line}\n")).collect();
+    let lead = report.lead.iter().map(|line| format!("{}\n", printable(line))).collect();
     let parts: Vec<String> =
         tables.map(|table| table.to_terminal(output::takes_colour())).chain([lead]).collect();
     parts.join("\n")

@@ -1,0 +1,96 @@
+//! What reaches a terminal: colours of our own where it has any, and no command of anybody else's.
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use support::Folder;
+use support::terminal::f2_on_terminal;
+
+/// Clears the screen, sets the title and turns everything red.
+const HOSTILE: &str = "\x1b[2J\x1b]0;mine\x07\u{9b}31m";
+
+/// A folder with texts to score, one of them under a hostile name.
+fn folder() -> Folder {
+    let folder = Folder::new();
+    folder.write("human.txt", "a b c d e f g h\nb c d e f g h i\n");
+    folder.write("model.txt", "a b c d e f g g\nb c d e f f h h\n");
+    folder.write(&format!("{HOSTILE}.txt"), "a a a a a a a a\nb b b b b b b b\n");
+    folder
+}
+
+/// The commands for the terminal in a text, each up to its final letter.
+fn commands(text: &str) -> Vec<&str> {
+    let ends = |c: char| c.is_ascii_alphabetic() || c == '\x07';
+    let rest = text.split('\x1b').skip(1);
+    rest.map(|rest| rest.split_inclusive(ends).next().unwrap_or_default()).collect()
+}
+
+/// What we ask of a terminal: bold, the colours of frequency bands, plain; and for progress a line
+/// up or down, and one to clear.
+const OURS: [&str; 8] = ["[1m", "[36m", "[33m", "[1;31m", "[0m", "[1A", "[1B", "[2K"];
+
+fn assert_harmless(shown: &str) {
+    assert!(commands(shown).iter().all(|command| OURS.contains(command)), "{:?}", commands(shown));
+    // Line breaks, and the return to the beginning of a line that is drawn again.
+    let left = shown.replace("\r\n", "").replace(['\r', '\t', '\x1b'], "");
+    assert!(!left.contains(char::is_control), "{left:?}");
+}
+
+#[test]
+fn names_cannot_command_a_terminal() {
+    let folder = folder();
+    let (file, name) = (format!("{HOSTILE}.txt"), format!("\r{HOSTILE}"));
+    let score = ["eval", "--hyps", "model.txt", &file, "--refs", "human.txt"];
+    for arguments in [
+        score.to_vec(),
+        [&score[..], &["--names", "model", &name]].concat(),
+        [&score[..], &["--csv"]].concat(),
+        [&score[..], &["--latex"]].concat(),
+        [&score[..], &["--json"]].concat(),
+    ] {
+        let shown = f2_on_terminal(&folder, &[("TERM", "xterm")], &arguments);
+        assert_harmless(&shown);
+    }
+}
+
+#[test]
+fn prompts_and_generated_text_cannot_command_a_terminal() {
+    let folder = Folder::new();
+    support::copy_gpt2("tied", &folder.path("gpt2"));
+    assert_eq!(folder.f2(&["import", "gpt2", "--out", "model"]).code, 0);
+    // The weights are drawn at random, and so are the bytes this model writes.
+    let write = ["generate", "model", "--prompt", HOSTILE, "--top-p", "1", "--new-tokens", "20"];
+    for arguments in [write.to_vec(), [&write[..], &["-n", "20"]].concat()] {
+        assert_harmless(&f2_on_terminal(&folder, &[("TERM", "xterm")], &arguments));
+        let piped = folder.f2(&arguments).stdout;
+        assert!(piped.starts_with(HOSTILE), "{piped:?}");
+    }
+}
+
+#[test]
+fn what_is_closest_to_human_is_bold_but_not_on_a_dumb_terminal() {
+    let folder = folder();
+    let score = ["eval", "--hyps", "model.txt", "human.txt", "--refs", "human.txt"];
+    let bold =
+        |term: &str| commands(&f2_on_terminal(&folder, &[("TERM", term)], &score)).contains(&"[1m");
+    assert!(bold("xterm") && !bold("dumb") && !bold(""));
+}
+
+#[test]
+fn a_dumb_terminal_gets_lines_not_bars() {
+    let folder = Folder::new();
+    folder.write("text.txt", support::invented_text(60));
+    let prepare = |term: &str, out: &str| {
+        let arguments = ["prepare", "text.txt", "--vocab-size", "300", "--out", out];
+        f2_on_terminal(&folder, &[("TERM", term)], &arguments)
+    };
+    assert!(!commands(&prepare("xterm", "one")).is_empty());
+    assert_eq!(commands(&prepare("dumb", "two")), [""; 0]);
+}
+
+#[test]
+fn pipes_get_names_as_they_are() {
+    let folder = folder();
+    let run = folder.f2(&["eval", "--hyps", "model.txt", "--names", HOSTILE, "--csv"]);
+    assert!(run.stdout.contains(HOSTILE), "{:?}", run.stdout);
+}
