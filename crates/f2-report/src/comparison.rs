@@ -5,6 +5,12 @@ use thiserror::Error;
 
 use crate::record::{HumanRecord, ResultRecord};
 
+/// What two columns of the tables hold.
+pub const COLUMNS: [&str; 2] = [
+    "by bigrams: the points with Distinct-2 instead of Distinct-3",
+    "level: metrics in which both are equally good at the precision given; nobody gets their point",
+];
+
 /// Every model against every other, on every set that both were evaluated on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {

@@ -20,7 +20,7 @@ pub mod report;
 pub mod results;
 mod table;
 
-pub use comparison::{Comparison, ComparisonError, Pairing, Standing};
+pub use comparison::{COLUMNS, Comparison, ComparisonError, Pairing, Standing};
 pub use metrics_table::{MetricTable, band_table, definitions, metric_tables};
 pub use paper::PaperSet;
 pub use plot::{Axis, BarChart, Direction, FIGURE_STYLE, Figure, LineChart, Series};

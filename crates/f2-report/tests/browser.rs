@@ -3,7 +3,7 @@
 mod invented;
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 use f2_report::Report;
 
@@ -25,16 +25,20 @@ struct Opened {
     console: Vec<String>,
 }
 
-fn open(browser: &Path, page: &Path) -> Opened {
+fn run(browser: &Path, page: &Path, arguments: &[String]) -> Output {
     let profile = tempfile::tempdir().unwrap();
-    let output = Command::new(browser)
+    Command::new(browser)
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
         .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
-        .args(["--enable-logging=stderr", "--dump-dom"])
+        .args(arguments)
         .arg(format!("--user-data-dir={}", profile.path().display()))
         .arg(format!("file://{}", page.display()))
         .output()
-        .unwrap();
+        .unwrap()
+}
+
+fn open(browser: &Path, page: &Path) -> Opened {
+    let output = run(browser, page, &["--enable-logging=stderr", "--dump-dom"].map(str::to_owned));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     Opened {
         page: String::from_utf8(output.stdout).unwrap(),
@@ -65,4 +69,36 @@ fn a_browser_shows_every_table_and_figure_and_asks_for_nothing() {
     std::fs::write(&page, asking).unwrap();
     let console = open(&browser, &page).console;
     assert!(console.iter().any(|line| line.contains("Content Security Policy")), "{console:?}");
+}
+
+/// The text of the page as it is printed, sheet by sheet; none where it cannot be had.
+fn printed(page: &Path) -> Option<Vec<String>> {
+    let browser = browser()?;
+    let pdf = page.with_extension("pdf");
+    let bare = "--no-pdf-header-footer".to_owned();
+    run(&browser, page, &[bare, format!("--print-to-pdf={}", pdf.display())]);
+    let text = Command::new("pdftotext").arg("-layout").arg(&pdf).arg("-").output().ok()?;
+    let text = String::from_utf8(text.stdout).unwrap();
+    Some(text.split('\x0c').map(str::to_owned).collect())
+}
+
+#[test]
+fn on_paper_all_columns_and_samples_are_there_and_sections_begin_a_sheet() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = Report::new(&invented::results());
+    let page = report.write(folder.path()).unwrap();
+    let Some(sheets) = printed(&page) else {
+        eprintln!("skipped: no Chromium or no pdftotext here");
+        return;
+    };
+    for section in &report.sections {
+        let begins = |sheet: &String| sheet.trim_start().starts_with(&section.title);
+        assert!(sheets.iter().any(begins), "{}", section.title);
+    }
+    let scores = sheets.iter().find(|sheet| sheet.trim_start().starts_with("Scores")).unwrap();
+    let row = scores.lines().find(|line| line.trim_start().starts_with("F²-Softmax ")).unwrap();
+    assert_eq!(row.split_whitespace().count(), 14, "{row}");
+    assert!(scores.contains("number of distinct tokens"), "small print is open");
+    let samples = sheets.iter().find(|sheet| sheet.trim_start().starts_with("Samples")).unwrap();
+    assert_eq!(samples.matches("frankincense").count(), 6, "{samples}");
 }

@@ -130,3 +130,48 @@ fn a_folder_that_cannot_be_written_is_named() {
     let path = Report::new(&invented::results()).write(folder.path()).unwrap_err().path;
     assert!(path.starts_with(folder.path().join("tables")), "{}", path.display());
 }
+
+#[test]
+fn models_too_small_to_compare_get_a_remark() {
+    let remarked = |parameters: usize, steps: u64| {
+        let mut results = invented::results();
+        for run in &mut results.runs {
+            run.settings.insert("batch.sequence".to_owned(), "128".to_owned());
+            (run.parameters, run.steps) = (parameters, steps);
+        }
+        let lead = Report::new(&results).lead;
+        lead.into_iter().find(|line| line.contains("too small to compare"))
+    };
+    assert_eq!(remarked(1_870_000, 600), None);
+    let small = remarked(240_000, 600).unwrap();
+    assert!(small.contains("MLE has 0.2 million parameters and was trained on 1.2 million"));
+    assert!(remarked(1_870_000, 400).is_some());
+    assert_eq!(remarked(124_000_000, 20), None, "fine-tuned from a large model");
+}
+
+#[test]
+fn what_a_column_is_called_is_explained_beside_it() {
+    let html = Report::new(&invented::results()).to_html();
+    assert!(html.contains("level: metrics in which both are equally good"));
+}
+
+#[test]
+fn figures_tell_screen_readers_what_they_show() {
+    let html = Report::new(&invented::results()).to_html();
+    let named = |attribute: &str| -> Vec<String> {
+        let before = format!(" {attribute}=\"");
+        let values = html.split(&before).skip(1);
+        values.map(|rest| rest.split('"').next().unwrap().to_owned()).collect()
+    };
+    let mut ids = named("id");
+    for id in named("aria-labelledby").into_iter().chain(named("aria-describedby")) {
+        assert!(ids.contains(&id), "{id}");
+    }
+    let all = ids.len();
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), all, "an id names one element");
+    let bands = html.split("<desc id=\"figure-tokens-by-frequency-band-summary\">").nth(1).unwrap();
+    let told = "Bars of share of tokens (%). frequent: MLE 52, FACE 42, UL-token 42";
+    assert!(bands.starts_with(told), "{}", bands.split("</desc>").next().unwrap());
+}

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use f2_metrics::Metric;
 use f2_metrics::pairwise::{Match, Record};
-use f2_report::{Comparison, ComparisonError, ResultRecord};
+use f2_report::{COLUMNS, Comparison, ComparisonError, ResultRecord};
 use serde_json::error::Category;
 use serde_json::{Value, json};
 
@@ -50,7 +50,9 @@ impl Compare {
             return output::print(&format!("{:#}\n", to_json(&comparison)));
         }
         let tables = [comparison.pairwise_table(), comparison.ranking_table()];
-        self.format.print(&tables, &[vec![RULE.to_owned()], comparison.remarks()].concat())
+        let explained = std::iter::once(RULE).chain(COLUMNS).map(str::to_owned);
+        let footnotes: Vec<String> = explained.chain(comparison.remarks()).collect();
+        self.format.print(&tables, &footnotes)
     }
 }
 

@@ -5,7 +5,7 @@ use super::frame::{self, Area, PAD, Panel, TICK_SIZE, WIDTH};
 use super::header::{Header, Key};
 use super::mark::LOOKS;
 use super::scale::{Fit, Scale};
-use super::{number, text};
+use super::{number, spoken, text};
 
 /// The height between the axes of upright bars.
 const HEIGHT: f64 = 200.0;
@@ -119,7 +119,22 @@ impl BarChart {
             Direction::Up => self.draw_upright(below_header, &mut elements),
             Direction::Right => self.draw_level(below_header, &mut elements),
         };
-        Panel { height, elements }
+        Panel { height, elements, spoken: self.spoken() }
+    }
+
+    /// The bars and levels, in words.
+    fn spoken(&self) -> String {
+        let by = match self.categories_axis.heading() {
+            heading if heading.is_empty() => String::new(),
+            heading => format!(" by {heading}"),
+        };
+        let mut sentences = vec![
+            format!("Bars of {}{by}.", self.values_axis.heading()),
+            spoken::bars(&self.categories, &self.groups),
+        ];
+        let levels = self.references.iter();
+        sentences.extend(levels.map(|(name, level)| format!("{name}: {}.", number::value(*level))));
+        sentences.join(" ")
     }
 
     fn header(&self) -> Header<'_> {

@@ -51,10 +51,8 @@ impl Element {
 
     /// A line of text that starts, centres or ends at a point, on its baseline.
     pub(super) fn text(class: &str, x: f64, y: f64, anchor: &str, text: &str) -> Self {
-        let mut element =
-            Self::of_class("text", class).set("x", x).set("y", y).set("text-anchor", anchor);
-        element.content = escape(text);
-        element
+        let place = Self::of_class("text", class).set("x", x).set("y", y);
+        place.set("text-anchor", anchor).words(text)
     }
 
     pub(super) fn line(class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) -> Self {
@@ -84,9 +82,13 @@ impl Element {
 
     /// What is shown when the element is pointed at.
     pub(super) fn hint(self, text: &str) -> Self {
-        let mut title = Self::new("title");
-        title.content = escape(text);
-        self.with(&title)
+        self.with(&Self::new("title").words(text))
+    }
+
+    /// Content that is text.
+    pub(super) fn words(mut self, text: &str) -> Self {
+        self.content = escape(text);
+        self
     }
 
     /// Content that is a language of its own.
@@ -101,7 +103,7 @@ impl fmt::Display for Element {
         let Self { name, attributes, content } = self;
         if content.is_empty() {
             writeln!(out, "<{name}{attributes}/>")
-        } else if *name == "text" || *name == "title" {
+        } else if ["text", "title", "desc"].contains(name) {
             writeln!(out, "<{name}{attributes}>{content}</{name}>")
         } else {
             writeln!(out, "<{name}{attributes}>\n{content}</{name}>")

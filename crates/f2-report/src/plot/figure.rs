@@ -50,13 +50,18 @@ impl Figure {
         self.document(None)
     }
 
+    /// A picture to those who see it, its name and a summary to those who hear it.
     fn document(&self, style: Option<&Element>) -> String {
         let height: f64 = self.panels.iter().map(|panel| panel.height).sum();
+        let [title, summary] = ["title", "summary"].map(|part| format!("{}-{part}", self.id()));
         let mut root = Element::of_class("svg", "f2-figure")
             .set("xmlns", "http://www.w3.org/2000/svg")
             .set("viewBox", format!("0 0 {} {}", length(WIDTH), length(height)))
             .set("role", "img")
-            .set("aria-label", &self.name);
+            .set("aria-labelledby", &title)
+            .set("aria-describedby", &summary)
+            .with(&Element::new("title").set("id", &title).words(&self.name))
+            .with(&Element::new("desc").set("id", &summary).words(&self.spoken()));
         root = style.into_iter().fold(root, Element::with);
         root =
             root.with(&Element::rectangle("surface", (0.0, 0.0), (WIDTH, height)).set("rx", 6.0));
@@ -67,5 +72,17 @@ impl Figure {
             top += panel.height;
         }
         root.to_string()
+    }
+
+    fn spoken(&self) -> String {
+        self.panels.iter().map(|panel| panel.spoken.as_str()).collect::<Vec<_>>().join(" ")
+    }
+
+    /// A name for links within the page, of the letters and digits of the figure's.
+    fn id(&self) -> String {
+        let words = self.name.split(|c: char| !c.is_ascii_alphanumeric());
+        let words: Vec<String> =
+            words.filter(|word| !word.is_empty()).map(str::to_lowercase).collect();
+        format!("figure-{}", words.join("-"))
     }
 }

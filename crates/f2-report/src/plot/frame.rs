@@ -14,6 +14,8 @@ const NOTE_HEIGHT: f64 = 9.0;
 pub(super) struct Panel {
     pub(super) height: f64,
     pub(super) elements: Vec<Element>,
+    /// What it shows, in words.
+    pub(super) spoken: String,
 }
 
 /// The rectangle between the axes, in pixels.

@@ -6,7 +6,8 @@ use super::header::{Header, Key};
 use super::mark::{LOOKS, mark, star};
 use super::number;
 use super::scale::{Fit, Scale};
-use super::series::Series;
+use super::series::{Series, Star};
+use super::spoken;
 
 /// The height between the axes.
 const HEIGHT: f64 = 220.0;
@@ -107,7 +108,23 @@ impl LineChart {
         for (index, series) in self.series.iter().enumerate() {
             self.draw_stars(index, series, &plane, &mut elements);
         }
-        Panel { height, elements }
+        Panel { height, elements, spoken: self.spoken() }
+    }
+
+    /// The lines, marked points and levels, in words.
+    fn spoken(&self) -> String {
+        let mut sentences =
+            vec![format!("Lines of {} over {}.", self.y.heading(), self.x.heading())];
+        for series in &self.series {
+            sentences.extend(spoken::course(&series.name, &series.points));
+            for Star { x, y, label } in &series.stars {
+                let (x, y) = (number::value(*x), number::value(*y));
+                sentences.push(format!("{}, {label}: {y} at {x}.", series.name));
+            }
+        }
+        let levels = self.references.iter();
+        sentences.extend(levels.map(|(name, y)| format!("{name}: {}.", number::value(*y))));
+        sentences.join(" ")
     }
 
     fn header(&self) -> Header<'_> {

@@ -2,7 +2,7 @@
 //!
 //! A figure carries its own style sheet: it follows the reader's light or dark setting, tells
 //! series apart by shape as well as by colours that colour-blind readers can tell apart, shows
-//! the numbers when a mark is pointed at, and is drawn for the width of a phone. The same input
+//! the numbers when a mark is pointed at, tells screen readers what it shows, and is drawn for the width of a phone. The same input
 //! gives the same bytes.
 
 mod axis;
@@ -16,6 +16,7 @@ mod mark;
 mod number;
 mod scale;
 mod series;
+mod spoken;
 mod text;
 
 pub use axis::Axis;

@@ -1,5 +1,5 @@
 use super::{Block, Section};
-use crate::comparison::Comparison;
+use crate::comparison::{COLUMNS, Comparison};
 use crate::paper;
 use crate::results::{Decoding, Results};
 use crate::table::{Align, Table};
@@ -10,11 +10,13 @@ pub(super) fn section(results: &Results) -> Option<Section> {
     let greedy = results.scores_of(Decoding::Greedy);
     let set = greedy.or_else(|| results.scores.first())?;
     let comparison = Comparison::new(&set.records).ok()?;
-    let text = format!(
+    let rule = format!(
         "A point for each metric: lower PPL and KLD, higher MS-Jaccard-2; Self-BLEU-2, Distinct-3, \
          Rep and Uniq closer to human ({}).",
         set.decoding
     );
+    let columns = format!("In the tables {}.", COLUMNS.join("; "));
+    let text = vec![rule, columns];
     let mut blocks = vec![
         Block::table("pairwise", "Every model against every other", comparison.pairwise_table()),
         Block::table("ranking", "Ranking by matches won and lost", comparison.ranking_table()),
@@ -33,7 +35,7 @@ pub(super) fn section(results: &Results) -> Option<Section> {
     if !remarks.is_empty() {
         blocks.push(Block::Notes { summary: "Close matches".to_owned(), lines: remarks });
     }
-    Some(Section { id: "matches", title: "Pair by pair".to_owned(), text: vec![text], blocks })
+    Some(Section { id: "matches", title: "Pair by pair".to_owned(), text, blocks })
 }
 
 fn ranking() -> Table {

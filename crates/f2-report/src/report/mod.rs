@@ -9,6 +9,7 @@ mod curves;
 mod matches;
 mod samples;
 mod scores;
+mod size;
 mod summary;
 mod transfer;
 mod write;

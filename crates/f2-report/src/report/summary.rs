@@ -84,7 +84,9 @@ pub(super) fn lead(results: &Results) -> Vec<String> {
         Some(format!("{} ({}).", versus(f2, mle, &human), main.decoding))
     });
     let transfer = super::transfer::lead(results);
-    verdict.into_iter().chain(transfer).chain(results.remarks.iter().cloned()).collect()
+    let size = super::size::remark(results);
+    let sentences = verdict.into_iter().chain(transfer).chain(size);
+    sentences.chain(results.remarks.iter().cloned()).collect()
 }
 
 fn versus(f2: &ResultRecord, mle: &ResultRecord, human: &Metrics) -> String {

@@ -1,0 +1,43 @@
+use crate::results::{Results, RunResult};
+
+/// Below either of these, models differ more by chance than by method: one that has seen so little
+/// text has hardly learned which words are frequent. The demo's models are just above.
+const FEWEST_PARAMETERS: usize = 1_000_000;
+const FEWEST_TOKENS: u64 = 1_000_000;
+
+/// Says so where a model is too small, or has seen too little text, to be compared.
+pub(super) fn remark(results: &Results) -> Option<String> {
+    let smallest = results.runs.iter().filter(|run| is_too_small(run));
+    let smallest = smallest.min_by_key(|run| (tokens(run), run.parameters))?;
+    let millions = |number: f64| format!("{:.1} million", number / 1e6);
+    let seen = tokens(smallest).map_or_else(String::new, |tokens| {
+        format!(" and was trained on {} tokens", millions(tokens as f64))
+    });
+    Some(format!(
+        "These models are too small to compare: {} has {} parameters{seen}. It works, but the \
+         differences between them say little about the methods; `f2 reproduce --preset small` shows \
+         the effects.",
+        smallest.name,
+        millions(smallest.parameters as f64)
+    ))
+}
+
+fn is_too_small(run: &RunResult) -> bool {
+    let little_text = tokens(run).is_some_and(|tokens| tokens < FEWEST_TOKENS);
+    run.parameters < FEWEST_PARAMETERS || (little_text && !is_fine_tuned(run))
+}
+
+/// Whether it has learned from another run before. A large model that was trained on little text
+/// is taken for one that was brought in.
+fn is_fine_tuned(run: &RunResult) -> bool {
+    let objective = run.settings.get("objective.name").map_or("", String::as_str);
+    ["face", "unlikelihood-sequence"].contains(&objective) || run.parameters > 20_000_000
+}
+
+/// The tokens it was trained on, as far as its settings tell.
+fn tokens(run: &RunResult) -> Option<u64> {
+    let setting = |key: &str| run.settings.get(key)?.parse::<u64>().ok();
+    Some(
+        run.steps.saturating_mul(setting("batch.size")?.saturating_mul(setting("batch.sequence")?)),
+    )
+}
