@@ -49,6 +49,12 @@ impl Failure {
         Self::new(Kind::Data, message)
     }
 
+    /// Says something before what failed.
+    pub(crate) fn before(mut self, words: &str) -> Self {
+        self.message.insert_str(0, words);
+        self
+    }
+
     /// Adds what the user can do about it.
     pub(crate) fn advise(mut self, advice: impl Display) -> Self {
         self.advice = Some(advice.to_string());

@@ -9,6 +9,7 @@ mod output;
 mod advice;
 mod failure;
 mod format;
+mod hub;
 mod interrupt;
 mod machine;
 mod progress;

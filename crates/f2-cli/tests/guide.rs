@@ -31,7 +31,7 @@ fn every_command_of_the_guide_works() {
         if command.contains("--plan plan.toml") {
             folder.write("plan.toml", replaced(&folder.read("plan.toml"), &SMALLER_PLAN));
         }
-        type_in(&folder, &command);
+        type_in(&folder, &command, None);
         run += 1;
     }
     assert_eq!(run, 26, "commands of the guide");

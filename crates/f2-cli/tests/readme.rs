@@ -5,6 +5,7 @@ mod support;
 use std::fs;
 
 use support::Folder;
+use support::hub::{LoopbackHub, Manners};
 use support::printed::{commands, replaced, two_texts, type_in, write_small_plan};
 
 const README: &str = include_str!("../../../README.md");
@@ -26,11 +27,12 @@ fn every_command_of_the_readme_works() {
         fs::create_dir(folder.path(name)).unwrap();
         folder.write(&format!("{name}/text.txt"), text);
     }
-    support::copy_gpt2("tied", &folder.path("gpt2"));
+    support::copy_gpt2("tied", &folder.path("served"));
+    let hub = LoopbackHub::serve("models/gpt2", &folder.path("served"), Manners::default());
     write_small_plan(&folder);
     let mut run = 0;
     for command in commands(README) {
-        type_in(&folder, &replaced(command, &SMALLER));
+        type_in(&folder, &replaced(command, &SMALLER), Some(&hub));
         run += 1;
     }
     assert_eq!(run, 21, "commands of the README");

@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::fs;
+
 use support::Folder;
 use support::terminal::f2_on_terminal;
 
@@ -50,6 +52,29 @@ fn names_cannot_command_a_terminal() {
     ] {
         let shown = f2_on_terminal(&folder, &[("TERM", "xterm")], &arguments);
         assert_harmless(&shown);
+    }
+}
+
+#[test]
+fn names_in_errors_and_remarks_cannot_command_a_terminal() {
+    let folder = folder();
+    folder.write(&format!("{HOSTILE}.jsonl"), "no JSON");
+    fs::create_dir(folder.path("results")).unwrap();
+    folder.write(&format!("results/{HOSTILE}.json"), "{}");
+    let [texts, absent] = [format!("{HOSTILE}.jsonl"), format!("{HOSTILE}.zst")];
+    for arguments in [
+        vec!["eval", "--hyps", &texts],
+        vec!["eval", "--hyps", &absent],
+        vec!["report", "results"],
+        vec!["report", HOSTILE],
+        vec!["import", HOSTILE, "--out", "model"],
+        vec!["doctor", HOSTILE],
+        vec!["eval", HOSTILE],
+        vec!["generate", "--top-k", HOSTILE],
+    ] {
+        let shown = f2_on_terminal(&folder, &[("TERM", "dumb")], &arguments);
+        assert_harmless(&shown);
+        assert!(shown.contains("31m"), "{shown:?}");
     }
 }
 

@@ -3,4 +3,5 @@
 mod corpus;
 mod exchange;
 mod experiment;
+mod hub;
 mod model;

@@ -1,33 +1,37 @@
 //! `f2 import`: a GPT-2 of Hugging Face in, a model folder out.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use f2_lm::exchange::ForeignModel;
+use f2_lm::exchange::{ExchangeError, ForeignModel};
 use serde_json::json;
 
 use crate::failure::Outcome;
+use crate::hub::model_folder;
 use crate::progress::{Progress, Unit};
 use crate::{interrupt, output};
 
-/// Bring in a GPT-2 from a Hugging Face folder.
+/// Bring in a GPT-2 of Hugging Face: a folder, or a name on its hub.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   f2 import gpt2 --out models/gpt2
+  f2 import openai-community/gpt2-medium@main --out models/medium
   f2 prepare reviews.txt --tokenizer models/gpt2/tokenizer.json --out corpus
   f2 classes corpus
   f2 train corpus --init models/gpt2 --objective f2 --out run
 
-DIR holds config.json, model.safetensors (or shards and model.safetensors.index.json), and
+MODEL is a folder, or else a name on the hub: found in the cache of Hugging Face (HF_HOME), or fetched
+into it (HF_ENDPOINT, HF_TOKEN; HF_HUB_OFFLINE=1 forbids it), resumed and checked by its hash. It
+holds config.json, model.safetensors (or shards and model.safetensors.index.json), and
 tokenizer.json (or vocab.json and merges.txt). Any size of GPT-2, tied or untied, in single, half
 or bfloat16 precision; a folder that `f2 export` wrote comes back as it was.")]
 pub(crate) struct Import {
-    /// The folder `transformers` saved or Hugging Face offers.
-    #[arg(value_name = "DIR")]
-    folder: PathBuf,
+    /// The folder `transformers` saved, or a name on the Hugging Face hub.
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
     /// The model folder to write.
-    #[arg(long, short, value_name = "MODEL")]
+    #[arg(long, short, value_name = "DIR")]
     out: PathBuf,
     /// Print the result as JSON.
     #[arg(long)]
@@ -37,7 +41,12 @@ pub(crate) struct Import {
 impl Import {
     pub(crate) fn run(self) -> Outcome {
         interrupt::listen();
-        let model = ForeignModel::open(&self.folder)?;
+        let opens = |folder: &Path| match ForeignModel::open(folder) {
+            Err(ExchangeError::Read(_) | ExchangeError::NotAFolder { .. }) => false,
+            // What is wrong in another way is told once, below.
+            _ => true,
+        };
+        let model = ForeignModel::open(&model_folder(&self.model, opens)?)?;
         let bytes = (model.parameters() * size_of::<f32>()) as u64;
         let progress = Progress::new("importing", Some(bytes), Unit::Bytes);
         model.write(&self.out, &mut |parameters| {

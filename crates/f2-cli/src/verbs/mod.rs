@@ -27,7 +27,7 @@ use crate::failure::Outcome;
 #[derive(Parser)]
 #[command(name = "f2", version, arg_required_else_help = true, propagate_version = true)]
 #[command(after_help = "Exit codes: 0 done, 1 a check did not hold, 2 usage or configuration, \
-                        3 bad data, 4 device, memory or disk, 130 interrupted.")]
+                        3 bad data, 4 device, memory, disk or network, 130 interrupted.")]
 pub(crate) struct Program {
     #[command(subcommand)]
     verb: Verb,
@@ -57,9 +57,10 @@ impl Program {
     /// Reads the command line, or ends the program with what is wrong with it.
     pub(crate) fn read() -> Self {
         let mut definition = Self::command().mut_subcommands(take_negative_numbers);
-        let matches = definition.get_matches_mut();
+        let matches = definition.try_get_matches_from_mut(std::env::args_os());
+        let matches = matches.unwrap_or_else(|error| refuse(&error));
         Self::from_arg_matches(&matches)
-            .unwrap_or_else(|error| error.format(&mut definition).exit())
+            .unwrap_or_else(|error| refuse(&error.format(&mut definition)))
     }
 
     pub(crate) fn run(self) -> Outcome {
@@ -81,6 +82,17 @@ impl Program {
             Verb::Completions(verb) => verb.run(),
         }
     }
+}
+
+/// Ends the program with what is wrong with the command line, or with the help it asks for. Words
+/// of it that would command a terminal are shown without colours, which makes them harmless.
+fn refuse(error: &clap::Error) -> ! {
+    let odd = |word: std::ffi::OsString| word.to_string_lossy().contains(char::is_control);
+    if !std::env::args_os().any(odd) {
+        error.exit();
+    }
+    remark!("{}", error.render().to_string().trim_end());
+    std::process::exit(error.exit_code())
 }
 
 /// A negative number is a value that is out of range, not a flag nobody knows.

@@ -1,5 +1,7 @@
 //! `f2 prepare`: text in, a corpus out.
 
+mod named;
+
 use std::path::PathBuf;
 use std::sync::Mutex;
 
@@ -23,9 +25,14 @@ Examples:
   f2 prepare --train wiki.train.tokens --valid wiki.valid.tokens --test wiki.test.tokens --out wikitext103
   f2 prepare reviews.jsonl.zst --field body --vocab-size 8000 --out reviews
   zcat dump.txt.gz | f2 prepare - --documents lines --out corpus
+  f2 prepare hf://datasets/Salesforce/wikitext/wikitext-2-raw-v1 --out wikitext2
 
 Files are recognised by name: .txt, .jsonl, .parquet and Wikitext's .tokens; text may be packed as
-.gz or .zst. Anything else is read as plain text.")]
+.gz or .zst. Anything else is read as plain text.
+
+hf://datasets/OWNER/NAME[@REVISION][/FOLDER or FILE, with * for any] is a dataset of the Hugging Face
+hub: found in its cache (HF_HOME), fetched what is missing (HF_ENDPOINT, HF_TOKEN; HF_HUB_OFFLINE=1
+forbids it). Files whose names tell their split are taken as split.")]
 pub(crate) struct Prepare {
     /// Files, folders, or - for standard input; split by a hash of each document.
     #[arg(value_name = "INPUT", required_unless_present = "train", conflicts_with = "train")]
@@ -119,8 +126,9 @@ impl From<DocumentsArg> for Boundaries {
 }
 
 impl Prepare {
-    pub(crate) fn run(self) -> Outcome {
+    pub(crate) fn run(mut self) -> Outcome {
         interrupt::listen();
+        self.fetch_named()?;
         let options = self.options();
         let summary = prepare(&options, &Bars::default())?;
         if let TokenizerChoice::Train { vocabulary_size } = options.tokenizer

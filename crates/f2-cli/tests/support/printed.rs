@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use super::hub::LoopbackHub;
 use super::{Folder, invented_text};
 
 /// The tiny plan, as small as it can be.
@@ -43,8 +44,8 @@ pub fn two_texts() -> [String; 2] {
     [text, other]
 }
 
-/// Types a command into a shell that finds the program.
-pub fn type_in(folder: &Folder, command: &str) {
+/// Types a command into a shell that finds the program, and a hub at this address, if any.
+pub fn type_in(folder: &Folder, command: &str, hub: Option<&LoopbackHub>) {
     let program = Path::new(env!("CARGO_BIN_EXE_f2")).parent().unwrap().to_path_buf();
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path = std::env::join_paths([program].into_iter().chain(std::env::split_paths(&path)));
@@ -52,6 +53,9 @@ pub fn type_in(folder: &Folder, command: &str) {
         .args(["-c", command])
         .current_dir(folder.path(""))
         .env("PATH", path.unwrap())
+        .env("HF_HOME", folder.path("huggingface"))
+        .env("HF_HUB_OFFLINE", if hub.is_some() { "0" } else { "1" })
+        .envs(hub.map(|hub| ("HF_ENDPOINT", &hub.endpoint)))
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);

@@ -1,0 +1,66 @@
+//! Text by its name on the Hugging Face hub.
+
+use std::path::{Path, PathBuf};
+
+use super::Prepare;
+use crate::failure::{Failure, Outcome};
+use crate::hub::dataset_files;
+
+/// What splits are called in names of files.
+const TRAIN: [&str; 2] = ["train", "training"];
+const VALID: [&str; 4] = ["validation", "valid", "val", "dev"];
+const TEST: [&str; 3] = ["test", "testing", "eval"];
+
+impl Prepare {
+    /// Puts the files of the hub's datasets in the place of their names. Where they are all the
+    /// input and their names tell the splits, they are taken as split.
+    pub(super) fn fetch_named(&mut self) -> Outcome {
+        let named = self.inputs.iter().all(|path| path.starts_with("hf://"));
+        for paths in [&mut self.inputs, &mut self.train, &mut self.valid, &mut self.test] {
+            *paths = local(paths)?;
+        }
+        let of_split = |words: &[&str]| -> Vec<PathBuf> {
+            self.inputs.iter().filter(|path| tells(path, words)).cloned().collect()
+        };
+        let [train, valid, test] = [of_split(&TRAIN), of_split(&VALID), of_split(&TEST)];
+        let told = train.len() + valid.len() + test.len();
+        if named && !train.is_empty() && told > train.len() && told == self.inputs.len() {
+            remark!(
+                "note: taken as split by the names of its files: {} to train, {} to validate, {} to \
+                 test",
+                train.len(),
+                valid.len(),
+                test.len()
+            );
+            self.inputs.clear();
+            (self.train, self.valid, self.test) = (train, valid, test);
+        }
+        Ok(())
+    }
+}
+
+fn local(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let files = |path: &PathBuf| {
+        dataset_files(path).map(|files| files.unwrap_or_else(|| vec![path.clone()]))
+    };
+    Ok(paths.iter().map(files).collect::<Result<Vec<_>, Failure>>()?.concat())
+}
+
+/// Whether a file's name has one of these words in it, alone.
+fn tells(path: &Path, words: &[&str]) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    name.split(|c: char| !c.is_alphanumeric()).any(|part| words.contains(&part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_splits_by_whole_words() {
+        assert!(tells(Path::new("data/train-00000-of-00002.parquet"), &TRAIN));
+        assert!(tells(Path::new("wiki.Valid.tokens"), &VALID));
+        assert!(!tells(Path::new("trainspotting.txt"), &TRAIN));
+        assert!(!tells(Path::new("train/part-1.txt"), &TRAIN));
+    }
+}

@@ -1,0 +1,108 @@
+use std::path::PathBuf;
+
+use crate::cache::files;
+use crate::{Cache, Environment, Error, Repository};
+
+/// The hub, with the cache before it.
+#[derive(Clone, Debug)]
+pub struct Hub {
+    environment: Environment,
+    cache: Cache,
+}
+
+/// What is told while something is fetched.
+pub trait Observer {
+    /// So many bytes are to be fetched.
+    fn begin(&self, repository: &Repository, bytes: u64);
+    /// So many more are there.
+    fn advance(&self, bytes: u64);
+    /// Something the user should know.
+    fn remark(&self, words: &str);
+    /// Whether the user asked to stop.
+    fn interrupted(&self) -> bool;
+}
+
+/// Files of a repository, as they lie in the cache.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// Where.
+    pub folder: PathBuf,
+    /// Those that were wanted, by their paths from there.
+    pub files: Vec<String>,
+}
+
+impl Hub {
+    /// The hub and the cache of this environment.
+    pub fn new(environment: Environment) -> Self {
+        let cache = Cache::new(environment.cache.clone());
+        Self { environment, cache }
+    }
+
+    /// The cache.
+    pub fn cache(&self) -> &Cache {
+        &self.cache
+    }
+
+    /// What the cache has of the wanted files; none where it has not one of them.
+    pub fn cached(
+        &self,
+        repository: &Repository,
+        wanted: &dyn Fn(&str) -> bool,
+    ) -> Option<Snapshot> {
+        let folder = self.cache.snapshot(repository)?;
+        let files: Vec<String> = files(&folder).into_iter().filter(|name| wanted(name)).collect();
+        (!files.is_empty()).then_some(Snapshot { folder, files })
+    }
+
+    /// The wanted files of a repository: those of the cache, and fetched what it lacks. Where the
+    /// hub cannot be asked, what the cache has must do.
+    pub fn fetch(
+        &self,
+        repository: &Repository,
+        wanted: &dyn Fn(&str) -> bool,
+        observer: &dyn Observer,
+    ) -> Result<Snapshot, Error> {
+        if self.environment.offline {
+            return self.cached_or(repository, wanted, "HF_HUB_OFFLINE forbids to fetch it");
+        }
+        #[cfg(feature = "download")]
+        return self.download(repository, wanted, observer);
+        #[cfg(not(feature = "download"))]
+        {
+            let _ = observer;
+            let reason = "this program was built without what fetches it";
+            self.cached_or(repository, wanted, reason)
+        }
+    }
+
+    fn cached_or(
+        &self,
+        repository: &Repository,
+        wanted: &dyn Fn(&str) -> bool,
+        reason: &'static str,
+    ) -> Result<Snapshot, Error> {
+        self.cached(repository, wanted).ok_or_else(|| Error::NotCached {
+            repository: repository.to_string(),
+            cache: self.cache.folder().to_path_buf(),
+            reason,
+        })
+    }
+
+    #[cfg(feature = "download")]
+    fn download(
+        &self,
+        repository: &Repository,
+        wanted: &dyn Fn(&str) -> bool,
+        observer: &dyn Observer,
+    ) -> Result<Snapshot, Error> {
+        let (environment, cache) = (&self.environment, &self.cache);
+        match crate::download::fetch(environment, cache, repository, wanted, observer) {
+            Err(error @ Error::Unreachable { .. }) => {
+                let Some(cached) = self.cached(repository, wanted) else { return Err(error) };
+                observer.remark(&format!("{error}; the copy in the cache is used"));
+                Ok(cached)
+            }
+            fetched => fetched,
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! Models and datasets by their names on the Hugging Face hub.
+//!
+//! What a [`Repository`] holds is looked for in the local cache that Python's `huggingface_hub`
+//! keeps, and fetched into it where it is missing: both programs find what either has fetched. The
+//! usual environment variables are respected: `HF_HOME`, `HF_HUB_CACHE`, `HF_ENDPOINT`, `HF_TOKEN`
+//! and `HF_HUB_OFFLINE`.
+//!
+//! Fetching is the feature `download`. It is resumed where it was broken off, and every file is
+//! held against the hash that the hub announced before it gets its name.
+
+mod cache;
+#[cfg(feature = "download")]
+mod download;
+mod environment;
+mod error;
+mod hub;
+mod repository;
+
+pub use cache::Cache;
+pub use environment::Environment;
+pub use error::Error;
+pub use hub::{Hub, Observer, Snapshot};
+pub use repository::{Kind, Repository};
