@@ -155,3 +155,47 @@ fn a_tokenizer_splits_text() {
     assert!(shown.contains("exit code: 0"), "{shown}");
     assert!(shown.contains("| model | frequent | medium | rare | very rare (VR) |"), "{shown}");
 }
+
+/// What `f2 perplexity --json` prints of a text of so many tokens.
+fn perplexity(perplexity: f64, tokens: u64) -> String {
+    format!(
+        "{{\"token_perplexity\":{perplexity},\"word_perplexity\":20,\"bits_per_byte\":1.5,\
+         \"nats_per_token\":2.25,\"tokens\":{tokens},\"scored_tokens\":90,\"words\":80,\
+         \"bytes\":400,\"window\":32,\"stride\":32}}\n"
+    )
+}
+
+#[test]
+fn perplexities_come_from_files() {
+    let folder = folder(&[
+        ("human.txt", HUMAN),
+        ("lively.txt", LIVELY),
+        ("one.json", &perplexity(9.5, 100)),
+        ("two.json", &perplexity(11.0, 100)),
+        ("other.json", &perplexity(11.0, 101)),
+        ("nan.json", &perplexity(0.0, 100)),
+    ]);
+    let eval = |ppl: &str| {
+        let arguments =
+            format!("eval --hyps human.txt lively.txt --refs human.txt --ppl {ppl} --json");
+        folder.f2(&arguments.split_whitespace().collect::<Vec<_>>())
+    };
+    let by_number = eval("9.5 11");
+    for given in ["one.json two.json", "9.5 two.json"] {
+        let run = eval(given);
+        assert_eq!((run.stdout, run.stderr.as_str()), (by_number.stdout.clone(), ""), "{given}");
+    }
+    let unlike = eval("one.json other.json");
+    assert_eq!(unlike.stdout, by_number.stdout);
+    assert!(unlike.stderr.contains("they do not compare"), "{}", unlike.stderr);
+    for (given, code, words) in [
+        ("absent.json two.json", 3, "cannot read absent.json"),
+        ("human.txt two.json", 3, "human.txt: this is no perplexity"),
+        ("nan.json two.json", 3, "0 is below 1"),
+        ("0.5 11", 2, "expected a number from 1 up"),
+    ] {
+        let run = eval(given);
+        assert_eq!(run.code, code, "{given}: {}", run.stderr);
+        assert!(run.stderr.contains(words), "{given}: {}", run.stderr);
+    }
+}

@@ -35,7 +35,7 @@ fn every_command_of_the_readme_works() {
         type_in(&folder, &replaced(command, &SMALLER), Some(&hub));
         run += 1;
     }
-    assert_eq!(run, 21, "commands of the README");
+    assert_eq!(run, 22, "commands of the README");
     for made in ["classes.svg", "study/report.html", "transfer/report.html", "exported"] {
         assert!(folder.path(made).exists(), "{made}");
     }

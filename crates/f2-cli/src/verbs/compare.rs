@@ -20,12 +20,13 @@ const RULE: &str = "one point for each metric: lower PPL and KLD, higher MS-Jacc
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  f2 eval --hyps mle.jsonl --refs human.jsonl --ppl 24.7 --json > mle.json
-  f2 eval --hyps f2.jsonl --refs human.jsonl --ppl 25.6 --json > f2.json
+  f2 eval --hyps mle.jsonl f2.jsonl --refs human.jsonl --ppl 24.7 25.6 --json > scores.json
+  f2 compare scores.json
   f2 compare mle.json f2.json
 
 A file holds one result of `f2 eval --json`, or an array of them. Results that name different sets
-(`f2 eval --set`) are compared set by set and ranked over all.")]
+(`f2 eval --set`) are compared set by set and ranked over all. Perplexities come along where
+`f2 eval --ppl` was given them, as numbers or files of `f2 perplexity --json`.")]
 pub(crate) struct Compare {
     /// Results of `f2 eval --json`.
     #[arg(value_name = "RESULT.json", required = true)]

@@ -1,5 +1,6 @@
 //! `f2 eval`: texts in, scores out.
 
+mod perplexities;
 mod read;
 
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ use crate::texts::{TextReader, Texts};
 Examples:
   f2 eval --hyps model.jsonl --refs human.jsonl
   f2 eval --hyps mle.txt f2.txt --refs human.txt --words --markdown
+  f2 eval --hyps mle.jsonl f2.jsonl --refs human.jsonl --ppl mle.ppl.json f2.ppl.json
   f2 eval --hyps f2.jsonl --refs human.jsonl --counts corpus/counts.json --bootstrap 1000 --json
 
 A file whose name ends in .jsonl, .ndjson or .json holds objects with `ids` (token ids) or `text`;
@@ -69,9 +71,10 @@ pub(crate) struct Eval {
     #[arg(long, value_name = "NAME", num_args = 1..)]
     names: Vec<String>,
 
-    /// Perplexities of the models, in the order of their files, to stand beside.
-    #[arg(long, value_name = "PPL", num_args = 1.., value_parser = perplexity)]
-    ppl: Vec<f64>,
+    /// Perplexities of the models, in the order of their files, to stand beside: numbers, or files
+    /// of `f2 perplexity --json`.
+    #[arg(long, value_name = "PPL", num_args = 1.., value_parser = perplexities::given)]
+    ppl: Vec<perplexities::Given>,
 
     /// What the texts continue, for `f2 compare` over several sets.
     #[arg(long, value_name = "NAME")]
@@ -84,6 +87,7 @@ pub(crate) struct Eval {
 impl Eval {
     pub(crate) fn run(self) -> Outcome {
         let names = self.model_names()?;
+        let perplexities = perplexities::read(&self.ppl)?;
         let counts = self.counts.as_deref().map(RankedCounts::load).transpose()?;
         let mut reader = TextReader::new(self.splitting()?);
         let references = self
@@ -108,7 +112,7 @@ impl Eval {
                 settings.bootstrap,
                 human.as_ref(),
             );
-            let ppl = self.ppl.get(records.len()).copied();
+            let ppl = perplexities.get(records.len()).copied();
             records.push(ResultRecord { set: self.set.clone(), ppl, ..record });
         }
         self.print(&records, reader.split_into_words())
@@ -173,13 +177,6 @@ impl Eval {
             notes.push(format!("±: half of a 95 % interval, texts drawn {replicates} times"));
         }
         self.format.print(&metric_tables(records), &notes)
-    }
-}
-
-fn perplexity(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(perplexity) if (1.0..f64::INFINITY).contains(&perplexity) => Ok(perplexity),
-        _ => Err("expected a number from 1 up".to_owned()),
     }
 }
 

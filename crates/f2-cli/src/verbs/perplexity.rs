@@ -9,7 +9,7 @@ use f2_engine::Device;
 use f2_lm::batch::TokenSource;
 use f2_lm::perplexity::{Likelihood, SlidingWindows, score};
 use f2_lm::run::SavedModel;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failure, Kind, Outcome};
 use crate::progress::{Progress, Unit};
@@ -25,6 +25,7 @@ Examples:
   f2 perplexity run corpus
   f2 perplexity run corpus --split valid --stride 256
   f2 perplexity run/checkpoints/step-500 text.txt --json
+  f2 perplexity run corpus --json > run.ppl.json, for `f2 eval --ppl`
 
 An F² model is scored by its full posterior, so that it compares with a plain one. Windows follow one
 another and the first token of each is context alone, as in the paper; with a --stride shorter than
@@ -59,10 +60,10 @@ struct Text {
     bytes: u64,
 }
 
-/// What `--json` prints.
-#[derive(Serialize)]
-struct Report {
-    token_perplexity: f64,
+/// What `--json` prints, and `f2 eval --ppl` reads.
+#[derive(Serialize, Deserialize)]
+pub(super) struct PerplexityReport {
+    pub(super) token_perplexity: f64,
     word_perplexity: f64,
     bits_per_byte: f64,
     nats_per_token: f64,
@@ -98,7 +99,7 @@ impl Perplexity {
         let windows = SlidingWindows { sequence, stride: self.stride.unwrap_or(sequence) };
         let scoring = Scoring { model: &model, text: &text, windows };
         let likelihood = self.device.run(scoring)?;
-        output::print(&self.shown(&Report::new(&text, windows, likelihood)))
+        output::print(&self.shown(&PerplexityReport::new(&text, windows, likelihood)))
     }
 
     fn read(&self, model: &SavedModel) -> Result<Text, Failure> {
@@ -120,11 +121,11 @@ impl Perplexity {
         Ok(Text { tokens: Box::new(shard), words, bytes })
     }
 
-    fn shown(&self, report: &Report) -> String {
+    fn shown(&self, report: &PerplexityReport) -> String {
         if self.json {
             return serde_json::to_string(report).expect("numbers have a JSON form") + "\n";
         }
-        let Report { token_perplexity, word_perplexity, bits_per_byte, .. } = report;
+        let PerplexityReport { token_perplexity, word_perplexity, bits_per_byte, .. } = report;
         format!(
             "token perplexity: {token_perplexity:.3}\nword perplexity: {word_perplexity:.3}\n\
              bits per byte: {bits_per_byte:.4}\n\
@@ -164,7 +165,7 @@ fn score_text<D: Device>(
     )
 }
 
-impl Report {
+impl PerplexityReport {
     fn new(text: &Text, windows: SlidingWindows, likelihood: Likelihood) -> Self {
         let (mean, tokens) = (likelihood.mean(), text.tokens.len());
         let whole = mean * tokens as f64;
@@ -180,5 +181,22 @@ impl Report {
             window: windows.sequence,
             stride: windows.stride,
         }
+    }
+
+    /// Reads what `--json` printed.
+    pub(super) fn read(text: &str) -> Result<Self, String> {
+        let report: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        match report.token_perplexity {
+            number if (1.0..f64::INFINITY).contains(&number) => Ok(report),
+            number => Err(format!("{number} is below 1 or no number")),
+        }
+    }
+
+    /// Whether both were taken on the same text, in the same tokens and windows.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        let taken = |report: &Self| {
+            [report.tokens, report.words, report.bytes, report.window as u64, report.stride as u64]
+        };
+        taken(self) == taken(other)
     }
 }

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
 use crate::output;
+use crate::verbs::perplexity::PerplexityReport;
 
 /// Make the report of an experiment, or of results you gathered, as one HTML page.
 #[derive(Args)]
@@ -89,6 +90,8 @@ fn gather(folder: &Path) -> Result<Results, Failure> {
             let text = f2_files::read_text(&path).unwrap_or_default();
             match ResultRecord::list(&text) {
                 Ok(found) => records.extend(found),
+                // Perplexities are shown where scores were given them.
+                Err(_) if PerplexityReport::read(&text).is_ok() => {}
                 Err(_) => remark!("note: {} holds no result and is left out", path.display()),
             }
         }

@@ -34,7 +34,7 @@ pub(super) struct PromptFlags {
     /// The split of the corpus.
     #[arg(long, value_enum, default_value = "test", requires = "corpus")]
     split: SplitName,
-    /// Streams of the protocol.
+    /// Streams of the protocol: equal pieces the split is cut into, each of as many windows as fit.
     #[arg(long, value_name = "N", default_value_t = 256, requires = "corpus")]
     streams: usize,
     /// Tokens of a window that are the prefix.
