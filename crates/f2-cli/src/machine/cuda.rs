@@ -29,7 +29,7 @@ pub(crate) struct CudaDevice {
 /// Asks the driver for its devices; the reason where there is none to ask.
 pub(crate) fn find() -> Result<Cuda, String> {
     // SAFETY: loading the driver runs its initialisers, as in every CUDA program.
-    let load = |name: &&str| unsafe { Library::new(name) }.ok();
+    let load = |name: &&str| unsafe { Library::new(*name) }.ok();
     let library = LIBRARIES
         .iter()
         .find_map(load)
