@@ -1,6 +1,5 @@
 use std::ffi::OsString;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use f2_files::{WriteError, disk};
@@ -61,12 +60,10 @@ impl Store {
         if let Some(resume) = stage.resume.as_ref().filter(|_| resumable) {
             return Ok(resume);
         }
-        match disk::remove_folder(&folder) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(WriteError::of(&folder)(error).into());
-            }
-            _ => disk::create_folders(&folder).map_err(WriteError::of(&folder))?,
+        if folder.exists() {
+            disk::remove_folder(&folder).map_err(WriteError::of(&folder))?;
         }
+        disk::create_folders(&folder).map_err(WriteError::of(&folder))?;
         Ok(&stage.words)
     }
 

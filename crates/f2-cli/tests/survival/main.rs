@@ -11,3 +11,4 @@ mod locks;
 mod lost_output;
 mod signals;
 mod soak;
+mod study;

@@ -9,10 +9,10 @@ use crate::support::workshop::{Workshop, tensors};
 use crate::support::{Run, signal};
 
 /// Numbers at random, the same for the same seed.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let given = std::env::var("F2_SOAK_SEED").ok().map(|seed| seed.parse().unwrap());
         let clock = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64;
         Self(given.unwrap_or_else(clock))
@@ -27,13 +27,13 @@ impl Random {
     }
 }
 
-fn seconds() -> Duration {
+pub(crate) fn seconds() -> Duration {
     let given = std::env::var("F2_SOAK_SECONDS").ok().map(|seconds| seconds.parse().unwrap());
     Duration::from_secs(given.unwrap_or(5))
 }
 
 /// Disturbs a command: returns its exit code, and what was done to it.
-fn disturb(workshop: &Workshop, command: &[&str], random: &mut Random) -> (i32, String) {
+pub(crate) fn disturb(workshop: &Workshop, command: &[&str], random: &mut Random) -> (i32, String) {
     let (what, moment) = (random.below(6), random.below(250));
     let change = 1 + random.below(90);
     let plan = match what {
@@ -61,7 +61,7 @@ fn end(mut child: Child, name: &str) -> i32 {
 }
 
 /// Every exit code that a disturbance can have; -1 stands for a signal that could not be heard.
-const EXPECTED: [i32; 5] = [0, 4, 130, 137, -1];
+pub(crate) const EXPECTED: [i32; 5] = [0, 4, 130, 137, -1];
 
 #[test]
 fn training_ends_in_the_same_bytes_whatever_happens() {

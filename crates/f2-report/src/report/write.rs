@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-use f2_files::{WriteError, write_text_atomically};
+use f2_files::{WriteError, disk, write_text_atomically};
 
 use super::Report;
 
@@ -31,7 +31,7 @@ impl Report {
 
 fn write(folder: &Path, name: &str, text: &str) -> Result<PathBuf, WriteError> {
     let path = folder.join(name);
-    f2_files::disk::create_folders(folder).map_err(WriteError::of(&path))?;
+    disk::create_folders(folder).map_err(WriteError::of(&path))?;
     write_text_atomically(&path, text)?;
     Ok(path)
 }
