@@ -46,7 +46,10 @@ mod targets;
 
 pub use batch::{Dropout, Heads, Moment, Sequences, Span};
 pub use cpu::{Cpu, ProductSpeeds, Simd};
-pub use cuda::{Bf16, Cuda, F32, Precision, compile_kernels, cuda_is_present, nvrtc_is_present};
+pub use cuda::{
+    Bf16, Cuda, F32, Precision, compile_kernels, cublaslt_is_present, cuda_is_present,
+    nvrtc_is_present,
+};
 pub use device::Device;
 pub use draw::{ClassLaw, DrawHead, Drawn, TokenLaw};
 pub use error::Error;

@@ -1,9 +1,10 @@
 //! `f2 doctor`: what this machine offers.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use clap::Args;
-use f2_engine::Simd;
+use f2_engine::{Simd, cublaslt_is_present, nvrtc_is_present};
 use indicatif::HumanBytes;
 use serde_json::json;
 
@@ -11,7 +12,7 @@ use crate::failure::Outcome;
 use crate::machine::{self, cuda};
 use crate::output::print;
 
-/// Show what this machine offers: cores, SIMD, memory, disk, GPUs.
+/// Show what this machine offers: cores, SIMD, memory, disk, GPUs and what they need.
 #[derive(Args)]
 #[command(after_help = "Example:\n  f2 doctor --json")]
 pub(crate) struct Doctor {
@@ -26,17 +27,24 @@ impl Doctor {
             memory: machine::total_and_available_memory(),
             disk: machine::free_disk(Path::new(".")),
             cuda: cuda::find(),
+            libraries: [("NVRTC", nvrtc_is_present()), ("cuBLASLt", cublaslt_is_present())],
         };
         let report = if self.json { format!("{:#}\n", machine.json()) } else { machine.text() };
         print(&report)
     }
 }
 
+/// What to do about a library that a GPU needs.
+const LIBRARY_MISSING: &str = "not found: install the CUDA toolkit (12 or later), or put the folder \
+                               of the library into LD_LIBRARY_PATH";
+
 struct Machine {
     /// In all and available, in bytes.
     memory: Option<(u64, u64)>,
     disk: Option<u64>,
     cuda: Result<cuda::Cuda, String>,
+    /// What a GPU needs beside its driver, and whether it is there.
+    libraries: [(&'static str, bool); 2],
 }
 
 impl Machine {
@@ -61,13 +69,17 @@ impl Machine {
             Err(reason) => return format!("CUDA       none: {reason}\n"),
         };
         let driver = format!("CUDA       driver for CUDA {}.{}\n", cuda.version.0, cuda.version.1);
+        let libraries = self.libraries.map(|(name, found)| {
+            let found = if found { "found" } else { LIBRARY_MISSING };
+            format!("{name:<10} {found}\n")
+        });
         let devices = cuda.devices.iter().enumerate().map(|(number, device)| {
             let memory = HumanBytes(device.memory as u64);
             let (major, minor) = device.capability;
             let name = &device.name;
             format!("  cuda:{number}   {name}, {memory}, compute capability {major}.{minor}\n")
         });
-        driver + &devices.collect::<String>()
+        driver + &devices.collect::<String>() + &libraries.concat()
     }
 
     fn json(&self) -> serde_json::Value {
@@ -75,6 +87,7 @@ impl Machine {
             Ok(cuda) => json!({
                 "version": format!("{}.{}", cuda.version.0, cuda.version.1),
                 "devices": cuda.devices.iter().map(device_json).collect::<Vec<_>>(),
+                "libraries": self.libraries.iter().copied().collect::<BTreeMap<_, _>>(),
             }),
             Err(reason) => json!({ "reason": reason }),
         };

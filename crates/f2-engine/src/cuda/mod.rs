@@ -41,6 +41,7 @@ use std::marker::PhantomData;
 
 pub use compile::{compile_kernels, nvrtc_is_present};
 pub use precision::{Bf16, F32, Precision};
+pub use product::cublaslt_is_present;
 
 use crate::Error;
 use column_sums::LastSums;

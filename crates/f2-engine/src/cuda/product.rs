@@ -14,6 +14,12 @@ use super::stream::Stream;
 use super::{Cuda, DEVICE, Precision};
 use crate::Error;
 
+/// Whether cuBLASLt can be loaded.
+pub fn cublaslt_is_present() -> bool {
+    // SAFETY: loading the library runs its initialisers, as in every program that uses it.
+    unsafe { sys::is_culib_present() }
+}
+
 /// Room for sums that several blocks share.
 pub(super) const WORKSPACE: usize = 64 << 20;
 
