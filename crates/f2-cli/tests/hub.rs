@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use support::hub::{COMMIT, LoopbackHub, Manners};
-use support::{Folder, Run, copy_gpt2, f2_with};
+use support::{Folder, Run, copy_gpt2, interrupt, wait_for};
 
 /// A folder of a user who can reach this hub.
 struct User {
@@ -29,7 +29,7 @@ impl User {
 
     fn f2_with(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Run {
         let hub = [("HF_ENDPOINT", self.hub.endpoint.as_str())];
-        f2_with(&self.folder, arguments, &[&hub, environment].concat())
+        self.folder.f2_with(arguments, &[&hub, environment].concat())
     }
 
     fn cache(&self, path: &str) -> PathBuf {
@@ -91,6 +91,42 @@ fn a_fetch_that_was_killed_goes_on_in_another_run() {
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(user.hub.asked().iter().any(|line| line.contains("bytes=777-")));
     assert!(!partial.exists());
+}
+
+#[test]
+fn a_fetch_that_is_interrupted_keeps_what_has_arrived() {
+    let user = User::of_model(Manners { is_slow: true, ..Manners::default() });
+    let hash = user.hub.hash("model.safetensors");
+    let partial = user.cache("models--gpt2/blobs").join(format!("{hash}.incomplete"));
+    let arguments = ["import", "gpt2", "--out", "model"];
+    let environment = [("HF_ENDPOINT", user.hub.endpoint.as_str()), ("HF_HUB_OFFLINE", "0")];
+    let child = user.folder.start_with(&arguments, &environment);
+    let arrived = || fs::metadata(&partial).map_or(0, |file| file.len());
+    wait_for(|| arrived() > 1000);
+    let run = interrupt(child);
+    assert_eq!(run.code, 130, "{}", run.stderr);
+    let kept = arrived();
+    assert!(kept > 1000 && !user.folder.path("model").exists());
+    assert_eq!(user.f2(&arguments).code, 0);
+    assert!(user.hub.asked().iter().any(|line| line.contains(&format!("bytes={kept}-"))));
+}
+
+#[test]
+fn a_model_that_lies_in_the_cache_in_part_is_completed() {
+    let folder = Folder::new();
+    copy_gpt2("sharded", &folder.path("served"));
+    let hub = LoopbackHub::serve("models/gpt2", &folder.path("served"), Manners::default());
+    let user = User { folder, hub };
+    assert_eq!(user.f2(&["import", "gpt2", "--out", "model"]).code, 0);
+    user.hub.asked();
+    let shard = "model-00003-of-00004.safetensors";
+    let home = user.cache("models--gpt2");
+    fs::remove_file(home.join("snapshots").join(COMMIT).join(shard)).unwrap();
+    fs::remove_file(home.join("blobs").join(user.hub.hash(shard))).unwrap();
+    let run = user.f2(&["import", "gpt2", "--out", "again"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let asked = user.hub.asked();
+    assert!(asked.len() > 2 && asked[1..].iter().all(|line| line.contains(shard)), "{asked:?}");
 }
 
 #[test]
@@ -198,8 +234,7 @@ fn a_dataset_is_prepared_by_its_name() {
     let cached = prepare("hf://datasets/kim/novels/raw/train*", "part", "1");
     assert_eq!(cached.code, 0, "{}", cached.stderr);
     assert_eq!(user.hub.asked(), [""; 0]);
-    let lost = f2_with(
-        &user.folder,
+    let lost = user.folder.f2_with(
         &["prepare", "hf://datasets/kim/novels/raw", "--vocab-size", "300", "--out", "lost"],
         &[("HF_HUB_OFFLINE", "0"), ("HF_ENDPOINT", "http://127.0.0.1:1")],
     );

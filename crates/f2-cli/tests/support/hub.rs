@@ -24,6 +24,8 @@ pub struct Manners {
     pub damages: bool,
     /// Whether it begins at the first byte, whatever it is asked.
     pub knows_no_ranges: bool,
+    /// Whether it sends a file little by little.
+    pub is_slow: bool,
 }
 
 /// A hub with one repository.
@@ -174,7 +176,7 @@ impl Shared {
 
     /// Sends a file, from where it is asked to.
     fn send(&self, mut to: TcpStream, name: &str, range: Option<&str>) -> std::io::Result<()> {
-        let (mut content, cut, from) = {
+        let (mut content, cut, from, is_slow) = {
             let mut manners = self.manners.lock().unwrap();
             let from = range
                 .and_then(|range| range.strip_prefix("bytes=")?.strip_suffix('-')?.parse().ok());
@@ -184,11 +186,19 @@ impl Shared {
             if manners.damages {
                 content[0] ^= 1;
             }
-            (content, cut, from)
+            (content, cut, from, manners.is_slow)
         };
         let content = content.split_off(from);
         let status = if from > 0 { "206 Partial Content" } else { "200 OK" };
         write!(to, "HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n", content.len())?;
-        to.write_all(&content[..cut.unwrap_or(content.len()).min(content.len())])
+        let content = &content[..cut.unwrap_or(content.len()).min(content.len())];
+        if !is_slow {
+            return to.write_all(content);
+        }
+        for piece in content.chunks(256) {
+            to.write_all(piece)?;
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        Ok(())
     }
 }
