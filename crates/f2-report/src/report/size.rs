@@ -9,16 +9,19 @@ const FEWEST_TOKENS: u64 = 1_000_000;
 pub(super) fn remark(results: &Results) -> Option<String> {
     let smallest = results.runs.iter().filter(|run| is_too_small(run));
     let smallest = smallest.min_by_key(|run| (tokens(run), run.parameters))?;
-    let millions = |number: f64| format!("{:.1} million", number / 1e6);
+    let amount = |number: f64| match number {
+        _ if number < 1e5 => format!("{number:.0}"),
+        _ => format!("{:.1} million", number / 1e6),
+    };
     let seen = tokens(smallest).map_or_else(String::new, |tokens| {
-        format!(" and was trained on {} tokens", millions(tokens as f64))
+        format!(" and was trained on {} tokens", amount(tokens as f64))
     });
     Some(format!(
         "These models are too small to compare: {} has {} parameters{seen}. It works, but the \
          differences between them say little about the methods; `f2 reproduce --preset small` shows \
          the effects.",
         smallest.name,
-        millions(smallest.parameters as f64)
+        amount(smallest.parameters as f64)
     ))
 }
 
