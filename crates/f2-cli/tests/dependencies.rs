@@ -1,9 +1,9 @@
 //! What `cargo deny check` checks, in a second and without the network: licences, crates that stand
 //! twice in the tree, where crates come from, and known advisories.
 //!
-//! The rules are those of deny.toml. The advisories are RustSec's as they were when
+//! The rules are those of deny.toml. The advisories are those of `RustSec` as they were when
 //! .ci/advisories.py last wrote them down. cargo-deny itself takes longer to build than all our
-//! tests, and asks for a clone of RustSec's repository; where it is installed, .ci/run lets it check
+//! tests, and asks for a clone of their repository; where it is installed, .ci/run lets it check
 //! as well.
 
 use std::collections::{BTreeMap, BTreeSet};
