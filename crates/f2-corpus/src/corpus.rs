@@ -1,7 +1,9 @@
 use std::path::{Path, PathBuf};
 
+use f2_files::{FileRecord, ReadError};
+
 use crate::counts::{Counts, Ranks};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::manifest::Manifest;
 use crate::shard::Shard;
 use crate::split::Split;
@@ -33,28 +35,67 @@ impl Corpus {
 
     /// The tokenizer whose ids the shards hold.
     pub fn tokenizer(&self) -> Result<Tokenizer> {
-        Tokenizer::load(&self.folder.join(names::TOKENIZER))
+        let (path, bytes) = self.read(names::TOKENIZER)?;
+        Tokenizer::from_bytes(&bytes, &path)
     }
 
     /// Token counts of the training split, by rank.
     pub fn counts(&self) -> Result<Counts> {
-        Counts::load(&self.folder.join(names::COUNTS))
+        let (path, bytes) = self.read(names::COUNTS)?;
+        let counts = Counts::from_json(&bytes).map_err(|reason| Error::corrupt(&path, reason))?;
+        self.check_vocabulary(&path, counts.counts.len())?;
+        Ok(counts)
     }
 
     /// The order of ids by frequency, where the tokenizer's own ids were kept; `None` where ids
     /// are ranks.
     pub fn ranks(&self) -> Result<Option<Ranks>> {
-        let path = self.folder.join(names::RANKS);
-        if self.manifest.options.keep_ids { Ranks::load(&path).map(Some) } else { Ok(None) }
+        if !self.manifest.options.keep_ids {
+            return Ok(None);
+        }
+        let (path, bytes) = self.read(names::RANKS)?;
+        let ranks = Ranks::from_json(&bytes).map_err(|reason| Error::corrupt(&path, reason))?;
+        self.check_vocabulary(&path, ranks.id_of_rank.len())?;
+        Ok(Some(ranks))
     }
 
     /// The tokens of a split, read as frequency ranks.
     pub fn shard(&self, split: Split) -> Result<Shard> {
-        let shard = Shard::open(&self.folder.join(names::shard(split)))?;
+        let name = names::shard(split);
+        let path = self.folder.join(&name);
+        let shard = Shard::open(&path, Some(self.manifest.file(&name)?))?;
+        self.check_vocabulary(&path, shard.vocabulary_size())?;
+        let stated = self.manifest.size(split).map(|size| (size.tokens, size.documents));
+        let found = (shard.len() as u64, shard.documents() as u64);
+        if stated != Some(found) {
+            let (tokens, documents) = found;
+            let reason =
+                format!("{tokens} tokens in {documents} documents, the manifest says otherwise");
+            return Err(Error::corrupt(&path, reason));
+        }
         Ok(match self.ranks()? {
             Some(ranks) => shard.with_ranks(ranks.rank_of_id()),
             None => shard,
         })
+    }
+
+    /// A file as the manifest says it must be.
+    fn read(&self, name: &str) -> Result<(PathBuf, Vec<u8>)> {
+        let path = self.folder.join(name);
+        let bytes = std::fs::read(&path).map_err(ReadError::of(&path))?;
+        match self.manifest.file(name)?.difference(&FileRecord::of_bytes(&bytes)) {
+            None => Ok((path, bytes)),
+            Some(reason) => Err(Error::corrupt(&path, reason)),
+        }
+    }
+
+    fn check_vocabulary(&self, path: &Path, found: usize) -> Result<()> {
+        let expected = self.manifest.vocabulary_size;
+        if found == expected {
+            return Ok(());
+        }
+        let reason = format!("a vocabulary of {found} tokens, the manifest says {expected}");
+        Err(Error::corrupt(path, reason))
     }
 }
 

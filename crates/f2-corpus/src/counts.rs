@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use f2_files::ReadError;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -28,15 +29,25 @@ impl Counts {
 
     /// Reads a `counts.json`.
     pub fn load(path: &Path) -> Result<Self> {
-        let text = f2_files::read_text(path)?;
-        let counts: Self =
-            serde_json::from_str(&text).map_err(|error| Error::corrupt(path, error.to_string()))?;
+        let bytes = std::fs::read(path).map_err(ReadError::of(path))?;
+        Self::from_json(&bytes).map_err(|reason| Error::corrupt(path, reason))
+    }
+
+    pub(crate) fn from_json(json: &[u8]) -> std::result::Result<Self, String> {
+        let counts: Self = serde_json::from_slice(json).map_err(|error| error.to_string())?;
         if counts.version != VERSION {
-            let reason = format!("version {} of the counts, expected {VERSION}", counts.version);
-            return Err(Error::corrupt(path, reason));
+            return Err(format!("version {} of the counts, expected {VERSION}", counts.version));
         }
         if !counts.counts.is_sorted_by(|left, right| left >= right) {
-            return Err(Error::corrupt(path, "the counts are not in order of rank"));
+            return Err("the counts are not in order of rank".to_owned());
+        }
+        let total = counts.counts.iter().try_fold(0_u64, |sum, &count| sum.checked_add(count));
+        if total != Some(counts.tokens) {
+            return Err(format!("the counts do not add up to {} tokens", counts.tokens));
+        }
+        let unseen = counts.counts.iter().filter(|&&count| count == 0).count();
+        if unseen != counts.unseen {
+            return Err(format!("{unseen} counts are zero, it says {}", counts.unseen));
         }
         Ok(counts)
     }
@@ -84,15 +95,18 @@ impl Ranks {
 
     /// Reads a `ranks.json`.
     pub fn load(path: &Path) -> Result<Self> {
-        let text = f2_files::read_text(path)?;
-        let ranks: Self =
-            serde_json::from_str(&text).map_err(|error| Error::corrupt(path, error.to_string()))?;
+        let bytes = std::fs::read(path).map_err(ReadError::of(path))?;
+        Self::from_json(&bytes).map_err(|reason| Error::corrupt(path, reason))
+    }
+
+    pub(crate) fn from_json(json: &[u8]) -> std::result::Result<Self, String> {
+        let ranks: Self = serde_json::from_slice(json).map_err(|error| error.to_string())?;
         let mut sorted = ranks.id_of_rank.clone();
         sorted.sort_unstable();
         if ranks.version == VERSION && sorted.into_iter().eq(0..ranks.id_of_rank.len() as u32) {
             Ok(ranks)
         } else {
-            Err(Error::corrupt(path, "this is not a permutation of the vocabulary"))
+            Err("this is not a permutation of the vocabulary".to_owned())
         }
     }
 
@@ -131,6 +145,8 @@ mod tests {
             ("{", "EOF"),
             (r#"{"version":2,"tokens":1,"unseen":0,"counts":[1]}"#, "version 2"),
             (r#"{"version":1,"tokens":3,"unseen":0,"counts":[1,2]}"#, "order of rank"),
+            (r#"{"version":1,"tokens":4,"unseen":0,"counts":[2,1]}"#, "add up to 4"),
+            (r#"{"version":1,"tokens":3,"unseen":1,"counts":[2,1]}"#, "0 counts are zero"),
         ] {
             std::fs::write(&path, text).unwrap();
             let message = Counts::load(&path).unwrap_err().to_string();

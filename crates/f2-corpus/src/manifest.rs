@@ -1,12 +1,15 @@
+use std::collections::BTreeMap;
 use std::path::Path;
 
+use f2_files::FileRecord;
 use serde::{Deserialize, Serialize};
 
+use crate::corpus::names;
 use crate::error::{Error, Result};
 use crate::input::{Boundaries, Digest};
 use crate::split::{Fractions, Split};
 
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 /// Where a corpus comes from and what is in it: `manifest.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,10 +23,18 @@ pub struct Manifest {
     pub options: Recorded,
     /// Size of the vocabulary.
     pub vocabulary_size: usize,
-    /// SHA-256 of `tokenizer.json`, in hexadecimal.
-    pub tokenizer_sha256: String,
     /// What each split holds, in the order of [`Split::ALL`].
     pub splits: Vec<SplitSize>,
+    /// Every other file of the corpus by name, but for the classes, which come later.
+    pub files: BTreeMap<String, FileRecord>,
+    /// SHA-256 of the manifest with this field empty.
+    pub(crate) checksum: String,
+}
+
+/// Read before the rest, so that another version is named as such and not as a missing field.
+#[derive(Deserialize)]
+struct Versioned {
+    version: u32,
 }
 
 /// One input file.
@@ -77,21 +88,50 @@ impl SplitSize {
 }
 
 impl Manifest {
-    /// Reads a `manifest.json`.
+    /// Reads a `manifest.json` and makes sure that it is what was written.
     pub fn load(path: &Path) -> Result<Self> {
         let text = f2_files::read_text(path)?;
-        let manifest: Self =
-            serde_json::from_str(&text).map_err(|error| Error::corrupt(path, error.to_string()))?;
-        if manifest.version == VERSION {
+        Self::from_json(&text).map_err(|reason| Error::corrupt(path, reason))
+    }
+
+    fn from_json(text: &str) -> std::result::Result<Self, String> {
+        let broken = |error: serde_json::Error| error.to_string();
+        let Versioned { version } = serde_json::from_str(text).map_err(broken)?;
+        if version < VERSION {
+            return Err(format!(
+                "version {version} of the corpus, from before its files were bound together; \
+                 this program reads version {VERSION}"
+            ));
+        }
+        if version != VERSION {
+            return Err(format!("version {version} of the corpus, expected {VERSION}"));
+        }
+        let manifest: Self = serde_json::from_str(text).map_err(broken)?;
+        if f2_files::is_sealed(text, &manifest.checksum) {
             Ok(manifest)
         } else {
-            let reason = format!("version {} of the corpus, expected {VERSION}", manifest.version);
-            Err(Error::corrupt(path, reason))
+            Err("its content does not match its checksum".to_owned())
         }
     }
 
     pub(crate) fn save(&self, path: &Path) -> Result<()> {
         let text = serde_json::to_string_pretty(self).expect("a manifest always has a JSON form");
-        Ok(f2_files::write_text_atomically(path, &text)?)
+        Ok(f2_files::write_text_atomically(path, &f2_files::seal(&text))?)
+    }
+
+    /// What the corpus's file of this name must be.
+    pub(crate) fn file(&self, name: &str) -> Result<&FileRecord> {
+        let unlisted = || Error::corrupt(Path::new(names::MANIFEST), format!("it lists no {name}"));
+        self.files.get(name).ok_or_else(unlisted)
+    }
+
+    /// SHA-256 of `tokenizer.json`, in hexadecimal.
+    pub fn tokenizer_sha256(&self) -> Result<&str> {
+        Ok(&self.file(names::TOKENIZER)?.sha256)
+    }
+
+    /// What a split holds.
+    pub(crate) fn size(&self, split: Split) -> Option<&SplitSize> {
+        self.splits.iter().find(|size| size.split == split)
     }
 }

@@ -3,7 +3,8 @@
 //! A reader must never meet half a corpus or half a checkpoint, whatever killed the writer.
 //! So everything is written under a temporary name beside its final one, synced to the disk,
 //! and renamed: [`write_atomically`] for one file, [`StagedFolder`] for several that belong
-//! together. What a killed writer leaves under a temporary name is swept by the next one.
+//! together. What a killed writer leaves under a temporary name is swept by the next one. What
+//! belongs together is bound by [`FileRecord`]s in a file that is itself [sealed](seal).
 //!
 //! A folder has one writer at a time, which a [`Lock`] sees to. All changes go through [`disk`],
 //! where a test makes any of them fail ([`fault`]). Errors name the path.
@@ -17,6 +18,8 @@ mod folder;
 mod holder;
 mod leftover;
 mod lock;
+mod record;
+mod seal;
 
 pub use disk::OutputFile;
 pub use error::{ReadError, WriteError};
@@ -25,3 +28,5 @@ pub use folder::{StagedFolder, remove_folder_at_once};
 pub use holder::Holder;
 pub use leftover::sweep;
 pub use lock::{Lock, LockError};
+pub use record::FileRecord;
+pub use seal::{is_sealed, seal};

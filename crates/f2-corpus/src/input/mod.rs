@@ -12,6 +12,5 @@ mod text;
 pub use documents::Boundaries;
 pub use open::{Digest, open_text};
 
-pub(crate) use open::hexadecimal;
 pub(crate) use reader::{DocumentReader, Reading};
 pub(crate) use source::{Source, resolve};

@@ -77,7 +77,7 @@ impl Opened {
         Digest {
             path: self.path.clone(),
             bytes: seen.bytes,
-            sha256: hexadecimal(&seen.hash.clone().finalize()),
+            sha256: format!("{:x}", seen.hash.clone().finalize()),
         }
     }
 }
@@ -107,14 +107,6 @@ pub(crate) fn digest_of(path: &Path) -> Result<Digest> {
     })?;
     io::copy(&mut opened.text, &mut io::sink()).map_err(ReadError::of(path))?;
     Ok(opened.digest())
-}
-
-pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(64), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 /// Tells a damaged archive from a disk that cannot be read.

@@ -7,14 +7,14 @@ mod learn;
 mod observer;
 mod options;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use f2_files::{Lock, StagedFolder};
-use sha2::{Digest as _, Sha256};
+use f2_files::{FileRecord, Lock, ReadError, StagedFolder};
 
 use crate::corpus::names;
 use crate::error::{Error, Result};
-use crate::input::{Digest, hexadecimal};
+use crate::input::Digest;
 use crate::manifest::{self, Input, Manifest, Recorded, SplitSize};
 use crate::split::Split;
 use crate::tokenizer::{END_OF_TEXT, Tokenizer};
@@ -126,11 +126,25 @@ fn write_folder(
         inputs: recorded_inputs(plan, encoded.digests),
         options: recorded_options(options),
         vocabulary_size,
-        tokenizer_sha256: hexadecimal(&Sha256::digest(tokenizer.as_bytes())),
         splits: encoded.sizes.clone(),
+        files: recorded_files(folder, options.keep_ids)?,
+        checksum: String::new(),
     };
     manifest.save(&folder.join(names::MANIFEST))?;
     Ok(Summary { splits: encoded.sizes, vocabulary_size })
+}
+
+/// Binds the files of the corpus together.
+fn recorded_files(folder: &Path, keep_ids: bool) -> Result<BTreeMap<String, FileRecord>> {
+    let shards = Split::ALL.map(names::shard).into_iter();
+    let ranks = keep_ids.then(|| names::RANKS.to_owned());
+    let others = [names::TOKENIZER, names::COUNTS].map(str::to_owned);
+    let record = |name: String| {
+        let path = folder.join(&name);
+        let record = FileRecord::of(&path).map_err(ReadError::of(&path))?;
+        Ok((name, record))
+    };
+    shards.chain(others).chain(ranks).map(record).collect()
 }
 
 fn recorded_inputs(plan: &[Planned], digests: Vec<Digest>) -> Vec<Input> {

@@ -2,7 +2,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 
-use f2_files::ReadError;
+use f2_files::{FileRecord, ReadError};
 use memmap2::Mmap;
 
 use super::header::{self, Header};
@@ -18,15 +18,60 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// Opens a shard and checks all of it: format, length, checksum.
-    pub fn open(path: &Path) -> Result<Self> {
+    /// Opens a shard and checks all of it: that it is the file `expected`, where that is known,
+    /// format, length, checksum, and that every index in it leads somewhere.
+    pub(crate) fn open(path: &Path, expected: Option<&FileRecord>) -> Result<Self> {
         let file = File::open(path).map_err(ReadError::of(path))?;
         // SAFETY: corpus files are published whole by a rename and never written again; a program
         // that truncates one while it is mapped breaks every reader alike.
         let map = unsafe { Mmap::map(&file) }.map_err(ReadError::of(path))?;
-        let header = Header::from_bytes(&map).map_err(|reason| Error::corrupt(path, reason))?;
-        check(&map, header).map_err(|reason| Error::corrupt(path, reason))?;
-        Ok(Self { map, header, rank_of_id: None })
+        Self::read(map, expected).map_err(|reason| Error::corrupt(path, reason))
+    }
+
+    fn read(map: Mmap, expected: Option<&FileRecord>) -> std::result::Result<Self, String> {
+        if let Some(reason) = expected.and_then(|file| file.difference(&FileRecord::of_bytes(&map)))
+        {
+            return Err(reason);
+        }
+        let header = Header::from_bytes(&map)?;
+        check(&map, header)?;
+        let shard = Self { map, header, rank_of_id: None };
+        shard.check_starts()?;
+        shard.check_ids()?;
+        Ok(shard)
+    }
+
+    /// Documents follow each other from the first token on.
+    fn check_starts(&self) -> std::result::Result<(), String> {
+        let mut before = 0;
+        for document in 0..self.documents() {
+            let start = self.start(document);
+            if start < before || start > self.len() || (document == 0 && start != 0) {
+                return Err(format!("document {document} cannot start at token {start}"));
+            }
+            before = start;
+        }
+        if self.documents() == 0 && !self.is_empty() {
+            return Err(format!("{} tokens belong to no document", self.len()));
+        }
+        Ok(())
+    }
+
+    /// Every id is one of the vocabulary's.
+    fn check_ids(&self) -> std::result::Result<(), String> {
+        let width = self.header.width as usize;
+        let bytes = &self.map[header::LENGTH..][..self.len() * width];
+        let largest = if width == 2 {
+            bytes.as_chunks().0.iter().map(|id| u16::from_le_bytes(*id).into()).max()
+        } else {
+            bytes.as_chunks().0.iter().map(|id| u32::from_le_bytes(*id)).max()
+        };
+        match largest {
+            Some(id) if id >= self.header.vocabulary => {
+                Err(format!("the id {id} is beyond the vocabulary of {}", self.header.vocabulary))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Reads ids through this renaming from now on.
@@ -156,7 +201,7 @@ mod tests {
                 .map(|ids| ids.iter().map(|&id| largest - id).collect())
                 .collect();
             write(&path, vocabulary, &documents, None);
-            let shard = Shard::open(&path).unwrap();
+            let shard = Shard::open(&path, None).unwrap();
             prop_assert_eq!(shard.vocabulary_size(), vocabulary);
             prop_assert_eq!(shard.documents(), documents.len());
             for (index, document) in documents.iter().enumerate() {
@@ -172,10 +217,31 @@ mod tests {
         let documents = [vec![0, 1, 2], vec![2]];
         write(&kept, 3, &documents, None);
         write(&renamed, 3, &documents, Some(&[2, 0, 1]));
-        let kept = Shard::open(&kept).unwrap().with_ranks(vec![2, 0, 1]);
-        let renamed = Shard::open(&renamed).unwrap();
+        let kept = Shard::open(&kept, None).unwrap().with_ranks(vec![2, 0, 1]);
+        let renamed = Shard::open(&renamed, None).unwrap();
         assert_eq!(kept.ranks(0..4), [2, 0, 1, 1]);
         assert_eq!(renamed.ranks(0..4), [2, 0, 1, 1]);
+    }
+
+    /// With a checksum that is right: whoever writes shards may err.
+    #[test]
+    fn indices_that_lead_nowhere_are_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("train.bin");
+        write(&path, 300, &[vec![1, 2, 3], vec![4]], None);
+        let whole = std::fs::read(&path).unwrap();
+        let refused = |at: usize, byte: u8| {
+            let mut bytes = whole.clone();
+            bytes[at] = byte;
+            let checksum = crc32fast::hash(&bytes[header::LENGTH..]);
+            bytes[36..40].copy_from_slice(&checksum.to_le_bytes());
+            std::fs::write(&path, bytes).unwrap();
+            Shard::open(&path, None).unwrap_err().to_string()
+        };
+        assert!(refused(65, 2).contains("the id 513 is beyond the vocabulary of 300"));
+        assert!(refused(72, 1).contains("document 0 cannot start at token 1"));
+        assert!(refused(80, 5).contains("document 1 cannot start at token 5"));
+        assert!(refused(87, 255).contains("document 1 cannot start at token"));
     }
 
     #[test]
@@ -186,7 +252,7 @@ mod tests {
         let whole = std::fs::read(&path).unwrap();
         let refused = |bytes: &[u8]| {
             std::fs::write(&path, bytes).unwrap();
-            Shard::open(&path).unwrap_err().to_string()
+            Shard::open(&path, None).unwrap_err().to_string()
         };
         let with = |at: usize, byte: u8| {
             let mut bytes = whole.clone();

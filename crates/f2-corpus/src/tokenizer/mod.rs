@@ -31,7 +31,12 @@ impl Tokenizer {
     /// Reads a `tokenizer.json`.
     pub fn load(path: &Path) -> Result<Self> {
         let bytes = std::fs::read(path).map_err(ReadError::of(path))?;
-        Self::from_json(&bytes).map_err(|reason| failure(path.display(), reason))
+        Self::from_bytes(&bytes, path)
+    }
+
+    /// The content of a `tokenizer.json`, which lies at `path`.
+    pub(crate) fn from_bytes(bytes: &[u8], path: &Path) -> Result<Self> {
+        Self::from_json(bytes).map_err(|reason| failure(path.display(), reason))
     }
 
     /// Reads GPT-2's pair of files, `vocab.json` and `merges.txt`.

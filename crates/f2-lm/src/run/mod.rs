@@ -11,7 +11,6 @@ mod saved_model;
 mod tensorboard;
 mod vocabulary;
 
-pub use checkpoint::FileRecord;
 pub use events::{Event, EventLog, read_events};
 pub use folder::{Differences, RunFolder};
 pub use manifest::{CorpusRecord, InitialRecord, Manifest};

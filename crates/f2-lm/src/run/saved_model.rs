@@ -3,11 +3,11 @@ use std::path::{Path, PathBuf};
 use f2_classes::ClassSelection;
 use f2_corpus::{Corpus, Counts, Ranks, Tokenizer};
 use f2_engine::Device;
-use f2_files::ReadError;
+use f2_files::{FileRecord, ReadError};
 
 use super::checkpoint::{self, CLASSES, COUNTS, MODEL, OPTIMISER, RANKS, SHAPE, STATE, TOKENIZER};
 use super::model_file::ModelFile;
-use super::{FileRecord, RunFolder, Vocabulary};
+use super::{RunFolder, Vocabulary};
 use crate::Error;
 use crate::memory::{Purpose, bytes, check_memory};
 use crate::model::{Decoder, ModelShape};
@@ -61,7 +61,7 @@ impl SavedModel {
         let path = self.folder.join(TOKENIZER);
         let own = FileRecord::of(&path).map_err(ReadError::of(&path))?;
         let ranks = corpus.ranks()?.map(|ranks| ranks.id_of_rank);
-        if own.sha256 == corpus.manifest().tokenizer_sha256
+        if own.sha256 == corpus.manifest().tokenizer_sha256()?
             && self.vocabulary.has_ranks(ranks.as_deref())
         {
             return Ok(());

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use f2_classes::{ClassSelection, CountsFingerprint};
 use f2_corpus::{Corpus, END_OF_TEXT, Shard, Split};
-use f2_files::ReadError;
+use f2_files::{FileRecord, ReadError};
 
 use super::Text;
 use crate::Error;
 use crate::batch::TokenSource;
 use crate::run::checkpoint::{CLASSES, COUNTS, RANKS, TOKENIZER};
-use crate::run::{CorpusRecord, FileRecord, Vocabulary};
+use crate::run::{CorpusRecord, Vocabulary};
 
 /// A prepared corpus, as training reads it.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl Source {
             // A run is resumed from any place, so the corpus must be found from any.
             path: folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf()),
             counts_sha256: CountsFingerprint::of(&counts).to_string(),
-            tokenizer_sha256: manifest.tokenizer_sha256.clone(),
+            tokenizer_sha256: manifest.tokenizer_sha256()?.to_owned(),
             vocabulary: manifest.vocabulary_size,
             train_tokens: train.len() as u64,
             valid_tokens: valid.len() as u64,

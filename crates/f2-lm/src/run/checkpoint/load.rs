@@ -2,11 +2,11 @@ use std::path::Path;
 use std::{fs, io};
 
 use f2_engine::{Device, Layout, Moments, NamedParameter};
-use f2_files::ReadError;
+use f2_files::{FileRecord, ReadError};
 
 use super::save::{FIRST, SECOND};
 use super::tensors::Tensors;
-use super::{FileRecord, MODEL, OPTIMISER, STATE, TrainingState};
+use super::{MODEL, OPTIMISER, STATE, TrainingState};
 use crate::Error;
 use crate::tensor_file::TensorFile;
 
@@ -29,15 +29,10 @@ pub(in crate::run) fn read_state(folder: &Path) -> Result<TrainingState, Error> 
 /// Refuses a file that is not what it was when it was written.
 pub(in crate::run) fn check_file(path: &Path, expected: &FileRecord) -> Result<(), Error> {
     let found = FileRecord::of(path).map_err(|source| unreadable(path, source))?;
-    if found == *expected {
-        return Ok(());
+    match expected.difference(&found) {
+        None => Ok(()),
+        Some(reason) => Err(Error::BadCheckpoint { path: path.to_path_buf(), reason }),
     }
-    let reason = if found.bytes == expected.bytes {
-        format!("its content changed: SHA-256 {}, not {}", found.sha256, expected.sha256)
-    } else {
-        format!("it has {} bytes instead of {}", found.bytes, expected.bytes)
-    };
-    Err(Error::BadCheckpoint { path: path.to_path_buf(), reason })
 }
 
 /// A file that is not there is the checkpoint's fault, any other the disk's.

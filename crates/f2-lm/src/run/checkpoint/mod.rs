@@ -15,7 +15,7 @@ pub(crate) use load::read_model;
 pub(super) use load::{check_file, check_model, read_state};
 pub use load::{load_model, load_moments, open};
 pub use save::{Contents, save, save_model};
-pub use state::{Best, FileRecord, TrainingState};
+pub use state::{Best, TrainingState};
 
 /// The parameters.
 pub const MODEL: &str = "model.safetensors";

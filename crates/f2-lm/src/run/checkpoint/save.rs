@@ -3,10 +3,10 @@ use std::io;
 use std::path::Path;
 
 use f2_engine::{Device, Moments};
-use f2_files::{StagedFolder, WriteError, disk};
+use f2_files::{FileRecord, StagedFolder, WriteError, disk};
 
 use super::tensors::{self, WriteFailure};
-use super::{FileRecord, MODEL, OPTIMISER, SHAPE, STATE, TrainingState, path};
+use super::{MODEL, OPTIMISER, SHAPE, STATE, TrainingState, path};
 use crate::Error;
 use crate::model::Decoder;
 use crate::run::model_file::ModelFile;

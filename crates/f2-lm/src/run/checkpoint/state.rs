@@ -1,10 +1,7 @@
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Read as _};
-use std::path::Path;
 
+use f2_files::FileRecord;
 use serde::{Deserialize, Deserializer, Serialize};
-use sha2::{Digest as _, Sha256};
 
 /// The version of the checkpoint format.
 const FORMAT: u32 = 2;
@@ -68,33 +65,6 @@ fn read_best<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Best>,
     }))
 }
 
-/// What a file must be to be whole.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileRecord {
-    /// Its length.
-    pub bytes: u64,
-    /// SHA-256 of its content, in hexadecimal.
-    pub sha256: String,
-}
-
-impl FileRecord {
-    /// Reads a file through.
-    pub fn of(path: &Path) -> io::Result<Self> {
-        let mut file = File::open(path)?;
-        let mut hash = Sha256::new();
-        let mut chunk = vec![0; 1 << 20];
-        let mut bytes = 0;
-        loop {
-            let read = file.read(&mut chunk)?;
-            if read == 0 {
-                return Ok(Self { bytes, sha256: hexadecimal(&hash.finalize()) });
-            }
-            hash.update(&chunk[..read]);
-            bytes += read as u64;
-        }
-    }
-}
-
 impl TrainingState {
     /// Before the first step.
     pub fn start(device: &str, threads: usize) -> Self {
@@ -118,9 +88,7 @@ impl TrainingState {
 
     /// The text of `state.json`, its checksum filled in.
     pub(super) fn to_json(&self) -> String {
-        let unsealed = Self { checksum: String::new(), ..self.clone() };
-        let checksum = hexadecimal(&Sha256::digest(unsealed.text()));
-        Self { checksum, ..unsealed }.text()
+        f2_files::seal(&Self { checksum: String::new(), ..self.clone() }.text())
     }
 
     /// Reads `state.json`, or says what is wrong with it.
@@ -129,9 +97,7 @@ impl TrainingState {
         if state.format != FORMAT {
             return Err(format!("its format is {}, this program reads {FORMAT}", state.format));
         }
-        // The text decides, not what this program would write: an older one may lack a field.
-        let unsealed = text.replacen(&seal(&state.checksum), &seal(""), 1);
-        if hexadecimal(&Sha256::digest(unsealed)) != state.checksum {
+        if !f2_files::is_sealed(text, &state.checksum) {
             return Err("its content does not match its checksum".to_owned());
         }
         Ok(state)
@@ -140,15 +106,6 @@ impl TrainingState {
     fn text(&self) -> String {
         serde_json::to_string_pretty(self).expect("a state has nothing JSON cannot say")
     }
-}
-
-/// How a checksum stands in the file.
-fn seal(checksum: &str) -> String {
-    format!("\"checksum\": \"{checksum}\"")
-}
-
-pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
 #[cfg(test)]
@@ -174,8 +131,7 @@ mod tests {
         let text = TrainingState { step: 41, ..TrainingState::start("cpu", 2) }.text();
         let older = text.replace("  \"evaluations_since_best\": 0,\n", "");
         assert_ne!(older, text);
-        let checksum = hexadecimal(&Sha256::digest(&older));
-        let sealed = older.replace(&seal(""), &seal(&checksum));
+        let sealed = f2_files::seal(&older);
         let state = TrainingState::from_json(&sealed).unwrap();
         assert_eq!((state.step, state.evaluations_since_best), (41, 0));
         let changed = sealed.replace("\"step\": 41", "\"step\": 42");

@@ -6,14 +6,14 @@ mod transfer;
 
 use std::path::{Path, PathBuf};
 
-use f2_files::ReadError;
+use f2_files::{FileRecord, ReadError};
 
 use super::Source;
 use crate::Error;
 use crate::config::ConfigLayers;
 use crate::model::{Decoder, ModelShape};
 use crate::run::checkpoint::{self, CLASSES};
-use crate::run::{FileRecord, InitialRecord, Pick, SavedModel};
+use crate::run::{InitialRecord, Pick, SavedModel};
 
 /// A trained model that a run starts from.
 #[derive(Clone, Debug)]
