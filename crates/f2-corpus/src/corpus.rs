@@ -107,8 +107,16 @@ pub(crate) mod names {
     pub(crate) const TOKENIZER: &str = "tokenizer.json";
     pub(crate) const COUNTS: &str = "counts.json";
     pub(crate) const RANKS: &str = "ranks.json";
+    /// Added later, by whoever cuts the classes.
+    pub(crate) const CLASSES: &str = "classes.json";
 
     pub(crate) fn shard(split: Split) -> String {
         format!("{}.bin", split.name())
+    }
+
+    /// Whether a file of this name may lie in a corpus.
+    pub(crate) fn is_own(name: &str) -> bool {
+        [MANIFEST, TOKENIZER, COUNTS, RANKS, CLASSES].contains(&name)
+            || Split::ALL.into_iter().any(|split| shard(split) == name)
     }
 }

@@ -108,6 +108,14 @@ pub enum Error {
         /// The folder.
         path: PathBuf,
     },
+    /// The output folder holds more than a corpus.
+    #[error("{path} holds {name}, which is no part of the corpus there, so it is not replaced")]
+    Foreign {
+        /// The folder.
+        path: PathBuf,
+        /// What else is in it.
+        name: String,
+    },
     /// The output folder is taken.
     #[error("{path} already holds a corpus")]
     Exists {

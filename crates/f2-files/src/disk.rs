@@ -37,6 +37,11 @@ impl OutputFile {
         Ok(Self { file: options.open(path)?, path: path.to_path_buf() })
     }
 
+    /// A file that is open already, under the name it was asked for by.
+    pub(crate) fn around(file: File, path: &Path) -> Self {
+        Self { file, path: path.to_path_buf() }
+    }
+
     /// Waits until the content is on the disk.
     pub fn sync(&self) -> io::Result<()> {
         fault::may_strike("sync", &self.path)?;

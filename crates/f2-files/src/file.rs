@@ -1,8 +1,9 @@
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use crate::claim::make_and_claim;
+use crate::destination::Destination;
 use crate::disk::{self, OutputFile};
 use crate::leftover::{sweep_siblings, temporary_sibling};
 use crate::{ReadError, WriteError};
@@ -16,7 +17,8 @@ pub fn read_text(path: &Path) -> Result<String, ReadError> {
 ///
 /// `write` fills a temporary file in the same folder, which is synced and then renamed over
 /// `path`. When anything fails the temporary file is removed and `path` is left as it was; what
-/// killed writers of `path` left is removed, too.
+/// killed writers of `path` left is removed, too. A symbolic link stays one, and the file it leads
+/// to is replaced; what is no file, as a pipe, is written into.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -29,6 +31,22 @@ pub fn write_atomically(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<OutputFile>) -> io::Result<()>,
 ) -> Result<(), WriteError> {
+    let written = Destination::of(path).and_then(|destination| match destination {
+        Destination::File(path) => replace(&path, write),
+        Destination::Stream(path) => {
+            let stream = OutputFile::open(&path, File::options().write(true))?;
+            write_through(stream, write).map(drop)
+        }
+        Destination::OwnOutput(output) => write_through(output, write).map(drop),
+    });
+    written.map_err(WriteError::of(path))
+}
+
+/// Puts a new file in the place of an old one.
+fn replace(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<OutputFile>) -> io::Result<()>,
+) -> io::Result<()> {
     sweep_siblings(path);
     let temporary = temporary_sibling(path);
     // The file is ours until it has its name: nobody may take it for a leftover.
@@ -38,7 +56,7 @@ pub fn write_atomically(
         // The first error is the one worth reporting; a leftover is harmless.
         let _ = disk::remove_file(&temporary);
     }
-    written.and_then(|()| sync_parent(path)).map_err(WriteError::of(path))
+    written.and_then(|()| sync_parent(path))
 }
 
 /// [`write_atomically`] for content that is at hand.
@@ -48,12 +66,14 @@ pub fn write_text_atomically(path: &Path, text: &str) -> Result<(), WriteError> 
 
 /// Whether `path` could be written now: what would fail after hours of work is told before them.
 pub fn check_writable(path: &Path) -> Result<(), WriteError> {
-    let temporary = temporary_sibling(path);
-    let tried = if path.is_dir() {
-        Err(io::ErrorKind::IsADirectory.into())
-    } else {
-        OutputFile::create(&temporary).and_then(|_| disk::remove_file(&temporary))
-    };
+    let tried = Destination::of(path).and_then(|destination| match destination {
+        Destination::File(path) => {
+            let temporary = temporary_sibling(&path);
+            OutputFile::create(&temporary).and_then(|_| disk::remove_file(&temporary))
+        }
+        // Opening a pipe would wait for its reader.
+        Destination::Stream(_) | Destination::OwnOutput(_) => Ok(()),
+    });
     tried.map_err(WriteError::of(path))
 }
 
@@ -62,11 +82,19 @@ fn write_and_sync(
     write: impl FnOnce(&mut BufWriter<OutputFile>) -> io::Result<()>,
 ) -> io::Result<OutputFile> {
     let file = make_and_claim(path, || OutputFile::create(path), OutputFile::file)?;
-    let mut out = BufWriter::with_capacity(1 << 20, file);
-    write(&mut out)?;
-    let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+    let file = write_through(file, write)?;
     file.sync()?;
     Ok(file)
+}
+
+/// Writes all of it and gives the file back.
+fn write_through(
+    file: OutputFile,
+    write: impl FnOnce(&mut BufWriter<OutputFile>) -> io::Result<()>,
+) -> io::Result<OutputFile> {
+    let mut out = BufWriter::with_capacity(1 << 20, file);
+    write(&mut out)?;
+    out.into_inner().map_err(io::IntoInnerError::into_error)
 }
 
 /// Makes a rename in `path`'s folder durable. Folders cannot be synced everywhere; where they
@@ -113,6 +141,43 @@ mod tests {
         assert_eq!(absent.unwrap_err().source.kind(), io::ErrorKind::NotFound);
         let taken = check_writable(folder.path());
         assert_eq!(taken.unwrap_err().source.kind(), io::ErrorKind::IsADirectory);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_stays_one_and_its_file_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("kept/classes.json"), folder.path().join("link"));
+        fs::create_dir(folder.path().join("kept")).unwrap();
+        std::os::unix::fs::symlink("kept/classes.json", &link).unwrap();
+        for text in ["a file that was not there yet", "another"] {
+            check_writable(&link).unwrap();
+            write_text_atomically(&link, text).unwrap();
+            assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+            assert_eq!(fs::read_to_string(&file).unwrap(), text);
+        }
+        let circle = folder.path().join("circle");
+        std::os::unix::fs::symlink("circle", &circle).unwrap();
+        assert!(write_text_atomically(&circle, "nowhere").is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_is_written_into() {
+        use std::os::unix::fs::FileTypeExt as _;
+
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        check_writable(&pipe).unwrap();
+        let reader = std::thread::spawn({
+            let pipe = pipe.clone();
+            move || fs::read_to_string(pipe).unwrap()
+        });
+        write_text_atomically(&pipe, "through the pipe").unwrap();
+        assert_eq!(reader.join().unwrap(), "through the pipe");
+        assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo());
     }
 
     #[test]

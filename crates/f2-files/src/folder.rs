@@ -3,6 +3,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::claim::make_and_claim;
+use crate::destination::followed;
+use crate::exchange::exchange;
 use crate::file::sync_parent;
 use crate::leftover::{doomed_sibling, sweep_siblings, temporary_sibling};
 use crate::{WriteError, disk};
@@ -32,15 +34,18 @@ pub struct StagedFolder {
 }
 
 impl StagedFolder {
-    /// Starts a folder that will be published as `destination`. Missing parents are created, and
-    /// what killed writers of it left is removed.
+    /// Starts a folder that will be published as `destination`, or as what a symbolic link of
+    /// that name leads to. Missing parents are created, and what killed writers of it left is
+    /// removed.
     pub fn create(destination: &Path) -> Result<Self, WriteError> {
-        sweep_siblings(destination);
-        let staging = temporary_sibling(destination);
-        let made = make_and_claim(&staging, || make_anew(&staging), |folder| folder);
-        let claimed = made.map_err(WriteError::of(destination))?;
-        let destination = destination.to_path_buf();
-        Ok(Self { staging, destination, published: false, _claimed: claimed })
+        let begin = || {
+            let destination = followed(destination)?;
+            sweep_siblings(&destination);
+            let staging = temporary_sibling(&destination);
+            let claimed = make_and_claim(&staging, || make_anew(&staging), |folder| folder)?;
+            Ok(Self { staging, destination, published: false, _claimed: claimed })
+        };
+        begin().map_err(WriteError::of(destination))
     }
 
     /// Where the files go until the folder is published.
@@ -50,33 +55,23 @@ impl StagedFolder {
 
     /// Syncs every file and gives the folder its final name, replacing what stands there.
     ///
-    /// A folder being replaced is moved aside first and removed last, so that at every moment
-    /// one complete folder is on the disk.
+    /// A folder being replaced changes places with the new one in one step where the system can
+    /// do that, and is removed last.
     pub fn publish(mut self) -> Result<(), WriteError> {
         self.take_place().map_err(WriteError::of(&self.destination))
     }
 
     fn take_place(&mut self) -> io::Result<()> {
         sync_tree(&self.staging)?;
-        let retired = self.retire_existing()?;
-        if let Err(error) = disk::rename(&self.staging, &self.destination) {
-            if let Some(retired) = retired {
-                disk::rename(&retired, &self.destination)?;
-            }
-            return Err(error);
+        let replaced = self.destination.exists();
+        if replaced {
+            exchange(&self.staging, &self.destination)?;
+        } else {
+            disk::rename(&self.staging, &self.destination)?;
         }
         self.published = true;
         sync_parent(&self.destination)?;
-        retired.map_or(Ok(()), |retired| disk::remove_folder(&retired))
-    }
-
-    fn retire_existing(&self) -> io::Result<Option<PathBuf>> {
-        if !self.destination.exists() {
-            return Ok(None);
-        }
-        let retired = self.staging.with_extension("retired");
-        disk::rename(&self.destination, &retired)?;
-        Ok(Some(retired))
+        if replaced { disk::remove_folder(&self.staging) } else { Ok(()) }
     }
 }
 
@@ -145,6 +140,50 @@ mod tests {
         assert!(corpus.join("new.bin").exists());
         assert!(!corpus.join("old.bin").exists());
         assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 1);
+    }
+
+    /// Looks for the folder all the time while it is replaced again and again.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_folder_being_replaced_is_never_absent() {
+        use std::sync::atomic::{AtomicBool, Ordering};
+
+        let parent = tempfile::tempdir().unwrap();
+        let corpus = parent.path().join("corpus");
+        fs::create_dir(&corpus).unwrap();
+        fs::write(corpus.join("manifest.json"), "0").unwrap();
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let absent = scope.spawn(|| {
+                let mut absent = 0;
+                while !done.load(Ordering::Relaxed) {
+                    absent += usize::from(!corpus.join("manifest.json").exists());
+                }
+                absent
+            });
+            for round in 1..200 {
+                let staged = StagedFolder::create(&corpus).unwrap();
+                fs::write(staged.path().join("manifest.json"), round.to_string()).unwrap();
+                staged.publish().unwrap();
+            }
+            done.store(true, Ordering::Relaxed);
+            assert_eq!(absent.join().unwrap(), 0);
+        });
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_to_a_folder_stays_one() {
+        let parent = tempfile::tempdir().unwrap();
+        let (corpus, link) = (parent.path().join("corpus"), parent.path().join("link"));
+        std::os::unix::fs::symlink("corpus", &link).unwrap();
+        for _ in 0..2 {
+            let staged = StagedFolder::create(&link).unwrap();
+            fs::write(staged.path().join("new.bin"), "new").unwrap();
+            staged.publish().unwrap();
+            assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+            assert!(corpus.join("new.bin").exists());
+        }
     }
 
     #[test]

@@ -3,15 +3,18 @@
 //! A reader must never meet half a corpus or half a checkpoint, whatever killed the writer.
 //! So everything is written under a temporary name beside its final one, synced to the disk,
 //! and renamed: [`write_atomically`] for one file, [`StagedFolder`] for several that belong
-//! together. What a killed writer leaves under a temporary name is swept by the next one. What
-//! belongs together is bound by [`FileRecord`]s in a file that is itself [sealed](seal).
+//! together. Symbolic links are followed, and devices and pipes written into. What a killed
+//! writer leaves under a temporary name is swept by the next one. Files of one folder are bound
+//! together by [`FileRecord`]s in a file that is itself [sealed](seal).
 //!
 //! A folder has one writer at a time, which a [`Lock`] sees to. All changes go through [`disk`],
 //! where a test makes any of them fail ([`fault`]). Errors name the path.
 
 mod claim;
+mod destination;
 pub mod disk;
 mod error;
+mod exchange;
 pub mod fault;
 mod file;
 mod folder;

@@ -14,6 +14,7 @@ impl From<Error> for Failure {
             Error::Fractions { .. }
             | Error::VocabularyTooSmall { .. }
             | Error::Exists { .. }
+            | Error::Foreign { .. }
             | Error::NotACorpus { .. } => Kind::Usage,
             Error::Write(_) => Kind::Device,
             Error::Interrupted => Kind::Interrupted,
@@ -47,6 +48,7 @@ fn advice(error: &Error) -> Option<&'static str> {
             "give a Hugging Face tokenizer.json, or vocab.json and merges.txt"
         }
         Error::NotACorpus { .. } => "choose another folder, or remove this one yourself",
+        Error::Foreign { .. } => "move it elsewhere, or choose another folder",
         Error::Exists { .. } => "choose another folder, or replace it with `--force`",
         Error::Corrupt { .. } => "make the corpus again with `f2 prepare`",
         Error::Read(error) if error.path.ends_with("manifest.json") => {

@@ -48,11 +48,13 @@ pub fn prepare(options: &Options, observer: &dyn Observer) -> Result<Summary> {
     check_splits(options, &encoded.sizes)?;
     let summary = write_folder(options, &plan, &tokenizer, encoded, staged.path())?;
     inputs::remove_spool(staged.path())?;
+    // Hours may have passed.
+    check_output(&options.out, options.replace)?;
     staged.publish()?;
     Ok(summary)
 }
 
-/// Only a corpus, or an empty folder, is ever replaced.
+/// Only a corpus with nothing else in it, or an empty folder, is ever replaced.
 fn check_output(out: &Path, replace: bool) -> Result<()> {
     let is_free = || out.read_dir().is_ok_and(|mut entries| entries.next().is_none());
     if !out.exists() || is_free() {
@@ -62,8 +64,26 @@ fn check_output(out: &Path, replace: bool) -> Result<()> {
     match (Manifest::load(&out.join(names::MANIFEST)), replace) {
         (Err(_), _) => Err(Error::NotACorpus { path }),
         (Ok(_), false) => Err(Error::Exists { path }),
-        (Ok(_), true) => Ok(()),
+        (Ok(_), true) => match foreign_entry(out)? {
+            Some(name) => Err(Error::Foreign { path, name }),
+            None => Ok(()),
+        },
     }
+}
+
+/// Something in a corpus folder that `f2` did not put there. Hidden leftovers of killed writers
+/// are its own.
+fn foreign_entry(folder: &Path) -> Result<Option<String>> {
+    let mut foreign = Vec::new();
+    for entry in folder.read_dir().map_err(ReadError::of(folder))? {
+        let name = entry.map_err(ReadError::of(folder))?.file_name();
+        let name = name.to_string_lossy().into_owned();
+        let leftover = name.starts_with('.') && name.ends_with(".partial");
+        if !leftover && !names::is_own(&name) {
+            foreign.push(name);
+        }
+    }
+    Ok(foreign.into_iter().min())
 }
 
 fn obtain_tokenizer(
