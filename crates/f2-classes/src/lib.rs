@@ -40,7 +40,7 @@ pub use counts::{RankCounts, read_counts};
 pub use efficiency::efficiency;
 pub use error::ClassesError;
 pub use fingerprint::CountsFingerprint;
-pub use method::Method;
+pub use method::{MOST_CLASSES, Method};
 pub use objective::mean_efficiency;
 pub use select::select;
 pub use selection::{ClassSelection, ClassSummary, Trial};

@@ -2,7 +2,6 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::equal::equal_tokens;
@@ -42,31 +41,41 @@ impl Method {
         }
     }
 
-    /// The numbers of classes tried where none is given.
+    /// The numbers of classes tried where none is given: up to the paper's cap, which is met on
+    /// text, and no more than [`MOST_CLASSES`] on counts more even than any text's.
     pub(crate) fn range(self, counts: &RankCounts) -> RangeInclusive<usize> {
         let cap = counts.class_cap();
+        let most = cap.min(MOST_CLASSES);
         match self {
-            Self::Greedy | Self::EqualTokens | Self::EqualFrequency => 1..=cap,
-            Self::Author => 2.min(cap)..=cap,
+            Self::Greedy | Self::EqualTokens | Self::EqualFrequency => 1..=most,
+            Self::Author => 2.min(most)..=most,
             Self::Exact => 1..=exact::largest_k(counts.vocabulary(), cap),
         }
     }
 
-    /// The ends of the classes for each K of a range; a K the method cannot reach is left out.
-    pub(crate) fn cut(self, objective: &Objective, ks: RangeInclusive<usize>) -> Vec<Vec<usize>> {
+    /// What gives the ends of the classes for each K of a range; none for a K that the method
+    /// cannot reach. The ends of all K at once would take memory in the square of the vocabulary.
+    pub(crate) fn cutter(self, objective: &Objective, ks: RangeInclusive<usize>) -> Cutter<'_> {
         let (sums, vocabulary) = (&objective.sums, objective.vocabulary());
-        let each = || ks.clone().into_par_iter();
         match self {
-            Self::Greedy | Self::EqualFrequency => each().map(|k| greedy::ends(sums, k)).collect(),
-            Self::Author => each().filter_map(|k| author::ends(sums, k)).collect(),
-            Self::EqualTokens => each().map(|k| equal_tokens(vocabulary, k)).collect(),
+            Self::Greedy | Self::EqualFrequency => Box::new(|k| Some(greedy::ends(sums, k))),
+            Self::Author => Box::new(|k| author::ends(sums, k)),
+            Self::EqualTokens => Box::new(move |k| Some(equal_tokens(vocabulary, k))),
             Self::Exact => {
-                let cuts = ExactCuts::new(objective, ks.clone());
-                each().map(|k| cuts.ends(k)).collect()
+                let cuts = ExactCuts::new(objective, ks);
+                Box::new(move |k| Some(cuts.ends(k)))
             }
         }
     }
 }
+
+/// Cuts the vocabulary into so many classes.
+pub(crate) type Cutter<'a> = Box<dyn Fn(usize) -> Option<Vec<usize>> + Sync + 'a>;
+
+/// No more classes than this are tried where no K is given: trying all takes time in the square of
+/// their number. The paper's cap is above it only where no token has a share of 1 in 4,096, and
+/// then classes gain nothing.
+pub const MOST_CLASSES: usize = 4_096;
 
 impl fmt::Display for Method {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -2,7 +2,7 @@ use rayon::prelude::*;
 
 use crate::objective::Objective;
 use crate::selection::{ClassSelection, Trial};
-use crate::{ClassesError, FrequencyClasses, Method, RankCounts, author_score};
+use crate::{ClassesError, FrequencyClasses, Method, RankCounts, author_score, greedy};
 
 /// Values closer than this are ties, which the smaller K wins: rounding never decides K.
 const TIE: f64 = 1e-9;
@@ -26,25 +26,49 @@ pub fn select(
         Some(k) => reachable(k, counts.vocabulary())?..=k,
         None => method.range(counts),
     };
-    let tried = method.cut(&objective, ks);
-    let values: Vec<f64> = tried.par_iter().map(|ends| objective.value(ends)).collect();
+    let cut = method.cutter(&objective, ks.clone());
+    let tried: Vec<Tried> = ks
+        .into_par_iter()
+        .filter_map(|k| cut(k).map(|ends| Tried::new(method, &objective, counts, ends)))
+        .collect::<Result<_, _>>()?;
     let chosen = match method {
-        Method::Greedy | Method::Exact => Some(best(&values)),
-        Method::Author => author_choice(counts, &tried)?,
+        Method::Greedy | Method::Exact | Method::Author => best(&tried),
         Method::EqualTokens | Method::EqualFrequency => {
-            let like_greedy = k.unwrap_or_else(|| greedy_k(&objective, counts));
-            tried.iter().position(|ends| ends.len() == like_greedy)
+            Some(k.unwrap_or_else(|| greedy_k(&objective, counts)))
         }
     };
-    let ends = match (chosen, k) {
-        (Some(chosen), _) => tried[chosen].clone(),
+    let ends = match (chosen.and_then(&cut), k) {
+        (Some(ends), _) => ends,
         (None, Some(k)) => return Err(ClassesError::Unreachable { k }),
         (None, None) => vec![counts.vocabulary()],
     };
-    let trials =
-        tried.iter().zip(values).map(|(ends, objective)| Trial { k: ends.len(), objective });
+    let trials = tried.iter().map(|tried| Trial { k: tried.k, objective: tried.objective });
     let classes = FrequencyClasses::new(ends)?;
     Ok(ClassSelection::new(method, counts, classes, trials.collect()))
+}
+
+/// A number of classes, how good they are by Eq. 5, and by what the method goes.
+struct Tried {
+    k: usize,
+    objective: f64,
+    score: f64,
+}
+
+impl Tried {
+    fn new(
+        method: Method,
+        objective: &Objective,
+        counts: &RankCounts,
+        ends: Vec<usize>,
+    ) -> Result<Self, ClassesError> {
+        let (k, objective) = (ends.len(), objective.value(&ends));
+        // The authors' program compares products, not Eq. 5.
+        let score = match method {
+            Method::Author => author_score(counts, &FrequencyClasses::new(ends)?),
+            _ => objective,
+        };
+        Ok(Self { k, objective, score })
+    }
 }
 
 fn reachable(k: usize, tokens: usize) -> Result<usize, ClassesError> {
@@ -55,29 +79,25 @@ fn reachable(k: usize, tokens: usize) -> Result<usize, ClassesError> {
     }
 }
 
-/// The first of the largest values, ties taken into account.
-fn best(values: &[f64]) -> usize {
-    let mut best = 0;
-    for (place, &value) in values.iter().enumerate() {
-        if value > values[best] + TIE {
-            best = place;
+/// The K of the first of the largest scores, ties taken into account.
+fn best(tried: &[Tried]) -> Option<usize> {
+    let mut best = tried.first()?;
+    for each in tried {
+        if each.score > best.score + TIE {
+            best = each;
         }
     }
-    best
+    Some(best.k)
 }
 
 /// The K that Algorithm 1 prefers.
 fn greedy_k(objective: &Objective, counts: &RankCounts) -> usize {
-    let tried = Method::Greedy.cut(objective, Method::Greedy.range(counts));
-    let values: Vec<f64> = tried.iter().map(|ends| objective.value(ends)).collect();
-    tried[best(&values)].len()
-}
-
-/// The authors' program compares products, not Eq. 5.
-fn author_choice(counts: &RankCounts, tried: &[Vec<usize>]) -> Result<Option<usize>, ClassesError> {
-    let scores: Result<Vec<f64>, ClassesError> = tried
-        .par_iter()
-        .map(|ends| Ok(author_score(counts, &FrequencyClasses::new(ends.clone())?)))
+    let ks = Method::Greedy.range(counts);
+    let value = |k: usize| objective.value(&greedy::ends(&objective.sums, k));
+    let tried: Vec<Tried> = ks
+        .into_par_iter()
+        .map(|k| (k, value(k)))
+        .map(|(k, objective)| Tried { k, objective, score: objective })
         .collect();
-    Ok(Some(best(&scores?)).filter(|_| !tried.is_empty()))
+    best(&tried).unwrap_or(1)
 }

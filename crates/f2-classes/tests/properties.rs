@@ -95,3 +95,14 @@ proptest! {
         }
     }
 }
+
+/// The ends of all K up to the cap would be 160 GB.
+#[test]
+fn even_counts_of_a_large_vocabulary_are_cut() {
+    let counts = RankCounts::new(&vec![1; 200_000]).unwrap();
+    for method in [Method::Greedy, Method::EqualTokens, Method::EqualFrequency] {
+        let selection = select(&counts, method, None).unwrap();
+        assert_eq!(selection.curve().len(), f2_classes::MOST_CLASSES);
+        assert_eq!(selection.classes().vocabulary(), 200_000);
+    }
+}
