@@ -49,7 +49,28 @@ impl Results {
         if version != RESULTS_VERSION {
             return Err(LoadError::Version { path: path.to_path_buf(), found: version });
         }
-        serde_json::from_str(&text).map_err(broken)
+        let results: Self = serde_json::from_str(&text).map_err(broken)?;
+        match results.contradiction() {
+            None => Ok(results),
+            Some(reason) => Err(LoadError::Broken { path: path.to_path_buf(), reason }),
+        }
+    }
+
+    /// Lists that belong together and are not of one length.
+    fn contradiction(&self) -> Option<String> {
+        let unequal = self.classes.iter().find(|classes| {
+            let lengths = [classes.masses.len(), classes.efficiencies.len()];
+            classes.tokens.is_empty() || lengths.iter().any(|&n| n != classes.tokens.len())
+        });
+        unequal.map(|classes| {
+            format!(
+                "the classes of {} have {} sizes, {} masses and {} efficiencies",
+                classes.method,
+                classes.tokens.len(),
+                classes.masses.len(),
+                classes.efficiencies.len()
+            )
+        })
     }
 
     /// The text of a `results.json`.
@@ -74,6 +95,20 @@ mod tests {
         let mut results = Results::new("Title");
         results.remarks.push("a remark".to_owned());
         assert_eq!(load(&results.to_json()).unwrap(), results);
+    }
+
+    #[test]
+    fn classes_whose_lists_differ_in_length_are_refused() {
+        let mut results = Results::new("Title");
+        results.classes.push(crate::results::ClassesResult {
+            method: "greedy".to_owned(),
+            tokens: vec![1, 2],
+            masses: vec![0.5, 0.3, 0.2],
+            efficiencies: vec![1.0, 0.9],
+            ..Default::default()
+        });
+        let error = load(&results.to_json()).unwrap_err().to_string();
+        assert!(error.contains("greedy have 2 sizes, 3 masses and 2 efficiencies"), "{error}");
     }
 
     #[test]
