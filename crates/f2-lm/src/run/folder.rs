@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use f2_files::{Lock, ReadError, WriteError, disk, write_text_atomically};
 
-use super::{Manifest, checkpoint};
+use super::{Manifest, checkpoint, settings_file};
 use crate::Error;
 use crate::config::{ConfigLayers, TrainConfig, flatten};
 
@@ -69,6 +69,9 @@ impl RunFolder {
         if !config_path.exists() {
             return Err(Error::NotARun { path: path.to_path_buf() });
         }
+        if let Some(reason) = settings_file::difference(&f2_files::read_text(&config_path)?) {
+            return Err(Error::BadRun { path: config_path, reason });
+        }
         let config = ConfigLayers::new().file(&config_path)?.resolve()?.config;
         let manifest_path = path.join(MANIFEST);
         let text = f2_files::read_text(&manifest_path)?;
@@ -128,7 +131,7 @@ impl RunFolder {
 
     fn write_config(&self) -> Result<(), Error> {
         let settings = toml::to_string(&self.config).expect("a configuration is TOML");
-        self.write(CONFIG, &format!("# Every setting of this run, as resolved.\n\n{settings}"))
+        self.write(CONFIG, &settings_file::sealed(&settings))
     }
 
     fn write(&self, name: &str, text: &str) -> Result<(), Error> {
@@ -225,6 +228,16 @@ mod tests {
         let again = RunFolder::create(folder.path(), created.config, created.manifest);
         assert!(matches!(again, Err(Error::RunExists { .. })));
         assert!(matches!(opened.path.join("x"), path if RunFolder::open(&path).is_err()));
+    }
+
+    #[test]
+    fn settings_that_were_changed_behind_its_back_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = run(folder.path());
+        let text = fs::read_to_string(run.config_path()).unwrap();
+        fs::write(run.config_path(), text.replacen("layers = 4", "layers = 5", 1)).unwrap();
+        let refused = RunFolder::open(folder.path()).unwrap_err().to_string();
+        assert!(refused.contains("its settings are not what the run wrote there"), "{refused}");
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod manifest;
 mod model_file;
 mod path_text;
 mod saved_model;
+mod settings_file;
 mod tensorboard;
 mod vocabulary;
 
