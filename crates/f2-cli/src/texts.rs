@@ -123,7 +123,7 @@ pub(crate) fn open_file_or_input(path: &Path) -> Result<Box<dyn BufRead + Send>,
     Ok(open_text(path)?)
 }
 
-/// The lines of a file, without their breaks, and their numbers from 1.
+/// The lines of a file, without their breaks and a byte order mark, and their numbers from 1.
 pub(crate) fn lines(path: &Path, text: impl BufRead) -> Result<(Vec<usize>, Vec<String>), Failure> {
     let read = |(number, line): (usize, std::io::Result<String>)| {
         let line = line.map_err(|error| match error.kind() {
@@ -139,6 +139,11 @@ pub(crate) fn lines(path: &Path, text: impl BufRead) -> Result<(Vec<usize>, Vec<
             _ => Failure::data(format!("cannot read {}: {error}", line_of(path, number)))
                 .advise("check that it is a file and may be read"),
         })?;
+        if number == 1
+            && let Some(unmarked) = line.strip_prefix('\u{feff}')
+        {
+            return Ok((number, unmarked.to_owned()));
+        }
         Ok((number, line))
     };
     (1..).zip(text.lines()).map(read).collect()

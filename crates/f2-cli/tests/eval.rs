@@ -199,3 +199,24 @@ fn perplexities_come_from_files() {
         assert!(run.stderr.contains(words), "{given}: {}", run.stderr);
     }
 }
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_a_text() {
+    let marked = |text: &str| format!("\u{feff}{text}");
+    let folder = folder(&[
+        ("refs.txt", HUMAN),
+        ("plain.txt", HUMAN),
+        ("marked.txt", &marked(HUMAN)),
+        ("refs.jsonl", HUMAN_IDS),
+        ("plain.jsonl", HUMAN_IDS),
+        ("marked.jsonl", &marked(HUMAN_IDS)),
+    ]);
+    for ending in ["txt", "jsonl"] {
+        let score = |name: &str| {
+            let arguments = format!("eval --hyps {name}.{ending} --refs refs.{ending} --json");
+            f2(&folder, &arguments).replace(name, "")
+        };
+        assert_eq!(score("marked"), score("plain"));
+        assert!(score("marked").contains("exit code: 0"), "{}", score("marked"));
+    }
+}
