@@ -90,7 +90,7 @@ impl Reader {
         let token = |(place, (&rank, text))| SampleToken {
             text,
             band: self.bands.band(rank) as u8,
-            class: line.classes.as_ref().and_then(|list| Some(list.get(place)? + 1)),
+            class: line.classes.as_ref().and_then(|list| list.get(place).copied()),
             probability: of(&line.log_probabilities, place).map(f64::exp),
         };
         let tokens = line.ids.iter().zip(pieces).enumerate().map(token);

@@ -30,8 +30,10 @@ impl Record {
         text: &Continuation,
     ) -> Result<Self, Failure> {
         let ids = text.ids();
+        // Classes count from 1 wherever people meet them.
+        let class = |(class, log_probability)| (class + 1, log_probability);
         let classes: Option<Vec<(u32, f32)>> =
-            text.tokens.iter().map(|token| token.class).collect();
+            text.tokens.iter().map(|token| token.class.map(class)).collect();
         let (classes, class_log_probabilities) =
             classes.map(|each| each.into_iter().unzip()).unzip();
         Ok(Self {
