@@ -9,7 +9,7 @@ pub(super) fn section(results: &Results) -> Option<Section> {
     let mut objectives = LineChart::new(
         "Mean efficiency over the number of classes",
         Axis::new("classes K").whole(),
-        Axis::new("mean efficiency").approaching(2.0),
+        Axis::new("mean efficiency, spaced by its distance to 2").approaching(2.0),
     )
     .subtitle("Eq. 5 of the paper, 2 at the most; stars mark the K chosen");
     for classes in &results.classes {

@@ -22,8 +22,10 @@ pub(super) fn draw(
 }
 
 fn objectives(counts: &RankCounts, chosen: &ClassSelection) -> Result<LineChart, ClassesError> {
-    let (k, objective) =
-        (Axis::new("classes K").whole(), Axis::new("mean efficiency").approaching(2.0));
+    let (k, objective) = (
+        Axis::new("classes K").whole(),
+        Axis::new("mean efficiency, spaced by its distance to 2").approaching(2.0),
+    );
     let mut chart = LineChart::new("Mean efficiency over the number of classes", k, objective)
         .subtitle("Eq. 5 of the paper: 2 at the most. Stars mark the K chosen");
     for (method, name) in LINES {

@@ -27,22 +27,29 @@ pub(super) fn page(
 fn summary(counts: &RankCounts, selection: &ClassSelection) -> String {
     let (objective, between) = (selection.objective(), selection.class_efficiency());
     let choice = format!(
-        "{}: K = {} for {} tokens, paper's cap {}",
+        "{}: K = {} for {} tokens",
         selection.method(),
         selection.classes().len(),
         counts.vocabulary(),
+    );
+    let cap = format!(
+        "the paper's cap on K: {}, above which the most frequent token alone would be more than a \
+         class's share",
         counts.class_cap(),
     );
     let within = objective - between;
-    let terms =
-        format!("mean efficiency: {objective:.6} = U(C) {between:.6} + mean U(V) {within:.6}");
+    let terms = format!(
+        "mean efficiency (Eq. 5, at most 2): {objective:.6} = U(C) {between:.6}, how evenly the \
+         classes share the occurrences, + mean U(V) {within:.6}, how evenly the tokens of a class \
+         do"
+    );
     match selection.method() {
         Method::Author => {
             let score = author_score(counts, selection.classes());
             let reason = format!("authors' score: {score:.6}, by which their program chooses K");
-            [choice, terms, reason].join("\n")
+            [choice, cap, terms, reason].join("\n")
         }
-        _ => [choice, terms].join("\n"),
+        _ => [choice, cap, terms].join("\n"),
     }
 }
 
