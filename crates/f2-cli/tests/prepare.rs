@@ -121,7 +121,7 @@ fn one_document() {
     --- stderr
     learning the vocabulary …
     error: no document fell into the valid split: the input has 1 in all
-      help: split into smaller documents with `--documents lines`, change the shares with `--split`, or give each split its own text with `--train`, `--valid` and `--test`
+      help: cut it into more documents with `--documents`: `lines`, `chapters`, or a number of lines each; or give each split its own text with `--train`, `--valid` and `--test`
     "#);
 }
 
@@ -157,7 +157,7 @@ fn json_line_without_the_field() {
     exit code: 3
     --- stdout
     --- stderr
-    error: a.jsonl, line 1: there is no field "text"
+    error: a.jsonl, line 1: there is no field "text"; there are "body"
       help: mend the line, or name another field with `--field`
     "#);
 }
@@ -226,17 +226,10 @@ fn a_tokenizer_that_is_none() {
 }
 
 #[test]
-fn parquet_in_a_build_without_it() {
-    if cfg!(feature = "parquet") {
-        return;
-    }
-    assert_snapshot!(refused("a.parquet", b"PAR1", &[]), @r#"
-    exit code: 3
-    --- stdout
-    --- stderr
-    error: a.parquet: this build of the program does not read Parquet files
-      help: build it in with `cargo build --release --features parquet`
-    "#);
+fn broken_parquet() {
+    let shown = refused("a.parquet", b"PAR1", &[]);
+    assert!(shown.starts_with("exit code: 3\n"), "{shown}");
+    assert!(shown.contains("error: a.parquet: "), "{shown}");
 }
 
 #[test]
@@ -284,4 +277,79 @@ fn a_full_disk() {
     assert_eq!(shell.status.code(), Some(4), "{stderr}");
     assert!(stderr.contains("cannot write") && stderr.contains("File too large"), "{stderr}");
     assert_eq!(folder.names(), ["text.txt"]);
+}
+
+/// Forty chapters of a few lines, one blank line between the lines.
+fn novel() -> String {
+    let chapter = |number: usize| {
+        let lines = (0..6).map(|line| format!("It rained on day {line} of week {number}.\n\n"));
+        format!("CHAPTER {number}.\n\n{}", lines.collect::<String>())
+    };
+    "A NOVEL\n\n".to_owned() + &(1..=40).map(chapter).collect::<String>()
+}
+
+#[test]
+fn a_novel_is_cut_into_chapters_or_pieces_and_split_in_order() {
+    let folder = Folder::new();
+    folder.write("novel.txt", novel());
+    let documents = |arguments: &[&str]| -> Vec<u64> {
+        let all = [&["prepare", "novel.txt", "--json", "--force", "--text"][..], arguments];
+        let run =
+            folder.f2(&[&all.concat()[..], &["--vocab-size", "280", "--out", "corpus"]].concat());
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let result: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+        let splits = result["splits"].as_array().unwrap().iter();
+        splits.map(|split| split["documents"].as_u64().unwrap()).collect()
+    };
+    assert_eq!(documents(&["--documents", "chapters"]), [37, 2, 2]);
+    let test = folder.read("corpus/test.jsonl");
+    assert!(
+        test.starts_with(r#"{"text":"CHAPTER 39.\nIt rained on day 0 of week 39.\n"#),
+        "{test}"
+    );
+    assert!(folder.read("corpus/manifest.json").contains("\"in_order\": true"));
+    assert_eq!(documents(&["--documents", "10"]).iter().sum::<u64>(), 29);
+    let by_hash = documents(&["--documents", "chapters", "--split-by", "hash"]);
+    assert_eq!(by_hash.iter().sum::<u64>(), 41);
+    assert!(!folder.read("corpus/test.jsonl").contains("CHAPTER 39.") || by_hash[2] != 2);
+    let run = folder.f2(&["prepare", "novel.txt", "--documents", "verses", "--out", "other"]);
+    assert_eq!(run.code, 2, "{}", run.stderr);
+}
+
+#[test]
+fn a_tokenizer_is_found_in_folders() {
+    let folder = Folder::new();
+    folder.write("text.txt", text());
+    assert_eq!(
+        folder.f2(&["prepare", "text.txt", "--vocab-size", "280", "--out", "corpus"]).code,
+        0
+    );
+    let checkpoint = folder.path("run/checkpoints/step-7");
+    std::fs::create_dir_all(&checkpoint).unwrap();
+    std::fs::copy(folder.path("corpus/tokenizer.json"), checkpoint.join("tokenizer.json")).unwrap();
+    for tokenizer in ["corpus", "run", "run/checkpoints/step-7"] {
+        let again = ["prepare", "text.txt", "--tokenizer", tokenizer, "--out", "again", "--force"];
+        let run = folder.f2(&again);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        assert_eq!(folder.read("again/tokenizer.json"), folder.read("corpus/tokenizer.json"));
+    }
+    std::fs::create_dir(folder.path("empty")).unwrap();
+    let run = folder.f2(&["prepare", "text.txt", "--tokenizer", "empty", "--out", "none"]);
+    assert_snapshot!(run.shown(), @r#"
+    exit code: 3
+    --- stdout
+    --- stderr
+    error: empty holds no tokenizer: neither tokenizer.json nor vocab.json and merges.txt
+      help: name a corpus, a run, a model, or the file itself
+    "#);
+}
+
+#[test]
+fn very_unequal_splits_are_remarked_on() {
+    let folder = Folder::new();
+    let long = "one very long document about a cat\n".repeat(400);
+    folder.write("text.txt", text() + &long);
+    let run = folder.f2(&["prepare", "text.txt", "--vocab-size", "280", "--out", "corpus"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stderr.contains("% of the text where 5 % were asked for"), "{}", run.stderr);
 }

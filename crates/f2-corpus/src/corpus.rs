@@ -63,7 +63,7 @@ impl Corpus {
     pub fn shard(&self, split: Split) -> Result<Shard> {
         let name = names::shard(split);
         let path = self.folder.join(&name);
-        let shard = Shard::open(&path, Some(self.manifest.file(&name)?))?;
+        let shard = Shard::open_as(&path, Some(self.manifest.file(&name)?))?;
         self.check_vocabulary(&path, shard.vocabulary_size())?;
         let stated = self.manifest.size(split).map(|size| (size.tokens, size.documents));
         let found = (shard.len() as u64, shard.documents() as u64);
@@ -114,9 +114,16 @@ pub(crate) mod names {
         format!("{}.bin", split.name())
     }
 
+    /// The text of a split, where it was asked for.
+    pub(crate) fn text(split: Split) -> String {
+        format!("{}.jsonl", split.name())
+    }
+
     /// Whether a file of this name may lie in a corpus.
     pub(crate) fn is_own(name: &str) -> bool {
         [MANIFEST, TOKENIZER, COUNTS, RANKS, CLASSES].contains(&name)
-            || Split::ALL.into_iter().any(|split| shard(split) == name)
+            || Split::ALL
+                .into_iter()
+                .any(|split| [shard(split), text(split)].contains(&name.to_owned()))
     }
 }

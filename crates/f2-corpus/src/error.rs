@@ -50,12 +50,23 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
-    /// A Parquet file, and a build that cannot read those.
-    #[error("{path}: this build of the program does not read Parquet files")]
-    ParquetUnsupported {
+    /// A document, or a line that holds one, without a reasonable end.
+    #[error("{path}: a document has more than {longest} bytes")]
+    DocumentTooLong {
         /// The file.
         path: PathBuf,
+        /// Bytes a document may have.
+        longest: u64,
     },
+    /// A file that was another when it was read again.
+    #[error("{path} changed while it was read")]
+    InputChanged {
+        /// The file.
+        path: String,
+    },
+    /// Another process is making this corpus.
+    #[error(transparent)]
+    Lock(#[from] LockError),
     /// A folder without any file that looks like text.
     #[error("{path} holds no .txt, .tokens, .jsonl or .parquet file, plain or compressed")]
     NothingToRead {

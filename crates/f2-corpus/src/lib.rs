@@ -39,7 +39,10 @@ pub use counts::{Counts, Ranks};
 pub use error::{Error, Result};
 pub use input::{Boundaries, Digest, open_text};
 pub use manifest::{Manifest, SplitSize};
-pub use prepare::{Inputs, Observer, Options, Silent, Summary, TokenizerChoice, prepare};
+pub use prepare::{
+    Inputs, LONGEST_DOCUMENT, Observer, Options, Silent, Summary, TokenizerChoice, documents,
+    prepare,
+};
 pub use shard::Shard;
 pub use split::{Fractions, Split};
 pub use tokenizer::{END_OF_TEXT, Encoder, Tokenizer};

@@ -58,6 +58,8 @@ pub struct Recorded {
     pub lossy: bool,
     /// How documents were spread over the splits, where they were.
     pub fractions: Option<Fractions>,
+    /// Whether they were spread in their order, each split one piece of the text.
+    pub in_order: bool,
     /// The vocabulary size asked for, or the tokenizer given.
     pub tokenizer: String,
     /// Whether the tokenizer's own ids were kept.

@@ -72,7 +72,11 @@ impl Fractions {
     pub(crate) fn place(self, document: &str) -> Split {
         let hash = Sha256::digest(document.as_bytes());
         let bytes = hash[..8].try_into().expect("a SHA-256 hash has 32 bytes");
-        let point = u64::from_le_bytes(bytes) as f64 / 2_f64.powi(64);
+        self.at(u64::from_le_bytes(bytes) as f64 / 2_f64.powi(64))
+    }
+
+    /// The split that a point of [0, 1) lies in.
+    pub(crate) fn at(self, point: f64) -> Split {
         if point < self.train {
             Split::Train
         } else if point < self.train + self.valid || self.test == 0.0 {

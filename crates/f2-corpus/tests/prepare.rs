@@ -257,3 +257,62 @@ fn long_documents_are_encoded_in_parts_that_do_not_show() {
     let corpus = Corpus::open(&options.out).unwrap();
     assert_eq!(documents(&corpus, Split::Train), [text]);
 }
+
+/// Adds to the text when its vocabulary has been learned.
+struct Writes(PathBuf);
+
+impl Observer for Writes {
+    fn stage(&self, name: &str, _bytes: Option<u64>) {
+        if name == "encoding" {
+            fs::write(&self.0, fs::read_to_string(&self.0).unwrap() + "\n\nmore text\n").unwrap();
+        }
+    }
+    fn advance(&self, _bytes: u64) {}
+    fn interrupted(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn a_text_that_changes_while_it_is_read_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = write_texts(folder.path());
+    let changing = Writes(paths[2].clone());
+    let error = prepare(&options(paths, &folder.path().join("corpus")), &changing).unwrap_err();
+    assert!(error.to_string().ends_with("part-2.txt changed while it was read"), "{error}");
+    assert!(!folder.path().join("corpus").exists());
+}
+
+#[test]
+fn a_document_that_fell_into_another_split_was_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("one.txt");
+    fs::write(&path, "only one document\n").unwrap();
+    let mut options = options(vec![path], &folder.path().join("corpus"));
+    let Inputs::Spread { fractions, .. } = &mut options.inputs else { unreachable!() };
+    *fractions = Fractions { train: 1e-9, valid: 0.5, test: 0.5 - 1e-9 };
+    let error = prepare(&options, &Silent).unwrap_err();
+    assert_eq!(error.to_string(), "no document fell into the train split: the input has 1 in all");
+}
+
+#[test]
+fn in_order_each_split_is_one_piece_of_the_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("novel.txt");
+    let line = |number: usize| format!("line {number} of the novel\n");
+    fs::write(&path, (0..100).map(line).collect::<String>()).unwrap();
+    let mut options = options(vec![path], &folder.path().join("corpus"));
+    options.documents = f2_corpus::Boundaries::Pieces(5.try_into().unwrap());
+    options.in_order = true;
+    options.text_of = Split::ALL.to_vec();
+    let summary = prepare(&options, &Silent).unwrap();
+    let documents: Vec<u64> = summary.splits.iter().map(|size| size.documents).collect();
+    assert_eq!(documents, [12, 4, 4]);
+    let written = Split::ALL.map(|split| {
+        fs::read_to_string(options.out.join(format!("{}.jsonl", split.name()))).unwrap()
+    });
+    let mut lines = written.iter().flat_map(|text| text.lines());
+    assert!(written[2].starts_with(r#"{"text":"line 80 of the novel\n"#), "{}", written[2]);
+    assert_eq!(lines.clone().count(), 20);
+    assert!(lines.all(|line| line.matches("novel").count() == 5));
+}

@@ -1,6 +1,7 @@
 //! What the user can do about an error of a corpus.
 
 use f2_corpus::Error;
+use f2_files::LockError;
 
 use crate::failure::{CHECK_NAME, Failure, Kind, MAKE_ROOM};
 
@@ -15,8 +16,9 @@ impl From<Error> for Failure {
             | Error::VocabularyTooSmall { .. }
             | Error::Exists { .. }
             | Error::Foreign { .. }
-            | Error::NotACorpus { .. } => Kind::Usage,
-            Error::Write(_) => Kind::Device,
+            | Error::NotACorpus { .. }
+            | Error::Lock(LockError::InUse { .. }) => Kind::Usage,
+            Error::Write(_) | Error::Lock(_) | Error::DocumentTooLong { .. } => Kind::Device,
             Error::Interrupted => Kind::Interrupted,
             _ => Kind::Data,
         };
@@ -26,21 +28,24 @@ impl From<Error> for Failure {
 
 fn advice(error: &Error) -> Option<&'static str> {
     Some(match error {
-        Error::Write(_) => MAKE_ROOM,
+        Error::Write(_) | Error::Lock(LockError::Write(_)) => MAKE_ROOM,
+        Error::Lock(_) => "wait for it or choose another folder",
+        Error::DocumentTooLong { .. } => {
+            "cut the text into smaller documents with `--documents`, or, if it is meant to be one \
+             and fits the memory a few times, raise the limit with `--max-document`"
+        }
+        Error::InputChanged { .. } => "prepare again when nobody writes to it",
         Error::Compressed { .. } => "fetch or pack the file again; nothing was written",
         Error::InvalidUtf8 { .. } => {
             "convert the file to UTF-8, or replace what is broken with `--lossy`"
         }
         Error::JsonLine { .. } => "mend the line, or name another field with `--field`",
         Error::Parquet { .. } => "name a text column with `--field`",
-        Error::ParquetUnsupported { .. } => {
-            "build it in with `cargo build --release --features parquet`"
-        }
         Error::NothingToRead { .. } => "name the files themselves to read them as plain text",
         Error::Empty { .. } => "give text that is not blank",
         Error::EmptySplit { .. } => {
-            "split into smaller documents with `--documents lines`, change the shares with \
-             `--split`, or give each split its own text with `--train`, `--valid` and `--test`"
+            "cut it into more documents with `--documents`: `lines`, `chapters`, or a number of \
+             lines each; or give each split its own text with `--train`, `--valid` and `--test`"
         }
         Error::Fractions { .. } => "for example `--split 0.8,0.1,0.1`",
         Error::VocabularyTooSmall { .. } => "ask for at least `--vocab-size 256`",

@@ -2,20 +2,21 @@
 
 mod named;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use clap::{Args, ValueEnum};
 use f2_corpus::{
-    Boundaries, Fractions, Inputs, Observer, Options, Summary, TokenizerChoice, prepare,
+    Boundaries, Fractions, Inputs, Observer, Options, SplitSize, Summary, TokenizerChoice, prepare,
 };
+use f2_lm::run::checkpoint;
 use f2_report::{Align, Table};
 
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::interrupt;
 use crate::output::print;
 use crate::progress::{Progress, Unit};
-use crate::verbs::flags::Threads;
+use crate::verbs::flags::{SplitName, Threads};
 
 /// Turn text into a corpus: tokenizer, token shards and counts.
 #[derive(Args)]
@@ -23,18 +24,20 @@ use crate::verbs::flags::Threads;
 Examples:
   f2 prepare novels/ --out corpus
   f2 prepare --train wiki.train.tokens --valid wiki.valid.tokens --test wiki.test.tokens --out wikitext103
+  f2 prepare novel.txt --documents chapters --out novel
   f2 prepare reviews.jsonl.zst --field body --vocab-size 8000 --out reviews
   zcat dump.txt.gz | f2 prepare - --documents lines --out corpus
   f2 prepare hf://datasets/Salesforce/wikitext/wikitext-2-raw-v1 --out wikitext2
 
 Files are recognised by name: .txt, .jsonl, .parquet and Wikitext's .tokens; text may be packed as
-.gz or .zst. Anything else is read as plain text.
+.gz or .zst. Anything else is read as plain text. Folders are searched for such files; a folder that
+symbolic links lead to again is read once.
 
 hf://datasets/OWNER/NAME[@REVISION][/FOLDER or FILE, with * for any] is a dataset of the Hugging Face
 hub: found in its cache (HF_HOME), fetched what is missing (HF_ENDPOINT, HF_TOKEN; HF_HUB_OFFLINE=1
 forbids it). Files whose names tell their split are taken as split.")]
 pub(crate) struct Prepare {
-    /// Files, folders, or - for standard input; split by a hash of each document.
+    /// Files, folders, or - for standard input; split as --split and --split-by say.
     #[arg(value_name = "INPUT", required_unless_present = "train", conflicts_with = "train")]
     inputs: Vec<PathBuf>,
 
@@ -54,18 +57,29 @@ pub(crate) struct Prepare {
     #[arg(long, short, value_name = "CORPUS")]
     out: PathBuf,
 
-    /// Replace CORPUS if it exists.
+    /// Replace CORPUS if it exists and holds nothing but a corpus.
     #[arg(long)]
     force: bool,
 
-    /// Shares of train, valid and test when splitting by hash.
+    /// Shares of train, valid and test.
     #[arg(long, value_name = "SHARES", default_value = "0.9,0.05,0.05", value_parser = shares)]
     #[arg(conflicts_with = "train")]
     split: Fractions,
 
-    /// Where one document ends in plain text.
-    #[arg(long, value_enum, default_value_t = DocumentsArg::Auto)]
-    documents: DocumentsArg,
+    /// How the documents of INPUT are split: hash, by their content alone, or order, the first
+    /// ones for train and the last for test. Order is the default for chapters and pieces.
+    #[arg(long, value_enum, value_name = "RULE", conflicts_with = "train")]
+    split_by: Option<SplitBy>,
+
+    /// Where one document ends in plain text: auto (articles in .tokens, blank lines elsewhere),
+    /// blank-lines, lines, files, articles (` = Title = ` between blank lines), chapters (headings
+    /// as in a novel), or a number: pieces of so many lines.
+    #[arg(long, value_name = "WHERE", default_value = "auto", value_parser = boundaries)]
+    documents: Boundaries,
+
+    /// Bytes that a document may have at most; K, M and G are understood.
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = size)]
+    max_document: u64,
 
     /// The field of JSON Lines, or the column of Parquet, that holds the text.
     #[arg(long, default_value = "text")]
@@ -79,7 +93,8 @@ pub(crate) struct Prepare {
     #[arg(long, value_name = "N", default_value_t = 30_000)]
     vocab_size: usize,
 
-    /// An existing tokenizer: a tokenizer.json, or vocab.json and merges.txt.
+    /// An existing tokenizer: a tokenizer.json, vocab.json and merges.txt, or a folder that holds
+    /// them: a corpus, a run, a model.
     #[arg(long, value_name = "FILE", num_args = 1..=2, conflicts_with = "vocab_size")]
     tokenizer: Vec<PathBuf>,
 
@@ -91,6 +106,12 @@ pub(crate) struct Prepare {
     #[arg(long)]
     end_of_text: bool,
 
+    /// Write out the text of the test split, or of those named, as CORPUS/test.jsonl: JSON lines
+    /// that `f2 eval` and `f2 generate` read.
+    #[arg(long, value_name = "SPLITS", num_args = 0..=1, require_equals = true)]
+    #[arg(value_delimiter = ',', value_enum, default_missing_value = "test")]
+    text: Vec<SplitName>,
+
     #[command(flatten)]
     threads: Threads,
 
@@ -99,37 +120,18 @@ pub(crate) struct Prepare {
     json: bool,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum DocumentsArg {
-    /// Articles in .tokens, blank lines elsewhere.
-    Auto,
-    /// Blank lines stand between documents.
-    BlankLines,
-    /// Every line is a document.
-    Lines,
-    /// Every file is a document.
-    Files,
-    /// Documents start at ` = Title = ` between blank lines.
-    Articles,
-}
-
-impl From<DocumentsArg> for Boundaries {
-    fn from(documents: DocumentsArg) -> Self {
-        match documents {
-            DocumentsArg::Auto => Self::Auto,
-            DocumentsArg::BlankLines => Self::BlankLines,
-            DocumentsArg::Lines => Self::Lines,
-            DocumentsArg::Files => Self::Files,
-            DocumentsArg::Articles => Self::Articles,
-        }
-    }
+/// How documents are spread over the splits.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum SplitBy {
+    Hash,
+    Order,
 }
 
 impl Prepare {
     pub(crate) fn run(mut self) -> Outcome {
         interrupt::listen();
         self.fetch_named()?;
-        let options = self.options();
+        let options = self.options()?;
         let summary = prepare(&options, &Bars::default())?;
         if let TokenizerChoice::Train { vocabulary_size } = options.tokenizer
             && summary.vocabulary_size < vocabulary_size
@@ -140,6 +142,11 @@ impl Prepare {
                 summary.vocabulary_size
             );
         }
+        if let Inputs::Spread { fractions, .. } = options.inputs
+            && let Some(remark) = unequal_splits(&summary, fractions)
+        {
+            remark!("note: {remark}");
+        }
         if self.json {
             return print(&format!("{}\n", to_json(&summary)));
         }
@@ -149,7 +156,7 @@ impl Prepare {
         print(&format!("{table}\nvocabulary: {vocabulary} tokens\n"))
     }
 
-    fn options(&self) -> Options {
+    fn options(&self) -> Result<Options, Failure> {
         let inputs = if self.train.is_empty() {
             Inputs::Spread { paths: self.inputs.clone(), fractions: self.split }
         } else {
@@ -158,26 +165,109 @@ impl Prepare {
         };
         let mut options = Options::new(inputs, &self.out);
         options.replace = self.force;
-        options.documents = self.documents.into();
+        options.documents = self.documents;
+        options.longest_document = self.max_document;
+        let of_a_novel = matches!(self.documents, Boundaries::Chapters | Boundaries::Pieces(_));
+        let default = if of_a_novel { SplitBy::Order } else { SplitBy::Hash };
+        options.in_order = self.split_by.unwrap_or(default) == SplitBy::Order;
+        options.text_of = self.text.iter().map(|&split| split.into()).collect();
         options.field.clone_from(&self.field);
         options.lossy = self.lossy;
-        options.tokenizer = self.tokenizer_choice();
+        options.tokenizer = self.tokenizer_choice()?;
         options.keep_ids = self.keep_ids;
         options.end_of_text = self.end_of_text;
         options.threads = self.threads.count();
-        options
+        Ok(options)
     }
 
-    fn tokenizer_choice(&self) -> TokenizerChoice {
-        match self.tokenizer.as_slice() {
+    fn tokenizer_choice(&self) -> Result<TokenizerChoice, Failure> {
+        Ok(match self.tokenizer.as_slice() {
             [] => TokenizerChoice::Train { vocabulary_size: self.vocab_size },
             [vocabulary, merges] => TokenizerChoice::VocabularyAndMerges {
                 vocabulary: vocabulary.clone(),
                 merges: merges.clone(),
             },
+            [folder] if folder.is_dir() => tokenizer_in(folder)?,
             [file, ..] => TokenizerChoice::File(file.clone()),
+        })
+    }
+}
+
+/// The tokenizer of a corpus, a run, a model, or whatever else a folder holds.
+fn tokenizer_in(folder: &Path) -> Result<TokenizerChoice, Failure> {
+    let newest = checkpoint::steps(&folder.join("checkpoints")).ok().and_then(|steps| {
+        steps.last().map(|&step| checkpoint::path(&folder.join("checkpoints"), step))
+    });
+    for place in [Some(folder.to_path_buf()), newest].into_iter().flatten() {
+        let [whole, vocabulary, merges] =
+            ["tokenizer.json", "vocab.json", "merges.txt"].map(|name| place.join(name));
+        if whole.exists() {
+            return Ok(TokenizerChoice::File(whole));
+        }
+        if vocabulary.exists() && merges.exists() {
+            return Ok(TokenizerChoice::VocabularyAndMerges { vocabulary, merges });
         }
     }
+    let message = format!(
+        "{} holds no tokenizer: neither tokenizer.json nor vocab.json and merges.txt",
+        folder.display()
+    );
+    Err(Failure::data(message).advise("name a corpus, a run, a model, or the file itself"))
+}
+
+/// What to say of splits that hold far more or less of the text than was asked for.
+fn unequal_splits(summary: &Summary, fractions: Fractions) -> Option<String> {
+    let total: u64 = summary.splits.iter().map(|size| size.bytes).sum();
+    let asked = [fractions.train, fractions.valid, fractions.test];
+    let found = |(size, asked): (&SplitSize, f64)| {
+        let share = size.bytes as f64 / total as f64;
+        let unequal = share < asked / UNEQUAL || share > asked * UNEQUAL;
+        let percent = |share: f64| format!("{:.3}", 100.0 * share).parse().unwrap_or(0.0_f64);
+        let (name, share, asked) = (size.split.name(), percent(share), percent(asked));
+        (asked > 0.0 && unequal)
+            .then(|| format!("{name} holds {share} % of the text where {asked} % were asked for"))
+    };
+    let found: Vec<String> = summary.splits.iter().zip(asked).filter_map(found).collect();
+    (!found.is_empty()).then(|| {
+        format!(
+            "{}: whole documents are spread, and some are long; `--documents` cuts smaller ones",
+            found.join(", ")
+        )
+    })
+}
+
+/// A split this many times larger or smaller than asked for is remarked on.
+const UNEQUAL: f64 = 2.0;
+
+/// Reads the name of a rule, or a number of lines.
+fn boundaries(text: &str) -> Result<Boundaries, String> {
+    Ok(match text {
+        "auto" => Boundaries::Auto,
+        "blank-lines" => Boundaries::BlankLines,
+        "lines" => Boundaries::Lines,
+        "files" => Boundaries::Files,
+        "articles" => Boundaries::Articles,
+        "chapters" => Boundaries::Chapters,
+        lines => Boundaries::Pieces(lines.parse().map_err(
+            |_| "expected auto, blank-lines, lines, files, articles, chapters or a number of lines",
+        )?),
+    })
+}
+
+/// Reads `1000000`, `64K`, `256M` or `2G`.
+fn size(text: &str) -> Result<u64, String> {
+    let unit = |unit: char| match unit.to_ascii_uppercase() {
+        'K' => Some(10),
+        'M' => Some(20),
+        'G' => Some(30),
+        _ => None,
+    };
+    let shift = text.chars().next_back().and_then(unit);
+    let digits = if shift.is_some() { &text[..text.len() - 1] } else { text };
+    let size = digits.parse::<u64>().ok().filter(|&size| size > 0);
+    let size = size.and_then(|size| size.checked_mul(1 << shift.unwrap_or(0)));
+    size.filter(|&size| size < u64::MAX / 2)
+        .ok_or_else(|| "expected a number of bytes, as 1000000, 64K, 256M or 2G".to_owned())
 }
 
 /// Reads `0.8,0.1,0.1`.

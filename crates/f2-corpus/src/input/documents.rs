@@ -1,3 +1,5 @@
+use std::num::NonZeroUsize;
+
 /// Where one document ends and the next begins in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -13,6 +15,10 @@ pub enum Boundaries {
     Files,
     /// Documents start at a heading of the first level, ` = Title = `, between blank lines.
     Articles,
+    /// Documents start at the heading of a chapter, as in a novel.
+    Chapters,
+    /// Documents are so many lines each, blank ones not counted.
+    Pieces(NonZeroUsize),
 }
 
 /// Gathers the lines of a text into documents.
@@ -23,14 +29,16 @@ pub enum Boundaries {
 pub(crate) struct Documents {
     boundaries: Boundaries,
     current: String,
-    /// A heading that opens an article if a blank line follows.
+    /// Lines in the current document.
+    lines: usize,
+    /// A heading that opens an article or a chapter, if what follows lets it.
     heading: Option<String>,
     after_blank: bool,
 }
 
 impl Documents {
     pub(crate) fn new(boundaries: Boundaries) -> Self {
-        Self { boundaries, current: String::new(), heading: None, after_blank: true }
+        Self { boundaries, current: String::new(), lines: 0, heading: None, after_blank: true }
     }
 
     /// Takes the next line, without its line break; gives the document that it completes.
@@ -38,12 +46,22 @@ impl Documents {
         let blank = line.trim().is_empty();
         match self.boundaries {
             Boundaries::Auto | Boundaries::BlankLines if blank => self.take(),
-            Boundaries::Lines if blank => None,
+            Boundaries::Lines | Boundaries::Pieces(_) if blank => None,
             Boundaries::Lines => {
                 self.append(line);
                 self.take()
             }
-            Boundaries::Articles => self.article_line(line, blank),
+            Boundaries::Pieces(lines) => {
+                self.append(line);
+                if self.lines == lines.get() { self.take() } else { None }
+            }
+            // A title stands alone between blank lines.
+            Boundaries::Articles => self.headed_line(line, blank, is_title, |_, blank| blank),
+            // What follows the heading of a chapter is its name or its text; in a table of
+            // contents it is the next heading.
+            Boundaries::Chapters => {
+                self.headed_line(line, blank, is_chapter, |line, _| !is_chapter(line))
+            }
             Boundaries::Auto | Boundaries::BlankLines | Boundaries::Files => {
                 self.append(line);
                 None
@@ -51,17 +69,25 @@ impl Documents {
         }
     }
 
-    fn article_line(&mut self, line: &str, blank: bool) -> Option<String> {
+    /// A line of a text whose documents begin with headings; `opens` tells by the line after a
+    /// heading whether it is one.
+    fn headed_line(
+        &mut self,
+        line: &str,
+        blank: bool,
+        is_heading: fn(&str) -> bool,
+        opens: impl FnOnce(&str, bool) -> bool,
+    ) -> Option<String> {
         let heading = self.heading.take();
         let finished = match &heading {
-            Some(_) if blank => self.take(),
+            Some(_) if opens(line, blank) => self.take(),
             _ => None,
         };
         if let Some(heading) = heading {
             self.append(&heading);
         }
         if !blank {
-            if self.after_blank && is_title(line) {
+            if self.after_blank && is_heading(line) {
                 self.heading = Some(line.to_owned());
             } else {
                 self.append(line);
@@ -82,9 +108,16 @@ impl Documents {
     fn append(&mut self, line: &str) {
         self.current.push_str(line);
         self.current.push('\n');
+        self.lines += 1;
+    }
+
+    /// Bytes of the document being gathered.
+    pub(crate) fn pending(&self) -> usize {
+        self.current.len() + self.heading.as_ref().map_or(0, String::len)
     }
 
     fn take(&mut self) -> Option<String> {
+        self.lines = 0;
         let document = std::mem::take(&mut self.current);
         (!document.trim().is_empty()).then_some(document)
     }
@@ -94,6 +127,90 @@ impl Documents {
 fn is_title(line: &str) -> bool {
     let inner = line.trim().strip_prefix("= ").and_then(|rest| rest.strip_suffix(" ="));
     inner.is_some_and(|title| !title.starts_with("= ") && !title.ends_with(" ="))
+}
+
+/// Words that name a chapter, in the languages that number them after the word.
+const CHAPTER_WORDS: [&str; 13] = [
+    "chapter",
+    "book",
+    "part",
+    "canto",
+    "act",
+    "kapitel",
+    "chapitre",
+    "capítulo",
+    "capitulo",
+    "capitolo",
+    "hoofdstuk",
+    "глава",
+    "часть",
+];
+/// Headings that have no number.
+const LONE_HEADINGS: [&str; 6] =
+    ["prologue", "epilogue", "introduction", "preface", "conclusion", "afterword"];
+/// A longer line is a sentence that begins like a heading.
+const LONGEST_HEADING: usize = 80;
+
+/// The heading of a chapter: `CHAPTER IV. The Trial`, `Chapter 4`, `Prologue`, `XII.`, `제3장`.
+fn is_chapter(line: &str) -> bool {
+    let line = line.trim();
+    if line.is_empty() || line.chars().count() > LONGEST_HEADING {
+        return false;
+    }
+    let mut words = line.split(|c: char| c.is_whitespace() || ".:,—–-".contains(c));
+    let (first, second) = (words.next().unwrap_or_default(), words.find(|word| !word.is_empty()));
+    let name = first.to_lowercase();
+    if CHAPTER_WORDS.contains(&name.as_str()) {
+        return second.is_some_and(is_number);
+    }
+    let alone = second.is_none();
+    alone && (LONE_HEADINGS.contains(&name.as_str()) || is_roman(first))
+        || is_numbered(line, '제', '장')
+        || is_numbered(line, '第', '章')
+}
+
+/// `4`, `IV` or `four`.
+fn is_number(word: &str) -> bool {
+    const WORDS: [&str; 21] = [
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+        "eleven",
+        "twelve",
+        "thirteen",
+        "fourteen",
+        "fifteen",
+        "sixteen",
+        "seventeen",
+        "eighteen",
+        "nineteen",
+        "twenty",
+        "first",
+    ];
+    word.chars().all(|c| c.is_ascii_digit())
+        || is_roman(word)
+        || WORDS.contains(&word.to_lowercase().as_str())
+}
+
+fn is_roman(word: &str) -> bool {
+    !word.is_empty() && word.chars().all(|c| "IVXLC".contains(c))
+}
+
+/// A number between two signs, at the beginning.
+fn is_numbered(line: &str, before: char, after: char) -> bool {
+    let number = line.strip_prefix(before).and_then(|rest| rest.split_once(after));
+    number.is_some_and(|(number, _)| {
+        let digit = |c: char| c.is_numeric() || "一二三四五六七八九十百千零〇".contains(c);
+        let number = number.trim();
+        !number.is_empty() && number.chars().all(digit)
+    })
 }
 
 #[cfg(test)]
@@ -130,6 +247,33 @@ mod tests {
             cut(Boundaries::Articles, text),
             [" = One = \n text \n = = Section = = \n x \n = not one = \n y \n", " = Two = \n z \n"]
         );
+    }
+
+    #[test]
+    fn pieces_have_their_number_of_lines() {
+        let pieces = Boundaries::Pieces(NonZeroUsize::new(2).unwrap());
+        assert_eq!(cut(pieces, "a\n\nb\nc\n\n\nd\ne"), ["a\nb\n", "c\nd\n", "e\n"]);
+    }
+
+    #[test]
+    fn a_novel_is_cut_at_its_chapters_and_not_at_its_contents() {
+        let novel = "A Novel\n\nContents\n\nCHAPTER I. Rain\nCHAPTER II. Sun\n\n\
+                     CHAPTER I.\nRain\n\nIt rained.\n\nChapter and verse were quoted.\n\n\
+                     CHAPTER II.\n\nIt shone.\n\nEpilogue\n\nIt ended.\n";
+        assert_eq!(
+            cut(Boundaries::Chapters, novel),
+            [
+                "A Novel\nContents\nCHAPTER I. Rain\nCHAPTER II. Sun\n",
+                "CHAPTER I.\nRain\nIt rained.\nChapter and verse were quoted.\n",
+                "CHAPTER II.\nIt shone.\n",
+                "Epilogue\nIt ended.\n",
+            ]
+        );
+        for heading in ["XII.", "Kapitel 3", "제12장 바다", "第十二章 海", "Book the First"]
+        {
+            let is = is_chapter(heading);
+            assert_eq!(is, heading != "Book the First", "{heading}");
+        }
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub(crate) struct JsonLinesFile {
 
 impl JsonLinesFile {
     pub(crate) fn new(source: &Source, reading: &Reading) -> Result<Self> {
-        let lines = Lines::new(source, reading.lossy)?;
+        let lines = Lines::new(source, reading)?;
         Ok(Self { lines, source: source.clone(), field: reading.field.clone(), number: 0 })
     }
 
@@ -49,7 +49,26 @@ fn text_of(line: &str, field: &str) -> std::result::Result<String, String> {
     match record.get_mut(field).map(Value::take) {
         Some(Value::String(text)) => Ok(text),
         Some(_) => Err(format!("the field \"{field}\" is not a string")),
-        None => Err(format!("there is no field \"{field}\"")),
+        None => Err(match record {
+            Value::Object(record) => {
+                format!("there is no field \"{field}\"; {}", listed(record.keys()))
+            }
+            _ => "this is not an object".to_owned(),
+        }),
+    }
+}
+
+/// More names than this say no more.
+const MOST_NAMES: usize = 20;
+
+/// The fields there are.
+fn listed<'a>(names: impl ExactSizeIterator<Item = &'a String>) -> String {
+    let more = names.len().saturating_sub(MOST_NAMES);
+    let names: Vec<String> = names.take(MOST_NAMES).map(|name| format!("{name:?}")).collect();
+    match (names.len(), more) {
+        (0, _) => "there are none".to_owned(),
+        (_, 0) => format!("there are {}", names.join(", ")),
+        (_, more) => format!("there are {} and {more} more", names.join(", ")),
     }
 }
 

@@ -3,7 +3,6 @@
 mod documents;
 mod jsonl;
 mod open;
-#[cfg(feature = "parquet")]
 mod parquet;
 mod reader;
 mod source;

@@ -98,7 +98,6 @@ impl Read for Tee {
 }
 
 /// The digest of a file that is read elsewhere (Parquet readers jump about).
-#[cfg(feature = "parquet")]
 pub(crate) fn digest_of(path: &Path) -> Result<Digest> {
     let mut opened = Opened::new(&Source {
         path: path.to_path_buf(),

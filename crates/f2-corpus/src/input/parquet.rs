@@ -24,6 +24,7 @@ pub(crate) struct ParquetFile {
     path: PathBuf,
     column: usize,
     lossy: bool,
+    longest: u64,
     row_group: usize,
     /// The text column of the row group being read.
     cells: Option<Cells>,
@@ -43,12 +44,16 @@ impl ParquetFile {
         let file = SerializedFileReader::new(file).map_err(|error| refuse(&path, &error))?;
         let column = text_column(&file, &reading.field)
             .map_err(|reason| Error::Parquet { path: path.clone(), reason })?;
-        let lossy = reading.lossy;
-        Ok(Self { file, path, column, lossy, row_group: 0, cells: None, position: 0 })
+        let (lossy, longest) = (reading.lossy, reading.longest);
+        Ok(Self { file, path, column, lossy, longest, row_group: 0, cells: None, position: 0 })
     }
 
     pub(crate) fn next_document(&mut self) -> Result<Option<String>> {
         while let Some(cell) = self.next_cell()? {
+            if cell.len() as u64 > self.longest {
+                let (path, longest) = (self.path.clone(), self.longest);
+                return Err(Error::DocumentTooLong { path, longest });
+            }
             let text = match String::from_utf8(cell.data().to_vec()) {
                 Ok(text) => text,
                 Err(error) if self.lossy => String::from_utf8_lossy(error.as_bytes()).into_owned(),
@@ -192,8 +197,8 @@ mod tests {
     }
 
     fn open(path: &Path, field: &str) -> Result<ParquetFile> {
-        let reading =
-            Reading { boundaries: Boundaries::Auto, field: field.to_owned(), lossy: false };
+        let field = field.to_owned();
+        let reading = Reading { boundaries: Boundaries::Auto, field, lossy: false, longest: 99 };
         ParquetFile::new(&Source::file(path), &reading)
     }
 

@@ -1,7 +1,6 @@
 use super::documents::Boundaries;
 use super::jsonl::JsonLinesFile;
 use super::open::Digest;
-#[cfg(feature = "parquet")]
 use super::parquet::ParquetFile;
 use super::source::{Format, Source};
 use super::text::TextFile;
@@ -15,6 +14,8 @@ pub(crate) struct Reading {
     pub(crate) field: String,
     /// Replace what is not UTF-8 instead of refusing it.
     pub(crate) lossy: bool,
+    /// Bytes that a document, or a line that holds one, may have.
+    pub(crate) longest: u64,
 }
 
 /// The documents of one file, in order.
@@ -27,7 +28,6 @@ pub(crate) struct DocumentReader {
 enum OpenFile {
     Text(TextFile),
     JsonLines(JsonLinesFile),
-    #[cfg(feature = "parquet")]
     Parquet(Box<ParquetFile>),
 }
 
@@ -36,12 +36,7 @@ impl DocumentReader {
         let file = match source.format {
             Format::Text | Format::Wikitext => OpenFile::Text(TextFile::new(source, reading)?),
             Format::JsonLines => OpenFile::JsonLines(JsonLinesFile::new(source, reading)?),
-            #[cfg(feature = "parquet")]
             Format::Parquet => OpenFile::Parquet(Box::new(ParquetFile::new(source, reading)?)),
-            #[cfg(not(feature = "parquet"))]
-            Format::Parquet => {
-                return Err(crate::Error::ParquetUnsupported { path: source.path.clone() });
-            }
         };
         Ok(Self { file, reported: 0 })
     }
@@ -50,7 +45,6 @@ impl DocumentReader {
         match &mut self.file {
             OpenFile::Text(file) => file.next_document(),
             OpenFile::JsonLines(file) => file.next_document(),
-            #[cfg(feature = "parquet")]
             OpenFile::Parquet(file) => file.next_document(),
         }
     }
@@ -60,7 +54,6 @@ impl DocumentReader {
         let position = match &self.file {
             OpenFile::Text(file) => file.opened().position(),
             OpenFile::JsonLines(file) => file.opened().position(),
-            #[cfg(feature = "parquet")]
             OpenFile::Parquet(file) => file.position(),
         };
         let new = position - self.reported;
@@ -73,7 +66,6 @@ impl DocumentReader {
         match &self.file {
             OpenFile::Text(file) => Ok(file.opened().digest()),
             OpenFile::JsonLines(file) => Ok(file.opened().digest()),
-            #[cfg(feature = "parquet")]
             OpenFile::Parquet(file) => file.digest(),
         }
     }
@@ -86,7 +78,8 @@ mod tests {
     use super::*;
 
     fn read(path: &Path, lossy: bool) -> Result<Vec<String>> {
-        let reading = Reading { boundaries: Boundaries::Auto, field: "text".to_owned(), lossy };
+        let field = "text".to_owned();
+        let reading = Reading { boundaries: Boundaries::Auto, field, lossy, longest: 99 };
         let mut reader = DocumentReader::open(&Source::file(path), &reading)?;
         let mut documents = Vec::new();
         while let Some(document) = reader.next_document()? {
@@ -130,15 +123,39 @@ mod tests {
     fn a_bad_json_line_is_named() {
         let message = refused("a.jsonl", b"{\"text\":\"a\"}\n{\"text\":");
         assert!(message.contains("a.jsonl, line 2: broken JSON"), "{message}");
-        let message = refused("a.jsonl", b"{\"body\":\"a\"}");
-        assert!(message.contains("line 1: there is no field \"text\""), "{message}");
+        let message = refused("a.jsonl", b"{\"body\":\"a\", \"id\": 3}");
+        let reason = "line 1: there is no field \"text\"; there are \"body\", \"id\"";
+        assert!(message.contains(reason), "{message}");
+        let message = refused("a.jsonl", b"[\"a\"]");
+        assert!(message.contains("line 1: this is not an object"), "{message}");
         let message = refused("a.jsonl", b"{\"text\":3}");
         assert!(message.contains("line 1: the field \"text\" is not a string"), "{message}");
     }
 
     #[test]
+    fn a_mark_before_json_lines_is_dropped() {
+        let documents = read_bytes("a.jsonl", b"\xef\xbb\xbf{\"text\": \"a\"}\n", false);
+        assert_eq!(documents.unwrap(), ["a\n"]);
+    }
+
+    #[test]
+    fn a_document_without_end_is_refused() {
+        let bomb = zstd::encode_all(vec![0; 1 << 20].as_slice(), 0).unwrap();
+        for (name, bytes) in [
+            ("zeros.txt.zst", bomb.as_slice()),
+            ("line.txt", &[b'a'; 101]),
+            ("lines.txt", &b"a line\n".repeat(20)),
+            ("a.jsonl", format!("{{\"text\": \"{}\"}}", "a".repeat(99)).as_bytes()),
+        ] {
+            let message = refused(name, bytes);
+            assert!(message.ends_with("a document has more than 99 bytes"), "{message}");
+        }
+        assert_eq!(read_bytes("line.txt", &[b'a'; 98], false).unwrap()[0].len(), 99);
+    }
+
+    #[test]
     fn a_truncated_archive_is_named() {
-        let whole = zstd::encode_all("some text\n".repeat(1000).as_bytes(), 0).unwrap();
+        let whole = zstd::encode_all("some text\n\n".repeat(1000).as_bytes(), 0).unwrap();
         let message = refused("a.txt.zst", &whole[..whole.len() - 4]);
         assert!(message.contains("a.txt.zst: the compressed data is cut short"), "{message}");
     }

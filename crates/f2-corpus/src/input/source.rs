@@ -1,3 +1,4 @@
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -84,7 +85,7 @@ pub(crate) fn resolve(paths: &[PathBuf]) -> Result<Vec<Source>> {
     for path in paths {
         if fs::metadata(path).map_err(ReadError::of(path))?.is_dir() {
             let found = sources.len();
-            walk(path, &mut sources)?;
+            walk(path, &mut HashSet::new(), &mut sources)?;
             if sources.len() == found {
                 return Err(Error::NothingToRead { path: path.clone() });
             }
@@ -95,7 +96,12 @@ pub(crate) fn resolve(paths: &[PathBuf]) -> Result<Vec<Source>> {
     Ok(sources)
 }
 
-fn walk(folder: &Path, sources: &mut Vec<Source>) -> Result<()> {
+/// Goes through a folder and those in it. A folder that symbolic links lead to again was read
+/// before; what is no file, as a pipe, might never end and is no text.
+fn walk(folder: &Path, seen: &mut HashSet<PathBuf>, sources: &mut Vec<Source>) -> Result<()> {
+    if !seen.insert(folder.canonicalize().map_err(ReadError::of(folder))?) {
+        return Ok(());
+    }
     let mut entries = Vec::new();
     for entry in fs::read_dir(folder).map_err(ReadError::of(folder))? {
         entries.push(entry.map_err(ReadError::of(folder))?.path());
@@ -103,8 +109,8 @@ fn walk(folder: &Path, sources: &mut Vec<Source>) -> Result<()> {
     entries.sort();
     for path in entries {
         if path.is_dir() {
-            walk(&path, sources)?;
-        } else {
+            walk(&path, seen, sources)?;
+        } else if path.is_file() {
             sources.extend(Source::recognise(&path));
         }
     }
@@ -142,6 +148,23 @@ mod tests {
         let names: Vec<_> =
             found.iter().map(|source| source.path.strip_prefix(folder.path()).unwrap()).collect();
         assert_eq!(names, ["a.txt.gz", "b/z.jsonl", "c.txt"].map(Path::new));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn circles_of_links_and_pipes_are_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let inner = folder.path().join("inner");
+        fs::create_dir(&inner).unwrap();
+        fs::write(inner.join("a.txt"), "").unwrap();
+        for link in ["one", "two"] {
+            std::os::unix::fs::symlink("..", inner.join(link)).unwrap();
+        }
+        let pipe = folder.path().join("pipe.txt");
+        assert!(std::process::Command::new("mkfifo").arg(pipe).status().unwrap().success());
+        let found = resolve(&[folder.path().to_path_buf()]).unwrap();
+        let paths: Vec<_> = found.iter().map(|source| &source.path).collect();
+        assert_eq!(paths, [&inner.join("a.txt")]);
     }
 
     #[test]

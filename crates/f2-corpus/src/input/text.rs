@@ -1,4 +1,4 @@
-use std::io::BufRead;
+use std::io::{BufRead as _, Read as _};
 
 use super::documents::{Boundaries, Documents};
 use super::open::{Opened, reading_failed};
@@ -19,12 +19,15 @@ impl TextFile {
             (Boundaries::Auto, Format::Wikitext) => Boundaries::Articles,
             (boundaries, _) => boundaries,
         };
-        let lines = Lines::new(source, reading.lossy)?;
+        let lines = Lines::new(source, reading)?;
         Ok(Self { lines, documents: Documents::new(boundaries), finished: false })
     }
 
     pub(crate) fn next_document(&mut self) -> Result<Option<String>> {
         while !self.finished {
+            if self.documents.pending() as u64 > self.lines.longest {
+                return Err(self.lines.too_long());
+            }
             let document = match self.lines.next_line()? {
                 Some(line) => self.documents.line(line),
                 None => {
@@ -53,21 +56,32 @@ pub(crate) struct Lines {
     replaced: String,
     /// Where in the text the next line starts.
     offset: u64,
+    /// Bytes a line, and a document, may have.
+    longest: u64,
 }
 
 impl Lines {
-    pub(crate) fn new(source: &Source, lossy: bool) -> Result<Self> {
+    pub(crate) fn new(source: &Source, reading: &Reading) -> Result<Self> {
         let opened = Opened::new(source)?;
         let (buffer, replaced) = (Vec::new(), String::new());
-        Ok(Self { opened, source: source.clone(), lossy, buffer, replaced, offset: 0 })
+        let (lossy, longest) = (reading.lossy, reading.longest);
+        Ok(Self { opened, source: source.clone(), lossy, buffer, replaced, offset: 0, longest })
+    }
+
+    fn too_long(&self) -> Error {
+        Error::DocumentTooLong { path: self.source.path.clone(), longest: self.longest }
     }
 
     pub(crate) fn next_line(&mut self) -> Result<Option<&str>> {
         self.buffer.clear();
-        let read = self.opened.text.read_until(b'\n', &mut self.buffer);
+        let read =
+            (&mut self.opened.text).take(self.longest + 1).read_until(b'\n', &mut self.buffer);
         let length = read.map_err(|error| reading_failed(&self.source, error))?;
         if length == 0 {
             return Ok(None);
+        }
+        if length as u64 > self.longest {
+            return Err(self.too_long());
         }
         let start = self.offset;
         self.offset += length as u64;

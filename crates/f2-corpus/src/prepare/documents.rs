@@ -1,9 +1,12 @@
+use std::path::Path;
+
 use super::inputs::Planned;
 use super::observer::Observer;
 use super::options::Options;
+use super::spread::Spreading;
 use crate::error::{Error, Result};
-use crate::input::{Digest, DocumentReader, Reading};
-use crate::split::{Fractions, Split};
+use crate::input::{Digest, DocumentReader, Reading, Source};
+use crate::split::Split;
 use crate::tokenizer::pretokens::independent_parts;
 
 /// Bytes of text handed to a thread at a time: long enough to keep it busy, short enough for a
@@ -19,12 +22,21 @@ pub(crate) struct Part {
     pub(crate) ends_document: bool,
 }
 
+/// The documents of one file, as [`prepare`](super::prepare) would find them.
+pub fn documents(
+    path: &Path,
+    options: &Options,
+) -> Result<impl Iterator<Item = Result<String>> + use<>> {
+    let mut reader = DocumentReader::open(&Source::file(path), &options.reading())?;
+    Ok(std::iter::from_fn(move || reader.next_document().transpose()))
+}
+
 /// Reads the planned files and gives their documents in batches.
 pub(crate) struct Batches<'a> {
     plan: std::slice::Iter<'a, Planned>,
     current: Option<(DocumentReader, Option<Split>)>,
     reading: Reading,
-    fractions: Fractions,
+    spreading: Spreading,
     /// Whether long documents may be cut.
     cut: bool,
     observer: &'a dyn Observer,
@@ -38,19 +50,15 @@ impl<'a> Batches<'a> {
     pub(crate) fn new(
         options: &Options,
         plan: &'a [Planned],
+        spreading: Spreading,
         cut: bool,
         observer: &'a dyn Observer,
         digests: &'a mut Vec<Digest>,
     ) -> Self {
-        let reading = Reading {
-            boundaries: options.documents,
-            field: options.field.clone(),
-            lossy: options.lossy,
-        };
-        let fractions = options.inputs.fractions().unwrap_or_default();
+        let reading = options.reading();
         let waiting = std::collections::VecDeque::new();
         let plan = plan.iter();
-        Self { plan, current: None, reading, fractions, cut, observer, digests, waiting }
+        Self { plan, current: None, reading, spreading, cut, observer, digests, waiting }
     }
 
     fn batch(&mut self) -> Result<Vec<Part>> {
@@ -80,7 +88,7 @@ impl<'a> Batches<'a> {
                 continue;
             };
             if let Some(document) = reader.next_document()? {
-                let split = split.unwrap_or_else(|| self.fractions.place(&document));
+                let split = split.unwrap_or_else(|| self.spreading.place(&document));
                 self.waiting.extend(parts(document, split, self.cut));
                 return Ok(true);
             }

@@ -5,6 +5,8 @@ use super::inputs::Planned;
 use super::observer::Observer;
 use super::options::Options;
 use super::place;
+use super::spread::Spreading;
+use super::texts::TextWriter;
 use crate::corpus::names;
 use crate::error::{Error, Result};
 use crate::input::Digest;
@@ -23,35 +25,41 @@ pub(crate) struct Encoded {
     pub(crate) digests: Vec<Digest>,
 }
 
-/// A part of a document as tokens.
+/// A part of a document, and its tokens.
 struct EncodedPart {
-    split: Split,
-    begins_document: bool,
+    part: Part,
     ids: Vec<u32>,
     words: u64,
-    bytes: u64,
 }
 
 /// Encodes all documents and counts the tokens of the training split.
 pub(crate) fn encode(
     options: &Options,
     plan: &[Planned],
+    spreading: Spreading,
     tokenizer: &Tokenizer,
     folder: &Path,
     observer: &dyn Observer,
 ) -> Result<Encoded> {
     let end = end_of_text(options, tokenizer)?;
     let mut encoded = Encoded::begin(tokenizer.vocabulary_size(), folder)?;
+    let mut texts = TextWriter::create(options, folder)?;
     let cut = tokenizer.encoder().takes_parts();
     observer.stage("encoding", total_bytes(plan)?);
     let mut digests = Vec::new();
     parallel::in_order(
         options.threads,
-        Batches::new(options, plan, cut, observer, &mut digests),
+        Batches::new(options, plan, spreading, cut, observer, &mut digests),
         || tokenizer.encoder(),
-        |encoder, batch| batch.into_iter().map(|part| encode_part(encoder, &part, end)).collect(),
-        |parts: Vec<EncodedPart>| parts.iter().try_for_each(|part| encoded.take(part)),
+        |encoder, batch| batch.into_iter().map(|part| encode_part(encoder, part, end)).collect(),
+        |parts: Vec<EncodedPart>| {
+            parts.iter().try_for_each(|part| {
+                texts.take(&part.part)?;
+                encoded.take(part)
+            })
+        },
     )?;
+    texts.finish()?;
     Ok(Encoded { digests, ..encoded })
 }
 
@@ -66,19 +74,14 @@ fn end_of_text(options: &Options, tokenizer: &Tokenizer) -> Result<Option<u32>> 
     Ok(Some(id))
 }
 
-fn encode_part(encoder: &mut Encoder, part: &Part, end: Option<u32>) -> Result<EncodedPart> {
+fn encode_part(encoder: &mut Encoder, part: Part, end: Option<u32>) -> Result<EncodedPart> {
     let mut ids = Vec::with_capacity(part.text.len() / 3);
     encoder.encode(&part.text, &mut ids)?;
     if part.ends_document {
         ids.extend(end);
     }
-    Ok(EncodedPart {
-        split: part.split,
-        begins_document: part.begins_document,
-        ids,
-        words: part.text.split_whitespace().count() as u64,
-        bytes: part.text.len() as u64,
-    })
+    let words = part.text.split_whitespace().count() as u64;
+    Ok(EncodedPart { part, ids, words })
 }
 
 impl Encoded {
@@ -92,20 +95,21 @@ impl Encoded {
         })
     }
 
-    fn take(&mut self, part: &EncodedPart) -> Result<()> {
+    fn take(&mut self, encoded: &EncodedPart) -> Result<()> {
+        let EncodedPart { part, ids, words } = encoded;
         let writer = &mut self.writers[place(part.split)];
         if part.begins_document {
             writer.begin_document();
         }
-        writer.append(&part.ids)?;
+        writer.append(ids)?;
         if part.split == Split::Train {
-            part.ids.iter().for_each(|&id| self.count_of_id[id as usize] += 1);
+            ids.iter().for_each(|&id| self.count_of_id[id as usize] += 1);
         }
         let size = &mut self.sizes[place(part.split)];
         size.documents += u64::from(part.begins_document);
-        size.words += part.words;
-        size.bytes += part.bytes;
-        size.tokens += part.ids.len() as u64;
+        size.words += words;
+        size.bytes += part.text.len() as u64;
+        size.tokens += ids.len() as u64;
         Ok(())
     }
 }

@@ -1,16 +1,18 @@
-use std::fs::File;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
 
-use f2_files::WriteError;
+use f2_files::{OutputFile, ReadError, WriteError, disk};
 
-use super::options::Inputs;
-use crate::error::Result;
+use super::observer::Observer;
+use super::options::Options;
+use crate::error::{Error, Result};
 use crate::input::{Source, resolve};
 use crate::split::Split;
 
-/// Standard input is read twice, so it is kept in this file meanwhile.
-const SPOOL: &str = "standard-input.txt";
+/// Where what can be read only once is kept while it is read twice. The name says nothing of
+/// text: should the folder be among the inputs, it is not taken for one.
+const SPOOL: &str = "spool";
 
 /// One file to read, and where its documents go.
 #[derive(Clone, Debug)]
@@ -24,19 +26,32 @@ pub(crate) struct Planned {
 
 impl Planned {
     /// All files behind the inputs, in order.
-    pub(crate) fn all(inputs: &Inputs, folder: &Path) -> Result<Vec<Self>> {
-        if let Some(fractions) = inputs.fractions() {
+    pub(crate) fn all(
+        options: &Options,
+        folder: &Path,
+        observer: &dyn Observer,
+    ) -> Result<Vec<Self>> {
+        if let Some(fractions) = options.inputs.fractions() {
             fractions.check()?;
         }
+        let mut spools = Spools { folder: folder.join(SPOOL), count: 0, options, observer };
         let mut plan = Vec::new();
-        for (split, path) in inputs.paths() {
+        for (split, path) in options.inputs.paths() {
             if path.as_os_str() == "-" {
-                let source = Source::file(&spool_standard_input(folder)?);
+                let source = spools.keep(path, io::stdin().lock())?;
                 plan.push(Self { source, split, shown: "-".to_owned() });
                 continue;
             }
             for source in resolve(std::slice::from_ref(path))? {
                 let shown = source.path.display().to_string();
+                // Pipes and terminals: `prepare <(command)` is one.
+                let once = fs::metadata(&source.path).is_ok_and(|found| !found.is_file());
+                let source = if once {
+                    let pipe = File::open(&source.path).map_err(ReadError::of(&source.path))?;
+                    Source { path: spools.keep(&source.path, pipe)?.path, ..source }
+                } else {
+                    source
+                };
                 plan.push(Self { source, split, shown });
             }
         }
@@ -44,20 +59,50 @@ impl Planned {
     }
 }
 
-fn spool_standard_input(folder: &Path) -> Result<PathBuf> {
-    let path = folder.join(SPOOL);
-    let mut spool = File::create_new(&path).map_err(WriteError::of(&path))?;
-    io::copy(&mut io::stdin().lock(), &mut spool).map_err(WriteError::of(&path))?;
-    Ok(path)
+/// Copies of what can be read only once.
+struct Spools<'a> {
+    folder: PathBuf,
+    count: usize,
+    options: &'a Options,
+    observer: &'a dyn Observer,
+}
+
+impl Spools<'_> {
+    fn keep(&mut self, from: &Path, mut stream: impl Read) -> Result<Source> {
+        disk::create_folders(&self.folder).map_err(WriteError::of(&self.folder))?;
+        self.count += 1;
+        let path = self.folder.join(self.count.to_string());
+        let mut spool = OutputFile::create_new(&path).map_err(WriteError::of(&path))?;
+        let mut chunk = vec![0; 1 << 20];
+        let mut line = 0;
+        loop {
+            let read = match stream.read(&mut chunk) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                read => read.map_err(ReadError::of(from))?,
+            };
+            if read == 0 {
+                return Ok(Source::file(&path));
+            }
+            // Something like /dev/zero would go on until the disk is full.
+            let after_break = chunk[..read].iter().rev().position(|byte| *byte == b'\n');
+            line = after_break.map_or(line + read as u64, |length| length as u64);
+            if line > self.options.longest_document {
+                let (path, longest) = (from.to_path_buf(), self.options.longest_document);
+                return Err(Error::DocumentTooLong { path, longest });
+            }
+            if self.observer.interrupted() {
+                return Err(Error::Interrupted);
+            }
+            spool.write_all(&chunk[..read]).map_err(WriteError::of(&path))?;
+        }
+    }
 }
 
 /// The published folder holds the corpus and nothing else.
-pub(crate) fn remove_spool(folder: &Path) -> Result<()> {
+pub(crate) fn remove_spools(folder: &Path) -> Result<()> {
     let path = folder.join(SPOOL);
-    match std::fs::remove_file(&path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(WriteError::of(&path)(error).into())
-        }
-        _ => Ok(()),
+    if path.exists() {
+        disk::remove_folder(&path).map_err(WriteError::of(&path))?;
     }
+    Ok(())
 }

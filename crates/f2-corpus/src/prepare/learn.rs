@@ -3,50 +3,73 @@ use super::encode;
 use super::inputs::Planned;
 use super::observer::Observer;
 use super::options::Options;
+use super::spread::Spreading;
 use crate::error::{Error, Result};
+use crate::input::Digest;
 use crate::parallel;
 use crate::split::Split;
 use crate::tokenizer::{END_OF_TEXT, Tokenizer, WordCounts, train};
+
+/// A tokenizer and what it was learned from.
+pub(crate) struct Learned {
+    pub(crate) tokenizer: Tokenizer,
+    /// The files as they were when they were read for it.
+    pub(crate) digests: Vec<Digest>,
+}
 
 /// Learns a byte-level BPE from the documents of the training split.
 pub(crate) fn learn(
     options: &Options,
     vocabulary_size: usize,
     plan: &[Planned],
+    spreading: &Spreading,
     observer: &dyn Observer,
-) -> Result<Tokenizer> {
+) -> Result<Learned> {
     let specials = usize::from(options.end_of_text);
     if vocabulary_size < 256 + specials {
         return Err(Error::VocabularyTooSmall { asked: vocabulary_size });
     }
-    let words = count_words(options, plan, observer)?;
-    if words.is_empty() {
-        return Err(Error::Empty { inputs: options.inputs.describe() });
-    }
+    let (words, digests) = count_words(options, plan, spreading, observer)?;
     observer.stage("learning the vocabulary", None);
-    let tokenizer = train(words, vocabulary_size - specials)?;
-    if options.end_of_text { tokenizer.with_special_token(END_OF_TEXT) } else { Ok(tokenizer) }
+    let interrupted = || observer.interrupted();
+    let tokenizer = train(words, vocabulary_size - specials, &interrupted)?;
+    let tokenizer =
+        if options.end_of_text { tokenizer.with_special_token(END_OF_TEXT)? } else { tokenizer };
+    Ok(Learned { tokenizer, digests })
 }
 
-fn count_words(options: &Options, plan: &[Planned], observer: &dyn Observer) -> Result<WordCounts> {
+fn count_words(
+    options: &Options,
+    plan: &[Planned],
+    spreading: &Spreading,
+    observer: &dyn Observer,
+) -> Result<(WordCounts, Vec<Digest>)> {
     let relevant = |planned: &&Planned| planned.split.is_none_or(|split| split == Split::Train);
     let plan: Vec<Planned> = plan.iter().filter(relevant).cloned().collect();
     observer.stage("counting words", encode::total_bytes(&plan)?);
     let mut digests = Vec::new();
+    let mut documents = 0;
     let counts = parallel::in_order(
         options.threads,
-        Batches::new(options, &plan, true, observer, &mut digests),
+        Batches::new(options, &plan, spreading.clone(), true, observer, &mut digests),
         WordCounts::default,
         |words, batch| {
             let training = batch.iter().filter(|part| part.split == Split::Train);
             training.for_each(|part| words.add(&part.text));
+            Ok(batch.iter().filter(|part| part.begins_document).count() as u64)
+        },
+        |begun| {
+            documents += begun;
             Ok(())
         },
-        Ok,
     )?;
     let merged = counts.into_iter().reduce(|mut all, counts| {
         all.merge(counts);
         all
     });
-    Ok(merged.unwrap_or_default())
+    match merged {
+        Some(words) if !words.is_empty() => Ok((words, digests)),
+        _ if documents > 0 => Err(Error::EmptySplit { split: Split::Train.name(), documents }),
+        _ => Err(Error::Empty { inputs: options.inputs.describe() }),
+    }
 }

@@ -6,6 +6,8 @@ mod inputs;
 mod learn;
 mod observer;
 mod options;
+mod spread;
+mod texts;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,9 +23,12 @@ use crate::tokenizer::{END_OF_TEXT, Tokenizer};
 
 use encode::Encoded;
 use inputs::Planned;
+use learn::Learned;
+use spread::Spreading;
 
+pub use documents::documents;
 pub use observer::{Observer, Silent};
-pub use options::{Inputs, Options, TokenizerChoice};
+pub use options::{Inputs, LONGEST_DOCUMENT, Options, TokenizerChoice};
 
 /// What came out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,13 +46,16 @@ pub struct Summary {
 pub fn prepare(options: &Options, observer: &dyn Observer) -> Result<Summary> {
     let _lock = Lock::beside(&options.out)?;
     check_output(&options.out, options.replace)?;
+    let _lock = Lock::beside(&options.out)?;
     let staged = StagedFolder::create(&options.out)?;
-    let plan = Planned::all(&options.inputs, staged.path())?;
-    let tokenizer = obtain_tokenizer(options, &plan, observer)?;
-    let encoded = encode::encode(options, &plan, &tokenizer, staged.path(), observer)?;
+    let plan = Planned::all(options, staged.path(), observer)?;
+    let spreading = Spreading::of(options, &plan, observer)?;
+    let Learned { tokenizer, digests } = obtain_tokenizer(options, &plan, &spreading, observer)?;
+    let encoded = encode::encode(options, &plan, spreading, &tokenizer, staged.path(), observer)?;
+    check_unchanged(&plan, &digests, &encoded.digests)?;
     check_splits(options, &encoded.sizes)?;
     let summary = write_folder(options, &plan, &tokenizer, encoded, staged.path())?;
-    inputs::remove_spool(staged.path())?;
+    inputs::remove_spools(staged.path())?;
     // Hours may have passed.
     check_output(&options.out, options.replace)?;
     staged.publish()?;
@@ -89,17 +97,30 @@ fn foreign_entry(folder: &Path) -> Result<Option<String>> {
 fn obtain_tokenizer(
     options: &Options,
     plan: &[Planned],
+    spreading: &Spreading,
     observer: &dyn Observer,
-) -> Result<Tokenizer> {
-    match &options.tokenizer {
+) -> Result<Learned> {
+    let tokenizer = match &options.tokenizer {
         TokenizerChoice::Train { vocabulary_size } => {
-            learn::learn(options, *vocabulary_size, plan, observer)
+            return learn::learn(options, *vocabulary_size, plan, spreading, observer);
         }
-        TokenizerChoice::File(path) => Tokenizer::load(path),
+        TokenizerChoice::File(path) => Tokenizer::load(path)?,
         TokenizerChoice::VocabularyAndMerges { vocabulary, merges } => {
-            Tokenizer::load_vocabulary_and_merges(vocabulary, merges)
+            Tokenizer::load_vocabulary_and_merges(vocabulary, merges)?
+        }
+    };
+    Ok(Learned { tokenizer, digests: Vec::new() })
+}
+
+/// What the tokenizer was learned from must be what was encoded.
+fn check_unchanged(plan: &[Planned], learned: &[Digest], encoded: &[Digest]) -> Result<()> {
+    for (planned, now) in plan.iter().zip(encoded) {
+        let before = learned.iter().find(|digest| digest.path == now.path);
+        if before.is_some_and(|before| before != now) {
+            return Err(Error::InputChanged { path: planned.shown.clone() });
         }
     }
+    Ok(())
 }
 
 /// Every split that should have documents must have some.
@@ -147,7 +168,7 @@ fn write_folder(
         options: recorded_options(options),
         vocabulary_size,
         splits: encoded.sizes.clone(),
-        files: recorded_files(folder, options.keep_ids)?,
+        files: recorded_files(folder, options)?,
         checksum: String::new(),
     };
     manifest.save(&folder.join(names::MANIFEST))?;
@@ -155,16 +176,17 @@ fn write_folder(
 }
 
 /// Binds the files of the corpus together.
-fn recorded_files(folder: &Path, keep_ids: bool) -> Result<BTreeMap<String, FileRecord>> {
+fn recorded_files(folder: &Path, options: &Options) -> Result<BTreeMap<String, FileRecord>> {
     let shards = Split::ALL.map(names::shard).into_iter();
-    let ranks = keep_ids.then(|| names::RANKS.to_owned());
+    let texts = options.text_of.iter().map(|&split| names::text(split));
+    let ranks = options.keep_ids.then(|| names::RANKS.to_owned());
     let others = [names::TOKENIZER, names::COUNTS].map(str::to_owned);
     let record = |name: String| {
         let path = folder.join(&name);
         let record = FileRecord::of(&path).map_err(ReadError::of(&path))?;
         Ok((name, record))
     };
-    shards.chain(others).chain(ranks).map(record).collect()
+    shards.chain(texts).chain(others).chain(ranks).map(record).collect()
 }
 
 fn recorded_inputs(plan: &[Planned], digests: Vec<Digest>) -> Vec<Input> {
@@ -181,6 +203,7 @@ fn recorded_options(options: &Options) -> Recorded {
         field: options.field.clone(),
         lossy: options.lossy,
         fractions: options.inputs.fractions(),
+        in_order: options.in_order && options.inputs.fractions().is_some(),
         tokenizer: options.tokenizer.describe(),
         keep_ids: options.keep_ids,
         end_of_text: options.end_of_text.then(|| END_OF_TEXT.to_owned()),

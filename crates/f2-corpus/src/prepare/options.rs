@@ -1,7 +1,10 @@
 use std::path::{Path, PathBuf};
 
-use crate::input::Boundaries;
+use crate::input::{Boundaries, Reading};
 use crate::split::{Fractions, Split};
+
+/// Bytes that a document may have where nothing else is said. It must fit the memory a few times.
+pub const LONGEST_DOCUMENT: u64 = 256 << 20;
 
 /// What to prepare, and how.
 #[derive(Clone, Debug)]
@@ -18,6 +21,13 @@ pub struct Options {
     pub field: String,
     /// Replace what is not UTF-8 instead of refusing it.
     pub lossy: bool,
+    /// Bytes that a document may have at most.
+    pub longest_document: u64,
+    /// Spread documents over the splits in their order, each split one piece of the text, not by
+    /// a hash of their content.
+    pub in_order: bool,
+    /// The splits whose text is written out beside the shards.
+    pub text_of: Vec<Split>,
     /// Which tokenizer.
     pub tokenizer: TokenizerChoice,
     /// Leave the tokenizer's ids as they are and store the order of frequencies beside.
@@ -38,10 +48,25 @@ impl Options {
             documents: Boundaries::Auto,
             field: "text".to_owned(),
             lossy: false,
+            longest_document: LONGEST_DOCUMENT,
+            in_order: false,
+            text_of: Vec::new(),
             tokenizer: TokenizerChoice::default(),
             keep_ids: false,
             end_of_text: false,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
+        }
+    }
+}
+
+impl Options {
+    /// How to find documents in the files.
+    pub(crate) fn reading(&self) -> Reading {
+        Reading {
+            boundaries: self.documents,
+            field: self.field.clone(),
+            lossy: self.lossy,
+            longest: self.longest_document,
         }
     }
 }

@@ -18,9 +18,15 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// Opens a shard and checks all of it: that it is the file `expected`, where that is known,
-    /// format, length, checksum, and that every index in it leads somewhere.
-    pub(crate) fn open(path: &Path, expected: Option<&FileRecord>) -> Result<Self> {
+    /// Opens a shard and checks all of it: format, length, checksum, and that every index in it
+    /// leads somewhere. [`Corpus::shard`](crate::Corpus::shard) also makes sure that it is the
+    /// corpus's own.
+    pub fn open(path: &Path) -> Result<Self> {
+        Self::open_as(path, None)
+    }
+
+    /// [`open`](Self::open), where it is known what the file must be.
+    pub(crate) fn open_as(path: &Path, expected: Option<&FileRecord>) -> Result<Self> {
         let file = File::open(path).map_err(ReadError::of(path))?;
         // SAFETY: corpus files are published whole by a rename and never written again; a program
         // that truncates one while it is mapped breaks every reader alike.
@@ -201,7 +207,7 @@ mod tests {
                 .map(|ids| ids.iter().map(|&id| largest - id).collect())
                 .collect();
             write(&path, vocabulary, &documents, None);
-            let shard = Shard::open(&path, None).unwrap();
+            let shard = Shard::open(&path).unwrap();
             prop_assert_eq!(shard.vocabulary_size(), vocabulary);
             prop_assert_eq!(shard.documents(), documents.len());
             for (index, document) in documents.iter().enumerate() {
@@ -217,8 +223,8 @@ mod tests {
         let documents = [vec![0, 1, 2], vec![2]];
         write(&kept, 3, &documents, None);
         write(&renamed, 3, &documents, Some(&[2, 0, 1]));
-        let kept = Shard::open(&kept, None).unwrap().with_ranks(vec![2, 0, 1]);
-        let renamed = Shard::open(&renamed, None).unwrap();
+        let kept = Shard::open(&kept).unwrap().with_ranks(vec![2, 0, 1]);
+        let renamed = Shard::open(&renamed).unwrap();
         assert_eq!(kept.ranks(0..4), [2, 0, 1, 1]);
         assert_eq!(renamed.ranks(0..4), [2, 0, 1, 1]);
     }
@@ -236,7 +242,7 @@ mod tests {
             let checksum = crc32fast::hash(&bytes[header::LENGTH..]);
             bytes[36..40].copy_from_slice(&checksum.to_le_bytes());
             std::fs::write(&path, bytes).unwrap();
-            Shard::open(&path, None).unwrap_err().to_string()
+            Shard::open(&path).unwrap_err().to_string()
         };
         assert!(refused(65, 2).contains("the id 513 is beyond the vocabulary of 300"));
         assert!(refused(72, 1).contains("document 0 cannot start at token 1"));
@@ -252,7 +258,7 @@ mod tests {
         let whole = std::fs::read(&path).unwrap();
         let refused = |bytes: &[u8]| {
             std::fs::write(&path, bytes).unwrap();
-            Shard::open(&path, None).unwrap_err().to_string()
+            Shard::open(&path).unwrap_err().to_string()
         };
         let with = |at: usize, byte: u8| {
             let mut bytes = whole.clone();

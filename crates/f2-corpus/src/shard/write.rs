@@ -1,8 +1,7 @@
-use std::fs::File;
 use std::io::{BufWriter, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
-use f2_files::WriteError;
+use f2_files::{OutputFile, WriteError};
 use memmap2::MmapMut;
 use rayon::prelude::*;
 
@@ -14,7 +13,7 @@ const CHUNK: usize = 1 << 18;
 
 /// Writes a shard as documents come, and completes it in place.
 pub(crate) struct ShardWriter {
-    out: BufWriter<File>,
+    out: BufWriter<OutputFile>,
     path: PathBuf,
     vocabulary: usize,
     width: u32,
@@ -24,8 +23,8 @@ pub(crate) struct ShardWriter {
 
 impl ShardWriter {
     pub(crate) fn create(path: &Path, vocabulary: usize) -> Result<Self> {
-        let file = File::options().read(true).write(true).create_new(true).open(path);
-        let mut out = BufWriter::with_capacity(1 << 20, file.map_err(WriteError::of(path))?);
+        let file = OutputFile::create_new(path).map_err(WriteError::of(path))?;
+        let mut out = BufWriter::with_capacity(1 << 20, file);
         // The header is known last; until then the file has none and cannot be taken for whole.
         out.write_all(&[0; header::LENGTH]).map_err(WriteError::of(path))?;
         let (path, width) = (path.to_path_buf(), width_for(vocabulary));
@@ -55,7 +54,7 @@ impl ShardWriter {
         let mut file =
             out.into_inner().map_err(|error| WriteError::of(&path)(error.into_error()))?;
         // SAFETY: the file lies in a staging folder of this process; nobody else writes to it.
-        let mut map = unsafe { MmapMut::map_mut(&file) }.map_err(WriteError::of(&path))?;
+        let mut map = unsafe { MmapMut::map_mut(file.file()) }.map_err(WriteError::of(&path))?;
         if let Some(rank_of_id) = rank_of_id {
             let ids = &mut map[header::LENGTH..][..tokens as usize * width as usize];
             rename(ids, width, rank_of_id);
@@ -72,7 +71,7 @@ impl ShardWriter {
         let written = file
             .seek(SeekFrom::Start(0))
             .and_then(|_| file.write_all(&header.to_bytes()))
-            .and_then(|()| file.sync_all());
+            .and_then(|()| file.sync());
         Ok(written.map_err(WriteError::of(&path))?)
     }
 

@@ -86,7 +86,7 @@ mod tests {
         for _ in 0..9 {
             words.add("other words than those");
         }
-        let other = train(words, 300).unwrap();
+        let other = train(words, 300, &|| false).unwrap();
         assert_eq!(refusal(&other), "they have another list of merges");
         let larger = example().with_special_token("<end>").unwrap();
         let reason = refusal(&larger);

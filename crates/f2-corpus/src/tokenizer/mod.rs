@@ -3,6 +3,7 @@ mod encode;
 mod matching;
 pub(crate) mod pretokens;
 mod rename;
+mod sound;
 mod train;
 
 use std::path::Path;
@@ -14,6 +15,7 @@ use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 use crate::error::{Error, Result};
 
 pub use encode::Encoder;
+use sound::guarded;
 pub(crate) use train::{WordCounts, train};
 
 /// GPT-2's special token, which ends a text where the tokenizer knows it.
@@ -45,10 +47,17 @@ impl Tokenizer {
             std::fs::File::open(path).map_err(ReadError::of(path))?;
         }
         let origin = format!("{} and {}", vocabulary.display(), merges.display());
-        let tokenizer = BPE::from_file(&vocabulary.to_string_lossy(), &merges.to_string_lossy())
-            .build()
-            .map(Self::byte_level)
-            .map_err(|reason| failure(origin, reason))?;
+        let model = guarded(|| {
+            let (tokens, merges) =
+                BPE::read_file(&vocabulary.to_string_lossy(), &merges.to_string_lossy())?;
+            for (left, right) in &merges {
+                sound::check_merge(left, right, "", |token| tokens.contains_key(token))?;
+            }
+            let largest = tokens.values().copied().max().unwrap_or(0);
+            sound::check_ids(largest.into(), tokens.len())?;
+            BPE::builder().vocab_and_merges(tokens, merges).build()
+        });
+        let tokenizer = model.map(Self::byte_level).map_err(|reason| failure(origin, reason))?;
         // The pair of files cannot say that this token is special; GPT-2's own code does.
         match tokenizer.token_id(END_OF_TEXT) {
             Some(_) => tokenizer.with_special_token(END_OF_TEXT),
@@ -66,8 +75,8 @@ impl Tokenizer {
 
     fn from_json(bytes: &[u8]) -> tokenizers::Result<Self> {
         // The library panics on broken JSON in some places, so it must not see any.
-        let _: serde_json::Value = serde_json::from_slice(bytes)?;
-        let mut inner = tokenizers::Tokenizer::from_bytes(bytes)?;
+        sound::check(&serde_json::from_slice(bytes)?)?;
+        let mut inner = guarded(|| tokenizers::Tokenizer::from_bytes(bytes))?;
         // Shards hold whole texts: what a file says of cutting and filling up is for inference.
         inner.with_truncation(None)?;
         inner.with_padding(None);
@@ -87,13 +96,14 @@ impl Tokenizer {
 
     /// The ids of a text. For many texts, an [`Encoder`] is far faster.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>> {
-        let encoding = self.inner.encode_fast(text, false);
+        let encoding = guarded(|| self.inner.encode_fast(text, false));
         Ok(encoding.map_err(|reason| failure("encoding", reason))?.get_ids().to_vec())
     }
 
     /// The text of some ids. Bytes that are not UTF-8 become replacement characters.
     pub fn decode(&self, ids: &[u32]) -> Result<String> {
-        self.inner.decode(ids, false).map_err(|reason| failure("decoding", reason))
+        let text = guarded(|| self.inner.decode(ids, false));
+        text.map_err(|reason| failure("decoding", reason))
     }
 
     /// What one token looks like as text, `None` where no token has this id.
@@ -141,7 +151,7 @@ pub(crate) mod tests {
         for _ in 0..3 {
             words.add(text);
         }
-        train(words, 300).unwrap()
+        train(words, 300, &|| false).unwrap()
     }
 
     proptest! {

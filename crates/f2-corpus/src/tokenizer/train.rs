@@ -1,3 +1,7 @@
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
 use ahash::AHashMap;
 use compact_str::CompactString;
 use rustc_hash::FxHashMap;
@@ -11,6 +15,14 @@ use crate::error::{Error, Result};
 /// byte-level trainer.
 const MINIMUM_PAIR_COUNT: u64 = 2;
 
+/// How long an interruption may go unheard.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// Longer words are learned from in pieces of this many bytes: each merge goes through the whole
+/// of a word, so that one without end would take its length squared. No word of a language is so
+/// long.
+const LONGEST_WORD: usize = 512;
+
 /// How often each word (pre-token) occurs: all that BPE needs to know of a text.
 #[derive(Debug, Default)]
 pub(crate) struct WordCounts {
@@ -20,7 +32,7 @@ pub(crate) struct WordCounts {
 impl WordCounts {
     /// Counts the words of one text.
     pub(crate) fn add(&mut self, text: &str) {
-        for word in pretokens(text) {
+        for word in pretokens(text).flat_map(|word| pieces(word, LONGEST_WORD)) {
             match self.counts.get_mut(word) {
                 Some(count) => *count += 1,
                 None => _ = self.counts.insert(CompactString::new(word), 1),
@@ -44,6 +56,11 @@ impl WordCounts {
         self.counts.is_empty()
     }
 
+    /// The most merges the words can give: each one makes some word a token shorter.
+    fn most_merges(&self) -> usize {
+        self.counts.keys().map(|word| word.len() - 1).sum()
+    }
+
     /// The counts as the trainer takes them: words spelled in the byte alphabet.
     fn spelled(self) -> AHashMap<CompactString, u64> {
         let mut spelling = String::new();
@@ -56,17 +73,53 @@ impl WordCounts {
     }
 }
 
+/// A word in pieces of at most `longest` bytes, cut between characters.
+fn pieces(word: &str, longest: usize) -> impl Iterator<Item = &str> {
+    let mut rest = word;
+    std::iter::from_fn(move || {
+        let end = (0..=longest.min(rest.len())).rev().find(|&at| rest.is_char_boundary(at));
+        let (piece, after) = rest.split_at(end.unwrap_or(0));
+        rest = after;
+        (!piece.is_empty()).then_some(piece)
+    })
+}
+
 /// Learns a byte-level BPE of at most `vocabulary_size` tokens; fewer where the words hold no
-/// more pairs.
-pub(crate) fn train(words: WordCounts, vocabulary_size: usize) -> Result<Tokenizer> {
+/// more pairs. Asked now and then, `interrupted` ends it.
+pub(crate) fn train(
+    words: WordCounts,
+    vocabulary_size: usize,
+    interrupted: &dyn Fn() -> bool,
+) -> Result<Tokenizer> {
     if vocabulary_size < 256 {
         return Err(Error::VocabularyTooSmall { asked: vocabulary_size });
     }
-    let mut model = BPE::default();
-    trainer(vocabulary_size)
-        .do_train(&words.spelled(), &mut model)
-        .map_err(|reason| failure("training the tokenizer", reason))?;
-    Ok(Tokenizer::byte_level(model))
+    // The trainer makes room for all tokens it is asked for.
+    let vocabulary_size = vocabulary_size.min(256 + words.most_merges());
+    let (sender, receiver) = mpsc::channel();
+    let words = Arc::new(words.spelled());
+    let learn = move || {
+        let mut model = BPE::default();
+        let trained = trainer(vocabulary_size).do_train(&words, &mut model);
+        // Nobody listens any more where it was interrupted.
+        let _ = sender.send(trained.map(|_| model));
+    };
+    // The library cannot be stopped: whoever does not want to wait leaves it behind. Where there
+    // is no thread to be had, it is waited for.
+    if std::thread::Builder::new().spawn(learn.clone()).is_err() {
+        learn();
+    }
+    loop {
+        match receiver.recv_timeout(PATIENCE) {
+            Ok(trained) => {
+                let model = trained.map_err(|reason| failure("training the tokenizer", reason))?;
+                return Ok(Tokenizer::byte_level(model));
+            }
+            Err(RecvTimeoutError::Timeout) if interrupted() => return Err(Error::Interrupted),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => panic!("the trainer of tokenizers panicked"),
+        }
+    }
 }
 
 fn trainer(vocabulary_size: usize) -> BpeTrainer {
@@ -95,7 +148,7 @@ mod tests {
         let text = "low lower lowest\nnew newer newest wide wider widest\nслово слова";
         let mut words = WordCounts::default();
         text.lines().for_each(|line| words.add(line));
-        let ours = train(words, 290).unwrap();
+        let ours = train(words, 290, &|| false).unwrap();
         assert_eq!(ours.to_json(), by_the_library(text, 290).to_json());
         assert!(ours.vocabulary_size() > 256);
     }
@@ -104,12 +157,41 @@ mod tests {
     fn stops_where_the_text_gives_no_more() {
         let mut words = WordCounts::default();
         words.add("aa aa");
-        assert_eq!(train(words, 30_000).unwrap().vocabulary_size(), 257);
+        assert_eq!(train(words, 30_000, &|| false).unwrap().vocabulary_size(), 257);
+    }
+
+    #[test]
+    fn asked_for_more_than_there_can_be_it_makes_no_room_for_it() {
+        for vocabulary_size in [1_000_000_000, usize::MAX] {
+            let mut words = WordCounts::default();
+            words.add("aa aa");
+            assert_eq!(train(words, vocabulary_size, &|| false).unwrap().vocabulary_size(), 257);
+        }
+    }
+
+    #[test]
+    fn an_endless_word_is_learned_from_in_pieces() {
+        let letters = ["A", "C", "G", "T", "é"];
+        let endless: String = (0..40_000_usize).map(|at| letters[at * at / 7 % 5]).collect();
+        let mut words = WordCounts::default();
+        words.add(&endless);
+        let lengths = words.counts.iter().map(|(word, count)| word.len() * *count as usize);
+        assert_eq!(lengths.sum::<usize>(), endless.len());
+        assert!(words.counts.keys().all(|word| word.len() <= LONGEST_WORD));
+        assert!(train(words, 400, &|| false).unwrap().vocabulary_size() > 256);
+    }
+
+    #[test]
+    fn an_interruption_is_heard_while_it_learns() {
+        let mut words = WordCounts::default();
+        (0..200_000_u32).for_each(|number| words.add(&format!("word{number} {}", number * 7919)));
+        let interrupted = train(words, 30_000, &|| true).unwrap_err();
+        assert!(matches!(interrupted, Error::Interrupted), "{interrupted}");
     }
 
     #[test]
     fn refuses_less_than_the_bytes() {
-        let message = train(WordCounts::default(), 255).unwrap_err().to_string();
+        let message = train(WordCounts::default(), 255, &|| false).unwrap_err().to_string();
         assert!(message.contains("255"), "{message}");
     }
 

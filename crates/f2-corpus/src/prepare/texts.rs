@@ -1,0 +1,57 @@
+//! The text of a split, written out beside its shard.
+
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+use f2_files::{OutputFile, WriteError};
+
+use super::documents::Part;
+use super::options::Options;
+use super::place;
+use crate::corpus::names;
+use crate::error::Result;
+use crate::split::Split;
+
+/// Writes the documents of some splits as JSON lines, in the order of their shards.
+pub(crate) struct TextWriter {
+    /// One for each split whose text was asked for.
+    files: [Option<TextFile>; Split::ALL.len()],
+}
+
+struct TextFile {
+    out: BufWriter<OutputFile>,
+    path: PathBuf,
+    /// The document whose parts are coming.
+    document: String,
+}
+
+impl TextWriter {
+    pub(crate) fn create(options: &Options, folder: &Path) -> Result<Self> {
+        let mut files = [const { None }; Split::ALL.len()];
+        for &split in &options.text_of {
+            let path = folder.join(names::text(split));
+            let file = OutputFile::create(&path).map_err(WriteError::of(&path))?;
+            let out = BufWriter::with_capacity(1 << 20, file);
+            files[place(split)] = Some(TextFile { out, path, document: String::new() });
+        }
+        Ok(Self { files })
+    }
+
+    pub(crate) fn take(&mut self, part: &Part) -> Result<()> {
+        let Some(file) = &mut self.files[place(part.split)] else { return Ok(()) };
+        file.document.push_str(&part.text);
+        if part.ends_document {
+            let record = serde_json::json!({ "text": file.document });
+            writeln!(file.out, "{record}").map_err(WriteError::of(&file.path))?;
+            file.document.clear();
+        }
+        Ok(())
+    }
+
+    pub(crate) fn finish(self) -> Result<()> {
+        for TextFile { mut out, path, .. } in self.files.into_iter().flatten() {
+            out.flush().map_err(WriteError::of(&path))?;
+        }
+        Ok(())
+    }
+}
