@@ -1,0 +1,235 @@
+//! Every parser against changed files. See the crate's own words for longer runs.
+
+use std::path::Path;
+
+use f2_classes::{ClassSelection, RankCounts, read_counts};
+use f2_corpus::{
+    Corpus, Counts, Inputs, Manifest, Options, Ranks, Shard, Split, Tokenizer, documents,
+};
+use f2_engine::Cpu;
+use f2_experiment::Plan;
+use f2_fuzz::{BUFFERS, EXPRESSIONS, Repair, Seeds, Watched, fuzz};
+use f2_lm::config::ConfigLayers;
+use f2_lm::exchange::ForeignModel;
+use f2_lm::run::{Pick, RunFolder, SavedModel, checkpoint, read_events};
+use f2_report::{Report, Results};
+
+#[global_allocator]
+static MEMORY: Watched = Watched;
+
+#[test]
+fn shards() {
+    fuzz("shards", &Seeds::files_as("shards", "train.bin"), Repair::Shard, BUFFERS, |folder| {
+        let Ok(shard) = Shard::open(&folder.join("train.bin")) else { return };
+        let documents = (0..shard.documents()).map(|index| shard.ranks(shard.document(index)));
+        let largest = documents.flatten().max();
+        assert!(largest.is_none_or(|id| (id as usize) < shard.vocabulary_size()));
+    });
+}
+
+#[test]
+fn counts() {
+    fuzz("counts", &Seeds::files_as("counts", "counts.json"), Repair::None, BUFFERS, |folder| {
+        let Ok(counts) = Counts::load(&folder.join("counts.json")) else { return };
+        let _ = RankCounts::new(&counts.counts);
+    });
+}
+
+#[test]
+fn lists_of_counts() {
+    fuzz(
+        "lists",
+        &Seeds::files_as("lists_of_counts", "counts.json"),
+        Repair::None,
+        BUFFERS,
+        |folder| {
+            let Ok(counts) = read_counts(&folder.join("counts.json")) else { return };
+            let _ = f2_classes::select(&counts, f2_classes::Method::Greedy, Some(1));
+        },
+    );
+}
+
+#[test]
+fn ranks() {
+    fuzz("ranks", &Seeds::files_as("ranks", "ranks.json"), Repair::None, BUFFERS, |folder| {
+        let Ok(ranks) = Ranks::load(&folder.join("ranks.json")) else { return };
+        assert_eq!(ranks.rank_of_id().len(), ranks.id_of_rank.len());
+    });
+}
+
+#[test]
+fn manifests() {
+    fuzz(
+        "manifests",
+        &Seeds::files_as("manifests", "manifest.json"),
+        Repair::Seal,
+        BUFFERS,
+        |folder| {
+            let Ok(manifest) = Manifest::load(&folder.join("manifest.json")) else { return };
+            let _ = manifest.tokenizer_sha256();
+        },
+    );
+}
+
+#[test]
+fn corpora() {
+    fuzz("corpora", &Seeds::folders("corpora"), Repair::Seal, EXPRESSIONS, |folder| {
+        let Ok(corpus) = Corpus::open(folder) else { return };
+        let _ = (corpus.tokenizer(), corpus.counts(), corpus.ranks());
+        Split::ALL.into_iter().for_each(|split| drop(corpus.shard(split)));
+    });
+}
+
+/// Uses a tokenizer in every way there is.
+fn use_tokenizer(tokenizer: &Tokenizer) {
+    let text = "the cat sat on 12 mats — naïvely\n";
+    let Ok(ids) = tokenizer.encode(text) else { return };
+    let mut encoded = Vec::new();
+    let _ = tokenizer.encoder().encode(text, &mut encoded);
+    let _ = tokenizer.decode(&ids);
+    let _ = tokenizer.token_text(3);
+    let size = tokenizer.vocabulary_size() as u32;
+    let reversed: Vec<u32> = (0..size).rev().collect();
+    if let Ok(renamed) = tokenizer.renamed(&reversed) {
+        let _ = tokenizer.ids_of(&renamed);
+    }
+}
+
+#[test]
+fn tokenizers() {
+    fuzz(
+        "tokenizers",
+        &Seeds::files_as("tokenizers", "tokenizer.json"),
+        Repair::None,
+        EXPRESSIONS,
+        |folder| {
+            let Ok(tokenizer) = Tokenizer::load(&folder.join("tokenizer.json")) else { return };
+            use_tokenizer(&tokenizer);
+        },
+    );
+}
+
+#[test]
+fn vocabularies_and_merges() {
+    fuzz("merges", &Seeds::folders("merges"), Repair::None, EXPRESSIONS, |folder| {
+        let [vocabulary, merges] = ["vocab.json", "merges.txt"].map(|name| folder.join(name));
+        if let Ok(tokenizer) = Tokenizer::load_vocabulary_and_merges(&vocabulary, &merges) {
+            use_tokenizer(&tokenizer);
+        }
+    });
+}
+
+#[test]
+fn classes() {
+    fuzz("classes", &Seeds::files_as("classes", "classes.json"), Repair::None, BUFFERS, |folder| {
+        let Ok(selection) = ClassSelection::load(&folder.join("classes.json")) else { return };
+        let classes = selection.classes();
+        assert_eq!(classes.class_of(classes.vocabulary() - 1), classes.len() - 1);
+    });
+}
+
+/// Reads a file of text as `f2 prepare` does.
+fn read_documents(path: &Path) {
+    let inputs = Inputs::PerSplit { train: vec![], valid: vec![], test: vec![] };
+    let mut options = Options::new(inputs, Path::new("unused"));
+    options.longest_document = 1 << 16;
+    let Ok(documents) = documents(path, &options) else { return };
+    documents.take_while(Result::is_ok).flatten().for_each(|document| {
+        assert!(document.ends_with('\n') && !document.trim().is_empty());
+    });
+}
+
+#[test]
+fn json_lines() {
+    fuzz(
+        "json_lines",
+        &Seeds::files_as("json_lines", "text.jsonl"),
+        Repair::None,
+        BUFFERS,
+        |folder| {
+            read_documents(&folder.join("text.jsonl"));
+        },
+    );
+}
+
+#[test]
+fn packed_texts() {
+    fuzz("zstd", &Seeds::files_as("zstd", "text.txt.zst"), Repair::None, BUFFERS, |folder| {
+        read_documents(&folder.join("text.txt.zst"));
+    });
+    fuzz("gzip", &Seeds::files_as("gzip", "text.txt.gz"), Repair::None, BUFFERS, |folder| {
+        read_documents(&folder.join("text.txt.gz"));
+    });
+}
+
+#[test]
+fn configurations() {
+    fuzz(
+        "configurations",
+        &Seeds::files_as("configurations", "f2.toml"),
+        Repair::None,
+        BUFFERS,
+        |folder| {
+            let file = ConfigLayers::new().file(&folder.join("f2.toml"));
+            let _ = file.and_then(ConfigLayers::resolve);
+        },
+    );
+}
+
+#[test]
+fn plans() {
+    fuzz("plans", &Seeds::files_as("plans", "plan.toml"), Repair::None, BUFFERS, |folder| {
+        let _ = Plan::load(&folder.join("plan.toml"));
+    });
+}
+
+#[test]
+fn results() {
+    fuzz("results", &Seeds::files_as("results", "results.json"), Repair::None, BUFFERS, |folder| {
+        let Ok(results) = Results::load(&folder.join("results.json")) else { return };
+        let report = Report::new(&results);
+        let _ = report.to_html();
+    });
+}
+
+#[test]
+fn runs() {
+    fuzz("runs", &Seeds::folders("runs"), Repair::None, BUFFERS, |folder| {
+        let _ = RunFolder::open(folder);
+        let _ = read_events(&folder.join("events.jsonl"));
+    });
+}
+
+#[test]
+fn checkpoints() {
+    let device = Cpu::new(1).unwrap();
+    for repair in [Repair::Seal, Repair::Tensors] {
+        fuzz("checkpoints", &Seeds::folders("checkpoints"), repair, EXPRESSIONS, |folder| {
+            let _ = checkpoint::open(folder);
+            if let Ok(model) = SavedModel::open(folder, Pick::Best) {
+                let _ = model.load(&device, &model.decoder());
+            }
+        });
+    }
+}
+
+/// Without a `state.json` nothing stands between the files and their readers.
+#[test]
+fn models() {
+    let device = Cpu::new(1).unwrap();
+    fuzz("models", &Seeds::folders("models"), Repair::Tensors, EXPRESSIONS, |folder| {
+        if let Ok(model) = SavedModel::open(folder, Pick::Best) {
+            let _ = model.load(&device, &model.decoder());
+        }
+    });
+}
+
+#[test]
+fn hugging_face_folders() {
+    let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../f2-lm/tests/fixtures/gpt2");
+    fuzz("hugging_face", &Seeds::folders_in(&seeds), Repair::Tensors, EXPRESSIONS, |folder| {
+        if let Ok(model) = ForeignModel::open(folder) {
+            let _ = model.write(&folder.join("model"), &mut |_| true);
+        }
+    });
+}
