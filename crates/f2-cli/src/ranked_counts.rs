@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use f2_corpus::{Counts, Ranks};
+use f2_corpus::{Corpus, Counts, Ranks};
 use f2_metrics::Bands;
 
 use crate::failure::Failure;
@@ -29,9 +29,7 @@ impl RankedCounts {
             let (ranks, counts) = Ranks::by_count(&count_of_id);
             (counts.counts, Some(ranks))
         } else {
-            let beside = path.with_file_name("ranks.json");
-            let ranks = beside.exists().then(|| Ranks::load(&beside)).transpose()?;
-            (Counts::load(path)?.counts, ranks)
+            counts_and_ranks(path)?
         };
         let bands = Bands::from_counts(&counts)
             .map_err(|error| Failure::data(format!("{}: {error}", path.display())))
@@ -65,4 +63,16 @@ impl RankedCounts {
         }
         Ok(())
     }
+}
+
+/// The counts of a corpus, which must be what its manifest says, or those of a model.
+fn counts_and_ranks(path: &Path) -> Result<(Vec<u64>, Option<Ranks>), Failure> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    if path.ends_with("counts.json") && folder.join("manifest.json").exists() {
+        let corpus = Corpus::open(folder)?;
+        return Ok((corpus.counts()?.counts, corpus.ranks()?));
+    }
+    let beside = path.with_file_name("ranks.json");
+    let ranks = beside.exists().then(|| Ranks::load(&beside)).transpose()?;
+    Ok((Counts::load(path)?.counts, ranks))
 }

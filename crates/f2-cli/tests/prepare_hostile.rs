@@ -244,6 +244,58 @@ fn whatever_fails_leaves_the_old_corpus_or_the_new_one() {
     assert_eq!(folder.names(), ["corpus", "corpus.txt", "model"]);
 }
 
+/// Kills, signals and full disks at random moments, some rounds by default and as long as
+/// `F2_SOAK_SECONDS` says: a corpus that is being replaced is the old one or the new one, and the
+/// next undisturbed run makes what it would have made.
+#[cfg(target_os = "linux")]
+#[test]
+fn no_moment_to_be_killed_is_a_bad_one() {
+    let folder = Folder::new();
+    prepared(&folder, "corpus", &support::invented_text(400));
+    let old = folder.read("corpus/manifest.json");
+    let renewed = "prepare corpus.txt --vocab-size 500 --text --force --out";
+    let undisturbed = |out: &str| {
+        let run = folder.f2(&renewed.split(' ').chain([out]).collect::<Vec<_>>());
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        folder.read(&format!("{out}/manifest.json"))
+    };
+    let new = undisturbed("model");
+    let seconds = std::env::var("F2_SOAK_SECONDS").ok().and_then(|text| text.parse::<u64>().ok());
+    let begun = std::time::Instant::now();
+    let mut state = 7_u64;
+    for round in 0_u32.. {
+        let done = seconds.map_or(round >= 10, |seconds| begun.elapsed().as_secs() >= seconds);
+        if done {
+            break;
+        }
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let (signal, wait) =
+            (["KILL", "INT", "TERM", "XFSZ"][(state >> 40) as usize % 4], state >> 33);
+        // A limit on the size of files stands in for a disk that is full after some blocks.
+        let limit = if signal == "XFSZ" {
+            format!("trap '' XFSZ; ulimit -f {};", wait % 64)
+        } else {
+            String::new()
+        };
+        let script = format!(
+            "{limit} {} {renewed} corpus & sleep 0.{:03}; kill -{} $! 2>/dev/null; wait $!",
+            env!("CARGO_BIN_EXE_f2"),
+            wait % 400,
+            if limit.is_empty() { signal } else { "0" },
+        );
+        bash(&folder, &script);
+        let found = folder.read("corpus/manifest.json");
+        assert!(found == old || found == new, "round {round}, {signal}");
+        let corpus = f2_corpus::Corpus::open(&folder.path("corpus")).unwrap();
+        corpus.tokenizer().unwrap();
+        for split in f2_corpus::Split::ALL {
+            corpus.shard(split).unwrap();
+        }
+    }
+    assert_eq!(undisturbed("corpus"), new);
+    assert_eq!(folder.names(), ["corpus", "corpus.txt", "model"]);
+}
+
 #[test]
 fn even_counts_of_a_large_vocabulary_get_classes() {
     let folder = Folder::new();
