@@ -1,5 +1,6 @@
 //! From what the user named to a stream of documents.
 
+mod chapters;
 mod documents;
 mod jsonl;
 mod open;

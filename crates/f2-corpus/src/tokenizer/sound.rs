@@ -37,23 +37,18 @@ pub(super) fn check(json: &Value) -> Result<(), String> {
     let known: HashSet<&str> =
         entries.into_iter().flatten().map(|(token, _)| token.as_str()).collect();
     let prefix = json["model"]["continuing_subword_prefix"].as_str().unwrap_or_default();
-    for merge in merges {
-        match merge {
-            Value::String(pair) => {
-                // The older way to write them. The library splits at the first space, too.
-                if let Some((left, right)) = pair.split_once(' ') {
-                    check_merge(left, right, prefix, |token| known.contains(token))?;
-                }
-            }
-            Value::Array(pair) => {
-                if let [Value::String(left), Value::String(right)] = pair.as_slice() {
-                    check_merge(left, right, prefix, |token| known.contains(token))?;
-                }
-            }
-            _ => {}
-        }
+    merges.iter().filter_map(pair).try_for_each(|(left, right)| {
+        check_merge(left, right, prefix, |token| known.contains(token))
+    })
+}
+
+/// The two sides of a merge: a list of two, or, in older files, two words.
+fn pair(merge: &Value) -> Option<(&str, &str)> {
+    match merge {
+        Value::String(words) => words.split_once(' '),
+        Value::Array(sides) => Some((sides.first()?.as_str()?, sides.get(1)?.as_str()?)),
+        _ => None,
     }
-    Ok(())
 }
 
 /// A merge makes a token of two: all three must be there, and the second begin with the prefix.
