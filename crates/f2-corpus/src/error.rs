@@ -64,9 +64,6 @@ pub enum Error {
         /// The file.
         path: String,
     },
-    /// Another process is making this corpus.
-    #[error(transparent)]
-    Lock(#[from] LockError),
     /// A folder without any file that looks like text.
     #[error("{path} holds no .txt, .tokens, .jsonl or .parquet file, plain or compressed")]
     NothingToRead {

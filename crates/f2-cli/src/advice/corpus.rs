@@ -1,7 +1,6 @@
 //! What the user can do about an error of a corpus.
 
 use f2_corpus::Error;
-use f2_files::LockError;
 
 use crate::failure::{CHECK_NAME, Failure, Kind, MAKE_ROOM};
 
@@ -16,9 +15,8 @@ impl From<Error> for Failure {
             | Error::VocabularyTooSmall { .. }
             | Error::Exists { .. }
             | Error::Foreign { .. }
-            | Error::NotACorpus { .. }
-            | Error::Lock(LockError::InUse { .. }) => Kind::Usage,
-            Error::Write(_) | Error::Lock(_) | Error::DocumentTooLong { .. } => Kind::Device,
+            | Error::NotACorpus { .. } => Kind::Usage,
+            Error::Write(_) | Error::DocumentTooLong { .. } => Kind::Device,
             Error::Interrupted => Kind::Interrupted,
             _ => Kind::Data,
         };
@@ -28,8 +26,7 @@ impl From<Error> for Failure {
 
 fn advice(error: &Error) -> Option<&'static str> {
     Some(match error {
-        Error::Write(_) | Error::Lock(LockError::Write(_)) => MAKE_ROOM,
-        Error::Lock(_) => "wait for it or choose another folder",
+        Error::Write(_) => MAKE_ROOM,
         Error::DocumentTooLong { .. } => {
             "cut the text into smaller documents with `--documents`, or, if it is meant to be one \
              and fits the memory a few times, raise the limit with `--max-document`"

@@ -46,7 +46,6 @@ pub struct Summary {
 pub fn prepare(options: &Options, observer: &dyn Observer) -> Result<Summary> {
     let _lock = Lock::beside(&options.out)?;
     check_output(&options.out, options.replace)?;
-    let _lock = Lock::beside(&options.out)?;
     let staged = StagedFolder::create(&options.out)?;
     let plan = Planned::all(options, staged.path(), observer)?;
     let spreading = Spreading::of(options, &plan, observer)?;
