@@ -297,8 +297,8 @@ fn prefetch(address: *const f32) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a hint; no address is wrong.
     unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(address.cast());
+        use std::arch::x86_64::{_MM_HINT_T2, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T2>(address.cast());
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = address;
