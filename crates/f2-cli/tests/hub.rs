@@ -95,7 +95,7 @@ fn a_fetch_that_was_killed_goes_on_in_another_run() {
 
 #[test]
 fn a_fetch_that_is_interrupted_keeps_what_has_arrived() {
-    let user = User::of_model(Manners { is_slow: true, ..Manners::default() });
+    let user = User::of_model(Manners { crawls: true, ..Manners::default() });
     let hash = user.hub.hash("model.safetensors");
     let partial = user.cache("models--gpt2/blobs").join(format!("{hash}.incomplete"));
     let arguments = ["import", "gpt2", "--out", "model"];
@@ -107,7 +107,8 @@ fn a_fetch_that_is_interrupted_keeps_what_has_arrived() {
     assert_eq!(run.code, 130, "{}", run.stderr);
     let kept = arrived();
     assert!(kept > 1000 && !user.folder.path("model").exists());
-    assert_eq!(user.f2(&arguments).code, 0);
+    let run = user.f2(&arguments);
+    assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(user.hub.asked().iter().any(|line| line.contains(&format!("bytes={kept}-"))));
 }
 

@@ -24,9 +24,12 @@ pub struct Manners {
     pub damages: bool,
     /// Whether it begins at the first byte, whatever it is asked.
     pub knows_no_ranges: bool,
-    /// Whether it sends a file little by little.
-    pub is_slow: bool,
+    /// Whether it sends half of the next large file and the rest byte by byte.
+    pub crawls: bool,
 }
+
+/// Every connection serves one request, and says so: a client must not send the next one on it.
+const CLOSE: &str = "connection: close\r\n";
 
 /// A hub with one repository.
 pub struct LoopbackHub {
@@ -143,23 +146,27 @@ impl Shared {
         let named = self.repository.strip_prefix("models/").unwrap_or(&self.repository);
         let resolve = format!("/{named}/resolve/{COMMIT}/");
         if wanted.is_some_and(|wanted| token != Some(wanted.as_str())) {
-            return write!(to, "HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n");
+            return write!(to, "HTTP/1.1 401 Unauthorized\r\n{CLOSE}content-length: 0\r\n\r\n");
         }
         if path == format!("/api/{}/revision/main", self.repository) {
             let names = self.files.keys().map(|name| format!("{{\"rfilename\": {name:?}}}"));
             let names = names.collect::<Vec<_>>().join(", ");
             let text = format!("{{\"sha\": \"{COMMIT}\", \"siblings\": [{names}]}}");
-            return write!(to, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{text}", text.len());
+            return write!(
+                to,
+                "HTTP/1.1 200 OK\r\n{CLOSE}content-length: {}\r\n\r\n{text}",
+                text.len()
+            );
         }
         let file = path.strip_prefix(&resolve).and_then(|name| self.files.get_key_value(name));
         let Some((name, content)) = file else {
-            return write!(to, "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n");
+            return write!(to, "HTTP/1.1 404 Not Found\r\n{CLOSE}content-length: 0\r\n\r\n");
         };
         let (hash, length) = (hash(name, content), content.len());
         match (method, is_large(name)) {
             (_, true) => write!(
                 to,
-                "HTTP/1.1 302 Found\r\nlocation: {}/elsewhere/{name}\r\nx-linked-etag: \
+                "HTTP/1.1 302 Found\r\n{CLOSE}location: {}/elsewhere/{name}\r\nx-linked-etag: \
                  \"{hash}\"\r\nx-linked-size: {length}\r\netag: \"other\"\r\ncontent-length: \
                  0\r\n\r\n",
                 self.endpoint
@@ -167,7 +174,7 @@ impl Shared {
             ("HEAD", false) => {
                 write!(
                     to,
-                    "HTTP/1.1 200 OK\r\netag: \"{hash}\"\r\ncontent-length: {length}\r\n\r\n"
+                    "HTTP/1.1 200 OK\r\n{CLOSE}etag: \"{hash}\"\r\ncontent-length: {length}\r\n\r\n"
                 )
             }
             _ => self.send(to, name, range),
@@ -176,7 +183,7 @@ impl Shared {
 
     /// Sends a file, from where it is asked to.
     fn send(&self, mut to: TcpStream, name: &str, range: Option<&str>) -> std::io::Result<()> {
-        let (mut content, cut, from, is_slow) = {
+        let (mut content, cut, from, crawls) = {
             let mut manners = self.manners.lock().unwrap();
             let from = range
                 .and_then(|range| range.strip_prefix("bytes=")?.strip_suffix('-')?.parse().ok());
@@ -186,18 +193,21 @@ impl Shared {
             if manners.damages {
                 content[0] ^= 1;
             }
-            (content, cut, from, manners.is_slow)
+            (content, cut, from, is_large(name) && std::mem::take(&mut manners.crawls))
         };
         let content = content.split_off(from);
         let status = if from > 0 { "206 Partial Content" } else { "200 OK" };
-        write!(to, "HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n", content.len())?;
+        write!(to, "HTTP/1.1 {status}\r\n{CLOSE}content-length: {}\r\n\r\n", content.len())?;
         let content = &content[..cut.unwrap_or(content.len()).min(content.len())];
-        if !is_slow {
+        if !crawls {
             return to.write_all(content);
         }
-        for piece in content.chunks(256) {
-            to.write_all(piece)?;
-            std::thread::sleep(std::time::Duration::from_millis(5));
+        let (half, rest) = content.split_at(content.len() / 2);
+        to.write_all(half)?;
+        // Slower than any test waits, until the client hangs up.
+        for byte in rest.chunks(1) {
+            to.write_all(byte)?;
+            std::thread::sleep(std::time::Duration::from_millis(20));
         }
         Ok(())
     }
