@@ -70,6 +70,10 @@ fn turned_panel(matrix: Matrix<'_>, depth: usize, panel: &mut [f32]) {
 }
 
 /// Eight rows of eight, `from_stride` apart, become eight columns.
+///
+/// # Safety
+/// `from` must be valid for eight rows of eight floats that lie `from_stride` apart, `to` for as many
+/// that lie `to_stride` apart, and AVX2 must have been found.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 unsafe fn transpose_8x8(from: *const f32, from_stride: usize, to: *mut f32, to_stride: usize) {
