@@ -454,6 +454,7 @@ fn store_short_row(write: Write<'_>, sums: &[f32; 2 * COLUMNS], out: &mut [f32])
 
 #[cfg(test)]
 mod tests {
+    use super::super::registers::Portable;
     use super::*;
 
     /// Small integers: every order of adding gives the same sum.

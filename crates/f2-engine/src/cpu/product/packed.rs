@@ -74,20 +74,24 @@ impl Shared<'_> {
         assert!(k <= rhs.depth && n <= rhs.columns, "the right operand is too small");
         // SAFETY: within the matrix, and not touched by another thread.
         unsafe {
-            #[cfg(target_arch = "x86_64")]
-            if rhs.precision == Precision::Bf16 {
-                let out = self.start().add(offset);
-                return bf16::packed_product(dims, lhs, rhs.panels, rhs.depth, out, stride);
+            let out = self.start().add(offset);
+            match rhs.precision {
+                Precision::F32 => kernel::multiply(Block {
+                    dims,
+                    lhs: Left::Rows(lhs.elements, lhs.row_stride),
+                    rhs: rhs.panels,
+                    panel: COLUMNS * rhs.depth,
+                    out,
+                    stride,
+                    write: Write::Overwrite,
+                }),
+                #[cfg(target_arch = "x86_64")]
+                Precision::Bf16 => {
+                    bf16::packed_product(dims, lhs, rhs.panels, rhs.depth, out, stride);
+                }
+                #[cfg(not(target_arch = "x86_64"))]
+                Precision::Bf16 => unreachable!("no other target has bf16"),
             }
-            kernel::multiply(Block {
-                dims,
-                lhs: Left::Rows(lhs.elements, lhs.row_stride),
-                rhs: rhs.panels,
-                panel: COLUMNS * rhs.depth,
-                out: self.start().add(offset),
-                stride,
-                write: Write::Overwrite,
-            });
         }
     }
 }

@@ -25,9 +25,11 @@ pub(super) unsafe trait Register: Copy {
 
 /// Four lanes in plain Rust, for processors without one of the others; products are rounded before
 /// they are added.
+#[cfg(any(test, not(target_arch = "aarch64")))]
 #[derive(Clone, Copy)]
 pub(super) struct Portable([f32; 4]);
 
+#[cfg(any(test, not(target_arch = "aarch64")))]
 // SAFETY: needs no instruction set; pointers are read and written for four floats.
 unsafe impl Register for Portable {
     const LANES: usize = 4;
