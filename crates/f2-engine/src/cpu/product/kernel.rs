@@ -239,8 +239,8 @@ impl LeftTile for InPlace {
 }
 
 /// Rows that come from memory. While one tile's are multiplied, those of the next are asked for from
-/// their first to their last line: the processor recognises the order and reads ahead further than it
-/// can be asked to. (Twelve rows side by side are twice as slow.)
+/// their first line to their last, evenly: a core has few lines under way, and what it reads now needs
+/// some of them.
 #[derive(Clone, Copy)]
 struct Streamed {
     rows: InPlace,
@@ -256,11 +256,10 @@ impl LeftTile for Streamed {
 
     #[inline(always)]
     fn prefetch<const ROWS: usize>(self, step: usize) {
-        if step.is_multiple_of(LINE) {
-            for line in 0..ROWS {
-                let ahead = self.ahead + ROWS * step + line * LINE;
-                prefetch(self.rows.start.wrapping_add(ahead));
-            }
+        // As many lines as rows in every line of steps, evenly.
+        if step * ROWS % LINE < ROWS {
+            let line = step * ROWS / LINE * LINE;
+            prefetch(self.rows.start.wrapping_add(self.ahead + line));
         }
     }
 
