@@ -208,10 +208,10 @@ fn decoding(bench: &Bench) {
     });
     for (name, inputs, outputs) in [("expand", 512, 2048), ("contract", 2048, 512)] {
         // As many layers as the caches do not hold.
-        let layers: Vec<_> = (0..24).map(|_| linear_layer(bench, inputs, outputs)).collect();
+        let layers: Vec<_> = (0..96).map(|_| linear_layer(bench, inputs, outputs)).collect();
         let (x, mut y) = (noise(bench, rows * inputs), noise(bench, rows * outputs));
-        let bytes = (24 * 4 * inputs * outputs) as f64;
-        bench.run(&format!("{name} 16 rows, 24 layers"), &Work::Bytes(bytes), |cpu| {
+        let bytes = (96 * 4 * inputs * outputs) as f64;
+        bench.run(&format!("{name} 16 rows, 96 layers"), &Work::Bytes(bytes), |cpu| {
             for (layer, weights, _) in &layers {
                 cpu.linear(rows, *layer, weights, &x, &mut y);
             }

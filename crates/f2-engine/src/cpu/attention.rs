@@ -60,38 +60,33 @@ impl Head {
         Matrix::rows(&qkv[start..], 3 * self.total)
     }
 
-    /// A part of `qkv`, `[length, width]`, copied for products.
-    fn pack<'a>(
-        self,
-        precision: Precision,
-        qkv: &[f32],
-        part: usize,
-        panels: &'a mut [f32],
-    ) -> Packed<'a> {
-        Packed::new(precision, self.part(qkv, part, 0), self.length, self.width, panels)
-    }
-
-    /// The same, transposed.
-    fn pack_transposed<'a>(
-        self,
-        precision: Precision,
-        qkv: &[f32],
-        part: usize,
-        panels: &'a mut [f32],
-    ) -> Packed<'a> {
-        Packed::new(
-            precision,
-            self.part(qkv, part, 0).transposed(),
-            self.width,
-            self.length,
-            panels,
-        )
-    }
-
     /// Rows of a `[positions, width]` matrix, from this one of the sequence on.
     fn rows(self, matrix: &[f32], row: usize) -> Matrix<'_> {
         let start = (self.first_position + row) * self.total + self.column;
         Matrix::rows(&matrix[start..], self.total)
+    }
+}
+
+/// What of `qkv` is copied for products, and in which precision.
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    head: Head,
+    qkv: &'a [f32],
+    precision: Precision,
+}
+
+impl Source<'_> {
+    /// A part, `[length, width]`.
+    fn pack(self, part: usize, panels: &mut [f32]) -> Packed<'_> {
+        let Head { length, width, .. } = self.head;
+        Packed::new(self.precision, self.head.part(self.qkv, part, 0), length, width, panels)
+    }
+
+    /// The same, transposed.
+    fn pack_transposed(self, part: usize, panels: &mut [f32]) -> Packed<'_> {
+        let Head { length, width, .. } = self.head;
+        let matrix = self.head.part(self.qkv, part, 0).transposed();
+        Packed::new(self.precision, matrix, width, length, panels)
     }
 }
 
@@ -113,8 +108,9 @@ pub(super) fn attention(
         let packed = Packed::len(head.width, head.length);
         let lens = [strip_rows * head.length, packed, Packed::len(head.length, head.width)];
         with_scratch(lens, |[scores, keys, values]| {
-            let keys = head.pack_transposed(precision, qkv, 1, keys);
-            let values = head.pack(precision, qkv, 2, values);
+            let source = Source { head, qkv, precision };
+            let keys = source.pack_transposed(1, keys);
+            let values = source.pack(2, values);
             for start in (0..head.length).step_by(strip_rows) {
                 let rows = strip_rows.min(head.length - start);
                 let strip = Strip { head, start, rows };
@@ -209,10 +205,11 @@ pub(super) fn attention_backward(
         let straight = Packed::len(head.length, head.width);
         let lens = [strip, strip, transposed, transposed, straight];
         with_scratch(lens, |[probabilities, d_scores, keys_turned, values_turned, keys]| {
+            let source = Source { head, qkv: from.qkv, precision };
             let operands = Operands {
-                keys_turned: head.pack_transposed(precision, from.qkv, 1, keys_turned),
-                values_turned: head.pack_transposed(precision, from.qkv, 2, values_turned),
-                keys: head.pack(precision, from.qkv, 1, keys),
+                keys_turned: source.pack_transposed(1, keys_turned),
+                values_turned: source.pack_transposed(2, values_turned),
+                keys: source.pack(1, keys),
             };
             // From the last strip, which sees every key: it writes, the others add.
             let mut write = Write::Overwrite;
