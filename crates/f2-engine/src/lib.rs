@@ -6,7 +6,8 @@
 //!
 //! - [`Device`] is the list: memory, the decoder's operations, the heads' losses, the optimiser.
 //! - [`Layout`] names the ranges of the one flat buffer all [`Parameter`]s live in.
-//! - [`Cpu`] implements the list in `f32` on all cores, [`Cuda`] in bf16 on an NVIDIA GPU.
+//! - [`Cpu`] implements the list on all cores in `f32`, or with products in bf16; [`Cuda`] in bf16 or
+//!   `f32` on an NVIDIA GPU.
 //!
 //! ```
 //! use f2_engine::{Cpu, Device, Layout, Linear};

@@ -1,4 +1,4 @@
-//! The CPU: `f32`, all cores, the instruction set found at run time.
+//! The CPU: all cores, the instruction set found at run time; `f32`, and products in bf16 where asked.
 
 #![allow(
     clippy::inline_always,
