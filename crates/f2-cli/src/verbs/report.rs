@@ -98,7 +98,7 @@ fn gather(folder: &Path) -> Result<Results, Failure> {
     }
     check_kind(&records)?;
     if !records.is_empty() {
-        results.scores.push(ScoreSet { decoding: Decoding::Given, records });
+        results.scores.push(ScoreSet::new(Decoding::Given, records));
     }
     if results.runs.is_empty() && results.scores.is_empty() {
         return Err(Failure::data(format!("{} holds no results", folder.display())).advise(

@@ -74,6 +74,12 @@ impl<'a> Made<'a> {
         self.done().find(|(stage, ..)| stage.purpose == *purpose).map(|(.., folder)| folder)
     }
 
+    /// The seconds the stage with this purpose took, if it is done.
+    fn seconds(self, purpose: &Purpose) -> Option<f64> {
+        let (stage, key, _) = self.done().find(|(stage, ..)| stage.purpose == *purpose)?;
+        self.store.done(stage, key).map(|done| done.seconds)
+    }
+
     /// What the stage with this purpose printed, if it is done.
     fn output(self, purpose: &Purpose) -> Result<Option<String>, Error> {
         let found = self.done().find(|(stage, ..)| stage.purpose == *purpose);

@@ -3,7 +3,7 @@ use std::path::Path;
 
 use f2_files::ReadError;
 use f2_lm::run::{Event, RunFolder, read_events};
-use f2_report::results::RunResult;
+use f2_report::results::{RunResult, TrainingCost};
 use serde_json::Value;
 
 use super::Made;
@@ -30,6 +30,8 @@ impl Made<'_> {
     pub(super) fn run(self, subject: Subject) -> Result<Option<RunResult>, Error> {
         let Some(folder) = self.folder(&Purpose::Train(subject)) else { return Ok(None) };
         let mut run = read_run(&subject.title(), &folder.join(files::RUN))?;
+        let wall_seconds = self.seconds(&Purpose::Train(subject));
+        run.cost = run.cost.map(|cost| TrainingCost { wall_seconds, ..cost });
         run.perplexity = self.perplexity(subject)?.or(run.perplexity);
         Ok(Some(run))
     }
@@ -49,11 +51,15 @@ pub fn read_run(name: &str, folder: &Path) -> Result<RunResult, Error> {
     let events = read_events(&log).map_err(ReadError::of(&log))?;
     // After an interruption a step can stand in the log twice; the later one counts.
     let (mut training, mut validation) = (BTreeMap::new(), BTreeMap::new());
+    let mut costs = BTreeMap::new();
     let (mut steps, mut seconds) = (0, 0.0);
     for event in events {
         match event {
-            Event::Step { step, loss, seconds: so_far, .. } => {
+            Event::Step {
+                step, loss, tokens, seconds: so_far, step_seconds, operations, ..
+            } => {
                 training.insert(step, loss);
+                costs.insert(step, (tokens, step_seconds, operations));
                 (steps, seconds) = (step, so_far);
             }
             Event::Evaluated { step, loss, .. } => drop(validation.insert(step, loss)),
@@ -70,6 +76,18 @@ pub fn read_run(name: &str, folder: &Path) -> Result<RunResult, Error> {
         settings: settings(&run.config_path())?,
         training: thinned(&training.into_iter().collect::<Vec<_>>()),
         validation: validation.into_iter().collect(),
+        cost: total(&costs),
+    })
+}
+
+/// The cost of all steps, from targets so far, seconds and operations of each.
+fn total(steps: &BTreeMap<u64, (u64, f64, f64)>) -> Option<TrainingCost> {
+    let (_, &(tokens, ..)) = steps.last_key_value()?;
+    Some(TrainingCost {
+        tokens,
+        step_seconds: steps.values().map(|(_, seconds, _)| seconds).sum(),
+        operations: steps.values().map(|(.., operations)| operations).sum(),
+        wall_seconds: None,
     })
 }
 

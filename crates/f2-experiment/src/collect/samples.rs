@@ -51,7 +51,7 @@ impl Made<'_> {
                 prefix.clone_from(&line.prompt);
                 continuations.push(reader.read(name, line)?);
             }
-            samples.push(SampleResult { prefix, continuations });
+            samples.push(SampleResult { place: Some(place + 1), prefix, continuations });
         }
         Ok(samples)
     }

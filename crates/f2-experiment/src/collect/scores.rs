@@ -13,10 +13,8 @@ impl Made<'_> {
         for (stage, key, _) in self.done() {
             if let Purpose::Score(decoding, subjects) = &stage.purpose {
                 let records = records(stage, &self.store.output(stage, key)?)?;
-                sets.push(ScoreSet {
-                    decoding: *decoding,
-                    records: self.with_perplexities(records, subjects)?,
-                });
+                let records = self.with_perplexities(records, subjects)?;
+                sets.push(ScoreSet::new(*decoding, records));
             }
         }
         Ok(sets)

@@ -233,7 +233,14 @@ fn strategy(subject: Subject, decoding: Decoding) -> Vec<Word> {
         Decoding::ClassNucleus { k, p } if f2 => {
             [top_k(k), vec!["--class-top-p".into(), p.to_string().into()]].concat()
         }
-        Decoding::TopK { k } | Decoding::Joint { k } | Decoding::ClassNucleus { k, .. } => top_k(k),
+        Decoding::AuthorsProgram { k } if f2 => {
+            let authors = ["--class-top-p", "0.9", "--small-class", "fill"].map(Word::from);
+            [top_k(k), authors.to_vec()].concat()
+        }
+        Decoding::TopK { k }
+        | Decoding::Joint { k }
+        | Decoding::ClassNucleus { k, .. }
+        | Decoding::AuthorsProgram { k } => top_k(k),
     }
 }
 
@@ -244,5 +251,6 @@ fn decoding_name(decoding: Decoding) -> String {
         Decoding::TopK { k } => format!("top-{k}"),
         Decoding::Joint { k } => format!("joint-{k}"),
         Decoding::ClassNucleus { k, p } => format!("top-{k}-nucleus-{p}"),
+        Decoding::AuthorsProgram { k } => format!("authors-{k}"),
     }
 }

@@ -7,13 +7,15 @@ mod sample;
 mod scores;
 mod transfer;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 pub use corpus::{ClassesResult, CorpusResult, SplitResult};
 pub use load::LoadError;
-pub use run::RunResult;
+pub use run::{RunResult, TrainingCost};
 pub use sample::{Continuation, SampleResult, SampleToken};
-pub use scores::{ClassRule, ClassTrial, Decoding, ScoreSet};
+pub use scores::{ClassRule, ClassTrial, Decoding, ScoreSet, SeedScores};
 pub use transfer::TransferResult;
 
 use crate::paper::PaperSet;
@@ -34,6 +36,12 @@ pub struct Results {
     /// The paper's set whose numbers stand beside ours.
     #[serde(default)]
     pub paper: Option<PaperSet>,
+    /// How prefixes were cut from the test split: `paper` or `lyrics`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<String>,
+    /// The values of the paper's tables of hyperparameters, by the names it has for them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hyperparameters: BTreeMap<String, f64>,
     /// The text.
     #[serde(default)]
     pub corpus: Option<CorpusResult>,
@@ -58,6 +66,10 @@ pub struct Results {
     /// What the reader should know about how it was made.
     #[serde(default)]
     pub remarks: Vec<String>,
+    /// A study over several corpora: the results of each, in the order of the corpora. All else
+    /// but title and remarks is then empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub studies: Vec<Self>,
 }
 
 impl Results {

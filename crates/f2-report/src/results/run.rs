@@ -23,4 +23,22 @@ pub struct RunResult {
     pub training: Vec<(u64, f64)>,
     /// Validation loss over steps, in nats.
     pub validation: Vec<(u64, f64)>,
+    /// What the training took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<TrainingCost>,
+}
+
+/// What a training run took, without what it was fine-tuned from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TrainingCost {
+    /// Targets predicted.
+    pub tokens: u64,
+    /// Seconds of training steps, without validation and checkpoints.
+    pub step_seconds: f64,
+    /// Floating-point operations of the training steps.
+    pub operations: f64,
+    /// Seconds of the whole command, with start, validation and checkpoints; of the last session
+    /// where the run was interrupted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall_seconds: Option<f64>,
 }

@@ -3,6 +3,9 @@ use serde::{Deserialize, Serialize};
 /// One prefix and what every model made of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SampleResult {
+    /// The place of the prefix among those of the test split, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<usize>,
     /// What they all begin with.
     pub prefix: String,
     /// Human first, then the models.

@@ -11,6 +11,25 @@ pub struct ScoreSet {
     pub decoding: Decoding,
     /// The models.
     pub records: Vec<ResultRecord>,
+    /// The same models trained from other seeds, and scored alike.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_seeds: Vec<SeedScores>,
+}
+
+impl ScoreSet {
+    /// Scores of models that were trained once.
+    pub fn new(decoding: Decoding, records: Vec<ResultRecord>) -> Self {
+        Self { decoding, records, other_seeds: Vec::new() }
+    }
+}
+
+/// The scores of models that were trained from one seed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SeedScores {
+    /// The seed.
+    pub seed: u64,
+    /// The models, in the order of the set they belong to.
+    pub records: Vec<ResultRecord>,
 }
 
 /// A way to continue a prefix.
@@ -38,6 +57,12 @@ pub enum Decoding {
         /// The mass of the nucleus.
         p: f64,
     },
+    /// Top-k as the authors' program decodes F²: classes from a nucleus of 0.9, a class smaller
+    /// than k filled up from further ones. Its classes are those of the authors' rule.
+    AuthorsProgram {
+        /// How many.
+        k: usize,
+    },
 }
 
 impl fmt::Display for Decoding {
@@ -48,6 +73,7 @@ impl fmt::Display for Decoding {
             Self::TopK { k } => write!(out, "top-k, k = {k}"),
             Self::Joint { k } => write!(out, "top-k of the full posterior, k = {k}"),
             Self::ClassNucleus { k, p } => write!(out, "top-k, k = {k}, class nucleus {p}"),
+            Self::AuthorsProgram { k } => write!(out, "as the authors' program, k = {k}"),
         }
     }
 }

@@ -13,7 +13,7 @@ use f2_report::{BandShares, HumanRecord, PaperSet, ResultRecord, Results};
 pub fn results() -> Results {
     let set = PaperSet::Wikitext103;
     let with_bands = |records: Vec<ResultRecord>| records.into_iter().map(banded).collect();
-    let scores = |decoding, records| ScoreSet { decoding, records: with_bands(records) };
+    let scores = |decoding, records| ScoreSet::new(decoding, with_bands(records));
     let f2_alone = |k| set.top_k(k).into_iter().skip(4).collect::<Vec<_>>();
     let mut results = Results::new("F² on an invented text");
     results.paper = Some(set);
@@ -90,6 +90,7 @@ fn run(name: &str, end: f64) -> RunResult {
         settings: settings.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
         training: (1..=600).map(|step| (step, loss(step))).collect(),
         validation: (1..=6).map(|point| (100 * point, loss(100 * point) + 0.1)).collect(),
+        ..RunResult::default()
     }
 }
 
@@ -131,6 +132,7 @@ fn sample(prefix: &str) -> SampleResult {
     let tokens: Vec<SampleToken> = words.split_whitespace().enumerate().map(token).collect();
     let text = |name: &str| Continuation { name: name.to_owned(), tokens: tokens.clone() };
     SampleResult {
+        place: None,
         prefix: prefix.to_owned(),
         continuations: vec![text("Human"), text("MLE"), text("F²-Softmax")],
     }
