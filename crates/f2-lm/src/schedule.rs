@@ -2,6 +2,7 @@
 
 use std::f64::consts::PI;
 
+use crate::batch::TrainingBatches;
 use crate::config::{BatchConfig, BudgetConfig, ScheduleConfig, ScheduleShape};
 
 /// The learning rate as a fraction of its top, over a run of any kind of limit.
@@ -55,13 +56,23 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// The first limit reached of those given; `windows` is the number of training windows.
-    pub fn new(budget: &BudgetConfig, batch: &BatchConfig, windows: u64) -> Self {
-        let size = batch.size as f64;
-        let from_epochs =
-            budget.epochs.map(|epochs| (epochs * windows as f64 / size).ceil() as u64);
-        let from_tokens = budget.tokens.map(|t| t.div_ceil(batch.tokens_per_step() as u64));
-        let steps = [budget.steps, from_epochs, from_tokens].into_iter().flatten().min();
+    /// The first limit reached of those given, for these batches. Tokens are targets: a run ends
+    /// with the step that reaches their number.
+    pub fn new(budget: &BudgetConfig, batches: &TrainingBatches) -> Self {
+        let from_epochs = budget.epochs.map(|epochs| batches.steps_of_epochs(epochs));
+        let from_tokens = budget.tokens.map(|tokens| batches.steps_for(tokens));
+        Self::first([budget.steps, from_epochs, from_tokens], budget)
+    }
+
+    /// The same before there is a text: epochs are no limit yet, and every batch is full.
+    pub fn without_text(budget: &BudgetConfig, batch: &BatchConfig) -> Self {
+        let full = batch.tokens_per_step() as u64;
+        let from_tokens = budget.tokens.map(|tokens| tokens.div_ceil(full));
+        Self::first([budget.steps, None, from_tokens], budget)
+    }
+
+    fn first(steps: [Option<u64>; 3], budget: &BudgetConfig) -> Self {
+        let steps = steps.into_iter().flatten().min();
         Self { steps: steps.map(|steps| steps.max(1)), seconds: budget.minutes.map(|m| m * 60.0) }
     }
 
@@ -120,8 +131,8 @@ mod tests {
         let batch = BatchConfig { size: 2, sequence: 8, ..BatchConfig::default() };
         let by_steps = BudgetConfig { steps: Some(200), ..BudgetConfig::default() };
         let by_clock = BudgetConfig { minutes: Some(1.0), ..BudgetConfig::default() };
-        let (by_steps, by_clock) =
-            (Budget::new(&by_steps, &batch, 9), Budget::new(&by_clock, &batch, 9));
+        let batches = TrainingBatches::new(&vec![0; 9 * 8 + 1], &batch, 0).unwrap();
+        let [by_steps, by_clock] = [by_steps, by_clock].map(|limit| Budget::new(&limit, &batches));
         for step in 0..200 {
             let seconds = step as f64 * 60.0 / 200.0;
             let expected = schedule.fraction(step, by_steps.progress(step, 0.0));
@@ -139,8 +150,11 @@ mod tests {
             minutes: Some(0.5),
         };
         // Epochs: 1.5 * 50 / 4 = 18.75; tokens: 1001 / 40 = 25.025.
-        let budget = Budget::new(&limits, &batch, 50);
+        let batches = TrainingBatches::new(&vec![0; 50 * 10 + 1], &batch, 0).unwrap();
+        let budget = Budget::new(&limits, &batches);
         assert_eq!(budget, Budget { steps: Some(19), seconds: Some(30.0) });
+        let unread = Budget { steps: Some(26), seconds: Some(30.0) };
+        assert_eq!(Budget::without_text(&limits, &batch), unread);
         assert!(!budget.is_spent(18, 29.9));
         assert!(budget.is_spent(19, 0.0));
         assert!(budget.is_spent(1, 30.0));

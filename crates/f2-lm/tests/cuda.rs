@@ -1,9 +1,11 @@
 //! Training and writing on a GPU. Skipped, with a remark, where there is none.
 
+use std::ops::Range;
+
 use f2_engine::{Bf16, Cpu, Cuda, Device, F32, Parameter, cuda_is_present};
-use f2_lm::batch::TrainingBatches;
+use f2_lm::batch::{TokenSource, TrainingBatches};
 use f2_lm::bench::{zipf_class_ends, zipf_tokens};
-use f2_lm::config::{ConfigLayers, ObjectiveName, TrainConfig};
+use f2_lm::config::{ConfigLayers, ObjectiveName, TrainConfig, WindowOrder};
 use f2_lm::decode::{Generator, Request, Strategy};
 use f2_lm::model::{Decoder, ModelShape};
 use f2_lm::train::Trainer;
@@ -33,13 +35,21 @@ fn decoder(config: &TrainConfig) -> Decoder {
 
 /// A trainer after some steps, and the losses on the way.
 fn train<D: Device>(device: D, config: &TrainConfig, ahead: bool) -> (Trainer<D>, Vec<f32>) {
+    train_on(device, config, &zipf_tokens(VOCABULARY, 4000, 3), ahead)
+}
+
+fn train_on<D: Device>(
+    device: D,
+    config: &TrainConfig,
+    text: &dyn TokenSource,
+    ahead: bool,
+) -> (Trainer<D>, Vec<f32>) {
     let mut trainer = Trainer::new(device, decoder(config), config).unwrap();
-    let text = zipf_tokens(VOCABULARY, 4000, 3);
-    let batches = TrainingBatches::new(&text, &config.batch, 1).unwrap();
+    let batches = TrainingBatches::new(text, &config.batch, 1).unwrap();
     let losses = (0..STEPS).map(|step| {
         let update = config.optimiser.update(step + 1, 1.0);
         // The last step is followed by one that is never made.
-        trainer.step(&batches, &text, step, update, ahead).unwrap().loss
+        trainer.step(&batches, text, step, update, ahead).unwrap().loss
     });
     let losses = losses.collect();
     (trainer, losses)
@@ -70,6 +80,56 @@ fn a_step_begun_ahead_is_the_same_step() {
         let (other, losses_ahead) = train(Cuda::<Bf16>::new(0).unwrap(), &config, true);
         assert_eq!(losses, losses_ahead, "{objective:?}");
         assert_eq!(weights(&one), weights(&other), "{objective:?}");
+    }
+}
+
+/// Documents of many lengths.
+struct Songs(Vec<u32>);
+
+impl TokenSource for Songs {
+    fn len(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn read(&self, range: Range<u64>, out: &mut [u32]) {
+        self.0.read(range, out);
+    }
+
+    fn documents(&self) -> Vec<Range<u64>> {
+        let mut ends = vec![0];
+        while ends[ends.len() - 1] < TokenSource::len(self) {
+            let length = 20 + 37 * ends.len() as u64 % 150;
+            ends.push((ends[ends.len() - 1] + length).min(TokenSource::len(self)));
+        }
+        ends.windows(2).map(|bounds| bounds[0]..bounds[1]).collect()
+    }
+}
+
+/// Batches of documents change their shape from step to step. Recorded operations of one shape
+/// replayed for another would compute something else than the CPU does.
+#[test]
+fn batches_of_many_shapes_train_as_on_the_cpu() {
+    if is_skipped() {
+        return;
+    }
+    let songs = Songs(zipf_tokens(VOCABULARY, 12_000, 4));
+    for objective in [ObjectiveName::Mle, ObjectiveName::F2, ObjectiveName::Unlikelihood] {
+        let mut config = config(objective);
+        (config.batch.order, config.batch.sequence) = (WindowOrder::Documents, 160);
+        config.batch.shortest = 20;
+        config.model.dropout = 0.0;
+        let batches = TrainingBatches::new(&songs, &config.batch, 1).unwrap();
+        let mut lengths: Vec<usize> = (0..STEPS).map(|step| batches.length(step)).collect();
+        lengths.sort_unstable();
+        lengths.dedup();
+        assert!(lengths.len() > 2, "{lengths:?}");
+        let (_, cpu) = train_on(Cpu::new(0).unwrap(), &config, &songs, false);
+        let (one, gpu) = train_on(Cuda::<F32>::new(0).unwrap(), &config, &songs, false);
+        for (cpu, gpu) in cpu.iter().zip(&gpu) {
+            assert!((cpu - gpu).abs() < 1e-3, "{objective:?}: {cpu} is not {gpu}");
+        }
+        let (other, ahead) = train_on(Cuda::<F32>::new(0).unwrap(), &config, &songs, true);
+        assert_eq!((gpu, weights(&one)), (ahead, weights(&other)), "{objective:?}");
     }
 }
 

@@ -9,9 +9,10 @@ use f2_engine::Cpu;
 use f2_lm::Error;
 use f2_lm::batch::{TokenSource, TrainingBatches};
 use f2_lm::bench::zipf_tokens;
-use f2_lm::config::{ObjectiveName, TrainConfig, WindowOrder};
+use f2_lm::config::{BudgetConfig, ObjectiveName, TrainConfig, WindowOrder};
 use f2_lm::model::{Decoder, ModelShape};
 use f2_lm::run::{CorpusRecord, Event, Manifest, RunFolder, checkpoint, read_events};
+use f2_lm::schedule::Budget;
 use f2_lm::train::{Ending, Session, Text, Trainer};
 
 const VOCABULARY: usize = 53;
@@ -467,6 +468,30 @@ impl TokenSource for Songs {
         });
         starts.collect()
     }
+}
+
+/// A limit in tokens counts targets, in the plan as in the run: padding is none of them.
+#[test]
+fn a_limit_in_tokens_is_reached_whatever_the_padding() {
+    let songs = Songs((0..40).map(|song| text(6 + song % 9, song as u64)).collect());
+    let mut config = config(ObjectiveName::Mle);
+    (config.batch.sequence, config.batch.order) = (64, WindowOrder::Documents);
+    config.budget = BudgetConfig { tokens: Some(500), ..BudgetConfig::default() };
+    let folder = tempfile::tempdir().unwrap();
+    let run = RunFolder::create(folder.path(), config.clone(), manifest()).unwrap();
+    let splits = Text { train: &songs, valid: &Vec::new(), end_of_text: None };
+    let mut tokens = Vec::new();
+    let mut observe = |event: &Event| {
+        if let Event::Step { tokens: so_far, .. } = event {
+            tokens.push(*so_far);
+        }
+    };
+    let trainer = trainer(&config, Vec::new());
+    let mut session = Session::new(trainer, run, splits, Vec::new(), 2, &mut observe).unwrap();
+    session.run(&|| false).unwrap();
+    assert!(tokens[tokens.len() - 1] >= 500 && tokens[tokens.len() - 2] < 500, "{tokens:?}");
+    let batches = TrainingBatches::new(&songs, &config.batch, config.seed).unwrap();
+    assert_eq!(Budget::new(&config.budget, &batches).steps, Some(tokens.len() as u64));
 }
 
 /// An untrained model is about as surprised by every token: where a batch is mostly padding, its

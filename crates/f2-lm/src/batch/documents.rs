@@ -1,3 +1,5 @@
+//! Batches of documents: which piece of which document is in which row of which step.
+
 use std::ops::Range;
 
 use f2_engine::IGNORED;
@@ -7,8 +9,12 @@ use super::permutation::{Permutation, mix};
 use crate::Error;
 use crate::config::BatchConfig;
 
-/// Lengths that count as alike: rows of one batch differ by less, but where two buckets meet.
+/// Rows of one batch differ in length by less than this, except where two buckets meet. Batches are
+/// padded to a multiple of it, so that a device meets few different shapes.
 const BUCKET: u32 = 32;
+/// Epochs of a limit in tokens that are counted one by one; whole ones like the first are assumed
+/// after them, so that any limit is found in a moment.
+const MOST_EPOCHS: u64 = 10_000;
 
 /// Batches of whole documents of about one length, as the paper trains on lyrics.
 ///
@@ -24,6 +30,8 @@ pub struct DocumentRows {
     pieces: Vec<Piece>,
     /// Where each bucket begins in `pieces`, and the end.
     starts: Vec<u64>,
+    /// Of all pieces together.
+    targets: u64,
 }
 
 /// A part of a document, with at least one token to predict.
@@ -35,6 +43,10 @@ struct Piece {
 }
 
 impl Piece {
+    fn targets(self) -> u64 {
+        u64::from(self.tokens) - 1
+    }
+
     fn bucket(self) -> u32 {
         (self.tokens - 1).div_ceil(BUCKET)
     }
@@ -62,7 +74,8 @@ impl DocumentRows {
         starts.insert(0, 0);
         starts.push(pieces.len() as u64);
         let (sequence, size) = (batch.sequence, batch.size as u64);
-        Ok(Self { sequence, size, seed, pieces, starts })
+        let targets = pieces.iter().map(|piece| piece.targets()).sum();
+        Ok(Self { sequence, size, seed, pieces, starts, targets })
     }
 
     /// How many rows an epoch has: those of whole batches.
@@ -74,25 +87,82 @@ impl DocumentRows {
         self.pieces.len() as u64 / self.size
     }
 
+    /// Rows of a batch.
+    pub(super) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// The mean number of targets and the mean length of a batch of the first epoch.
+    pub(super) fn means(&self) -> [f64; 2] {
+        let steps = self.batches() as f64;
+        let lengths: usize = (0..self.batches()).map(|step| self.length(step)).sum();
+        [self.epoch_targets(0) as f64 / steps, lengths as f64 / steps]
+    }
+
     /// The piece in row `row` of the batch of step `step`.
     fn piece(&self, step: u64, row: u64) -> Piece {
         let (epoch, place) = (step / self.batches(), step % self.batches());
-        let key = mix(self.seed ^ mix(epoch));
+        let key = self.key(epoch);
         let batch = Permutation::new(self.batches(), key).at(place);
-        let place = batch * self.size + row;
+        self.at(key, batch * self.size + row)
+    }
+
+    fn key(&self, epoch: u64) -> u64 {
+        mix(self.seed ^ mix(epoch))
+    }
+
+    /// The piece at `place` of the epoch with this key: every bucket is shuffled in itself.
+    fn at(&self, key: u64, place: u64) -> Piece {
         let bucket = self.starts.partition_point(|&start| start <= place);
         let (start, end) = (self.starts[bucket - 1], self.starts[bucket]);
         let inside = Permutation::new(end - start, mix(key ^ end)).at(place - start);
         self.pieces[(start + inside) as usize]
     }
 
-    /// How many targets the batch of step `step` has.
+    /// How many targets the batch of step `step` has; padding is none.
     pub fn targets(&self, step: u64) -> u64 {
-        (0..self.size).map(|row| u64::from(self.piece(step, row).tokens) - 1).sum()
+        (0..self.size).map(|row| self.piece(step, row).targets()).sum()
     }
 
-    /// Fills `inputs` and `targets`, each rows × sequence long, with `rows` of the batch of step
-    /// `step`. Places past a piece's end have no target, and an input that no other place sees.
+    /// The length all rows of the batch of step `step` are padded to: that of the longest, rounded
+    /// up.
+    pub fn length(&self, step: u64) -> usize {
+        let longest = (0..self.size).map(|row| self.piece(step, row).targets()).max();
+        let longest = longest.expect("a batch has a row") as usize;
+        longest.next_multiple_of(BUCKET as usize).min(self.sequence)
+    }
+
+    /// The number of steps from the first whose batches together have at least `tokens` targets.
+    pub fn steps_for(&self, tokens: u64) -> u64 {
+        let (mut left, mut epochs) = (tokens, 0);
+        while epochs < MOST_EPOCHS && left > self.epoch_targets(epochs) {
+            left -= self.epoch_targets(epochs);
+            epochs += 1;
+        }
+        if epochs == MOST_EPOCHS {
+            return (epochs * self.batches()).saturating_add(
+                left.div_ceil(self.epoch_targets(0)).saturating_mul(self.batches()),
+            );
+        }
+        let mut step = epochs * self.batches();
+        while left > 0 {
+            left = left.saturating_sub(self.targets(step));
+            step += 1;
+        }
+        step
+    }
+
+    /// How many targets epoch number `epoch` has: those of all pieces but the few at the end that
+    /// do not fill a batch.
+    fn epoch_targets(&self, epoch: u64) -> u64 {
+        let left_out = self.count()..self.pieces.len() as u64;
+        let key = self.key(epoch);
+        self.targets - left_out.map(|place| self.at(key, place).targets()).sum::<u64>()
+    }
+
+    /// Fills `inputs` and `targets`, each rows × [`length`](Self::length) long, with `rows` of the
+    /// batch of step `step`. Places past a piece's end have no target, and an input that no other
+    /// place sees.
     pub fn fill(
         &self,
         tokens: &dyn TokenSource,
@@ -101,12 +171,11 @@ impl DocumentRows {
         inputs: &mut [u32],
         targets: &mut [u32],
     ) {
-        let rows = rows.zip(
-            inputs.chunks_exact_mut(self.sequence).zip(targets.chunks_exact_mut(self.sequence)),
-        );
+        let length = self.length(step);
+        let rows = rows.zip(inputs.chunks_exact_mut(length).zip(targets.chunks_exact_mut(length)));
         for (row, (inputs, targets)) in rows {
             let piece = self.piece(step, row);
-            let length = piece.tokens as usize - 1;
+            let length = piece.targets() as usize;
             let next = piece.first + 1;
             tokens.read(piece.first..piece.first + length as u64, &mut inputs[..length]);
             tokens.read(next..next + length as u64, &mut targets[..length]);
@@ -157,14 +226,16 @@ mod tests {
 
     /// The targets of an epoch, and the largest difference in length within a batch.
     fn epoch(rows: &DocumentRows, songs: &Songs, epoch: u64) -> (Vec<u32>, usize) {
-        let (size, sequence) = (rows.size as usize, rows.sequence);
-        let (mut inputs, mut ids) = (vec![0; size * sequence], vec![0; size * sequence]);
         let (mut seen, mut widest) = (Vec::new(), 0);
         for step in epoch * rows.batches()..(epoch + 1) * rows.batches() {
+            let length = rows.length(step);
+            let [mut inputs, mut ids] = [(); 2].map(|()| vec![0; rows.size as usize * length]);
             rows.fill(songs, step, 0..rows.size, &mut inputs, &mut ids);
             let known = |row: &[u32]| row.iter().filter(|&&id| id != IGNORED).count();
-            let lengths: Vec<usize> = ids.chunks(sequence).map(known).collect();
+            let lengths: Vec<usize> = ids.chunks(length).map(known).collect();
             assert_eq!(lengths.iter().sum::<usize>() as u64, rows.targets(step));
+            let longest = *lengths.iter().max().unwrap();
+            assert!(longest <= length && length - longest < BUCKET as usize);
             widest = widest.max(lengths.iter().max().unwrap() - lengths.iter().min().unwrap());
             for (input, id) in inputs.iter().zip(&ids).filter(|(_, id)| **id != IGNORED) {
                 assert_eq!(input + 1, *id);
@@ -193,6 +264,21 @@ mod tests {
             let long = songs.documents().into_iter().filter(|song| song.end - song.start >= 10);
             let all: u64 = long.map(|song| song.end - song.start - 1).sum();
             prop_assert!(predicted as u64 <= all && all - predicted as u64 <= 3 * sequence as u64);
+            prop_assert_eq!(rows.epoch_targets(1), predicted as u64);
+        }
+
+        /// The step found reaches the number of targets, and the one before it does not.
+        #[test]
+        fn steps_are_counted_in_targets(
+            lengths in prop::collection::vec(10_u64..90, 20..60),
+            tokens in 1_u64..20_000,
+            seed: u64,
+        ) {
+            let rows = DocumentRows::new(&Songs(lengths), &batch(64, 4, 10), seed).unwrap();
+            let steps = rows.steps_for(tokens);
+            let targets = |steps: u64| (0..steps).map(|step| rows.targets(step)).sum::<u64>();
+            prop_assert!(targets(steps - 1) < tokens && tokens <= targets(steps));
+            prop_assert!(rows.steps_for(u64::MAX) > u64::MAX / 10_000);
         }
     }
 
@@ -204,6 +290,18 @@ mod tests {
         assert!(widest < 2 * BUCKET as usize, "lengths in a batch differ by {widest}");
         assert_ne!(first, epoch(&rows, &songs, 1).0);
         assert_eq!(first, epoch(&rows, &songs, 0).0);
+    }
+
+    /// Reviews of about a hundred tokens, in windows of 512.
+    #[test]
+    fn a_batch_is_padded_to_its_longest_row() {
+        let songs = Songs((0..64).map(|song| 90 + song % 20).collect());
+        let rows = DocumentRows::new(&songs, &batch(512, 16, 50), 1).unwrap();
+        let lengths: Vec<usize> = (0..rows.batches()).map(|step| rows.length(step)).collect();
+        assert_eq!(lengths.iter().max(), Some(&128));
+        // Never longer than a window, even where that is no multiple of a bucket.
+        let rows = DocumentRows::new(&songs, &batch(100, 16, 50), 1).unwrap();
+        assert!((0..rows.batches()).all(|step| rows.length(step) <= 100));
     }
 
     #[test]

@@ -1,3 +1,5 @@
+//! A shuffled order that is computed place by place.
+
 /// Rounds of the Feistel network. Four make a random permutation of random functions; two more
 /// cost nothing here.
 const ROUNDS: u64 = 6;

@@ -1,3 +1,5 @@
+//! The batches of a training split, windows or documents.
+
 use std::ops::Range;
 
 use super::{DocumentRows, TokenSource, TrainingWindows};
@@ -32,7 +34,7 @@ impl TrainingBatches {
         }
     }
 
-    /// How many targets the batch of step `step` has.
+    /// How many targets the batch of step `step` has; padding is none.
     pub fn targets(&self, step: u64) -> u64 {
         match self {
             Self::Windows(windows) => windows.targets(),
@@ -40,8 +42,44 @@ impl TrainingBatches {
         }
     }
 
-    /// Fills `inputs` and `targets`, each rows × sequence long, with `rows` of the batch of step
-    /// `step`. Places without a target hold [`IGNORED`](f2_engine::IGNORED).
+    /// How long the rows of the batch of step `step` are, with their padding.
+    pub fn length(&self, step: u64) -> usize {
+        match self {
+            Self::Windows(windows) => windows.length(),
+            Self::Documents(rows) => rows.length(step),
+        }
+    }
+
+    /// The number of steps from the first whose batches together have at least `tokens` targets.
+    pub fn steps_for(&self, tokens: u64) -> u64 {
+        match self {
+            Self::Windows(windows) => tokens.div_ceil(windows.targets()),
+            Self::Documents(rows) => rows.steps_for(tokens),
+        }
+    }
+
+    /// The number of steps in so many epochs.
+    pub fn steps_of_epochs(&self, epochs: f64) -> u64 {
+        (epochs * self.count() as f64 / self.size() as f64).ceil() as u64
+    }
+
+    /// The mean number of targets and the mean length of a batch, over the first epoch.
+    pub fn means(&self) -> [f64; 2] {
+        match self {
+            Self::Windows(windows) => [windows.targets() as f64, windows.length() as f64],
+            Self::Documents(rows) => rows.means(),
+        }
+    }
+
+    fn size(&self) -> u64 {
+        match self {
+            Self::Windows(windows) => windows.size(),
+            Self::Documents(rows) => rows.size(),
+        }
+    }
+
+    /// Fills `inputs` and `targets`, each rows × [`length`](Self::length) long, with `rows` of the
+    /// batch of step `step`. Places without a target hold [`IGNORED`](f2_engine::IGNORED).
     pub fn fill(
         &self,
         text: &dyn TokenSource,

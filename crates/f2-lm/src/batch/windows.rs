@@ -1,3 +1,5 @@
+//! Windows over a split's tokens, for training and for evaluation.
+
 use std::ops::Range;
 
 use super::permutation::{Permutation, mix};
@@ -73,6 +75,16 @@ impl TrainingWindows {
     /// How many targets a batch has.
     pub fn targets(&self) -> u64 {
         self.size * self.sequence
+    }
+
+    /// How many tokens a row has.
+    pub fn length(&self) -> usize {
+        self.sequence as usize
+    }
+
+    /// Rows of a batch.
+    pub(super) fn size(&self) -> u64 {
+        self.size
     }
 
     /// The window in row `row` of the batch of step `step`.

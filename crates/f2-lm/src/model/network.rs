@@ -1,3 +1,5 @@
+use std::collections::HashMap;
+
 use f2_engine::{Device, Labels, Moment, Penalties, Sequences, Weighting};
 
 use super::{Activations, Decoder, Head, Pass};
@@ -39,16 +41,31 @@ pub struct Batch<'a> {
     pub dropout: Option<Moment>,
 }
 
-/// The operations of the passes of one kind of batch, recorded by devices that can: sequences of
-/// one number and length, all with dropout or all without.
+/// The operations of the passes of batches, all with dropout or all without, recorded by devices
+/// that can. A recording replays the sizes it was made with, so every shape has its own.
 pub struct Recordings<D: Device> {
+    /// By the number and length of the sequences.
+    by_shape: HashMap<[usize; 2], Recorded<D>>,
+}
+
+/// The passes of batches of one shape.
+struct Recorded<D: Device> {
     forward: D::Recording,
     backward: D::Recording,
 }
 
 impl<D: Device> Default for Recordings<D> {
     fn default() -> Self {
-        Self { forward: D::Recording::default(), backward: D::Recording::default() }
+        Self { by_shape: HashMap::new() }
+    }
+}
+
+impl<D: Device> Recordings<D> {
+    fn of(&mut self, Sequences { count, length }: Sequences) -> &mut Recorded<D> {
+        self.by_shape.entry([count, length]).or_insert_with(|| Recorded {
+            forward: D::Recording::default(),
+            backward: D::Recording::default(),
+        })
     }
 }
 
@@ -87,7 +104,9 @@ impl<D: Device> Network<D> {
         (self.sequences, self.training) = (batch.sequences, batch.dropout.is_some());
         let (sequences, training) = (self.sequences, self.training);
         let pass = Pass { device, sequences, weights, tokens, clock, training };
-        device.replay(&mut recordings.forward, &mut || decoder.forward(&pass, activations));
+        device.replay(&mut recordings.of(sequences).forward, &mut || {
+            decoder.forward(&pass, activations);
+        });
     }
 
     /// Says what the batch should have predicted, and how much each position counts. `ids` are
@@ -142,7 +161,7 @@ impl<D: Device> Network<D> {
         let (sequences, training) = (self.sequences, self.training);
         device.add_sum(losses, 0..2 * sequences.positions(), &mut self.total, 0);
         let pass = Pass { device, sequences, weights, tokens, clock, training };
-        device.replay(&mut recordings.backward, &mut || {
+        device.replay(&mut recordings.of(sequences).backward, &mut || {
             decoder.backward(&pass, activations, gradients);
         });
     }

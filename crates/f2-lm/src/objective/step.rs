@@ -10,6 +10,8 @@ pub struct Step<'a, D: Device> {
     /// The model, and the loss and gradient of the step so far.
     pub network: &'a mut Network<D>,
     batch: StepBatch<'a>,
+    /// The shape of every micro-batch.
+    micro: Sequences,
     buffers: &'a mut StepBuffers,
     recordings: &'a mut Recordings<D>,
     /// The micro-batch in the buffers.
@@ -33,8 +35,8 @@ pub struct StepBatch<'a> {
     pub seed: u64,
     /// How many windows there are, in all micro-batches together.
     pub size: usize,
-    /// The windows of one micro-batch.
-    pub micro: Sequences,
+    /// How many windows a micro-batch has.
+    pub micro: usize,
 }
 
 /// The host's copy of a micro-batch.
@@ -52,9 +54,18 @@ impl StepBuffers {
         Self { inputs, ids, predictions }
     }
 
-    /// The rows of inputs and next tokens, `length` tokens each, to be filled.
-    pub fn rows_mut(&mut self, length: usize) -> impl Iterator<Item = (&mut [u32], &mut [u32])> {
-        self.inputs.chunks_exact_mut(length).zip(self.ids.chunks_exact_mut(length))
+    /// Takes the shape of a micro-batch.
+    fn resize(&mut self, micro: Sequences) {
+        for buffer in [&mut self.inputs, &mut self.ids, &mut self.predictions] {
+            buffer.resize(micro.positions(), 0);
+        }
+    }
+
+    /// The rows of inputs and next tokens of a micro-batch of this shape, to be filled.
+    pub fn rows_mut(&mut self, micro: Sequences) -> impl Iterator<Item = (&mut [u32], &mut [u32])> {
+        self.resize(micro);
+        let Self { inputs, ids, .. } = self;
+        inputs.chunks_exact_mut(micro.length).zip(ids.chunks_exact_mut(micro.length))
     }
 
     /// The input tokens, row by row.
@@ -85,13 +96,15 @@ impl<'a, D: Device> Step<'a, D> {
         buffers: &'a mut StepBuffers,
         recordings: &'a mut Recordings<D>,
     ) -> Self {
+        let micro = Sequences { count: batch.micro, length: batch.batches.length(batch.number) };
+        buffers.resize(micro);
         let (read, holds, predicted, operations) = (None, false, false, 0.0);
-        Self { network, batch, buffers, recordings, read, holds, predicted, operations }
+        Self { network, batch, micro, buffers, recordings, read, holds, predicted, operations }
     }
 
     /// How many micro-batches there are.
     pub fn micro_batches(&self) -> usize {
-        self.batch.size / self.batch.micro.count
+        self.batch.size / self.batch.micro
     }
 
     /// How many steps came before, and the run's seed: what randomness may depend on.
@@ -106,7 +119,7 @@ impl<'a, D: Device> Step<'a, D> {
         }
         (self.read, self.holds) = (None, false);
         let StepBatch { batches, text, number, micro, .. } = self.batch;
-        let rows = index * micro.count..(index + 1) * micro.count;
+        let rows = index * micro..(index + 1) * micro;
         let rows = rows.start as u64..rows.end as u64;
         let StepBuffers { inputs, ids, .. } = &mut *self.buffers;
         batches.fill(text, number, rows, inputs, ids);
@@ -125,9 +138,9 @@ impl<'a, D: Device> Step<'a, D> {
         &self.buffers.ids
     }
 
-    /// Tokens in a row.
+    /// Tokens in a row, with its padding.
     pub fn sequence(&self) -> usize {
-        self.batch.micro.length
+        self.micro.length
     }
 
     /// Sends a micro-batch through the network, with dropout. Where it is the one that went
@@ -137,9 +150,9 @@ impl<'a, D: Device> Step<'a, D> {
         if self.holds {
             return Ok(());
         }
-        let first_position = (index * self.batch.micro.positions()) as u64;
+        let first_position = (index * self.micro.positions()) as u64;
         let batch = Batch {
-            sequences: self.batch.micro,
+            sequences: self.micro,
             inputs: &self.buffers.inputs,
             dropout: Some(Moment { first_position, ..self.moment() }),
         };
@@ -179,7 +192,7 @@ impl<'a, D: Device> Step<'a, D> {
         }
         self.network.backward(self.recordings);
         (self.holds, self.predicted) = (false, false);
-        let work = Work::new(&self.network.decoder, self.batch.micro.length);
+        let work = Work::new(&self.network.decoder, self.micro.length);
         self.count(work.of_step(&self.network.decoder.head, &self.buffers.ids));
     }
 

@@ -1,6 +1,7 @@
 use f2_engine::Device;
 
 use crate::Error;
+use crate::batch::TrainingBatches;
 use crate::config::{ObjectiveName, TrainConfig};
 use crate::memory::{Purpose, check_memory};
 use crate::model::{Activations, Decoder, Incremental, ModelShape, Work};
@@ -16,7 +17,7 @@ pub struct Plan {
     pub activation_bytes: u64,
     /// Bytes for the head's loss: the logits at hand at once, and what goes with them.
     pub head_bytes: u64,
-    /// Targets predicted by a step.
+    /// Targets predicted by a step, on average.
     pub tokens_per_step: usize,
     /// Floating-point operations of a step whose targets are spread over the classes as the
     /// counts say.
@@ -42,6 +43,26 @@ impl Plan {
             tokens_per_step,
             operations_per_step: tokens_per_step as f64
                 * (work.trunk + work.per_output * mean_outputs),
+        }
+    }
+
+    /// The same for the batches of a text, which may have fewer targets than places: those of
+    /// documents are padded.
+    #[must_use]
+    pub fn of_batches(
+        self,
+        decoder: &Decoder,
+        config: &TrainConfig,
+        mean_outputs: f64,
+        batches: &TrainingBatches,
+    ) -> Self {
+        let [targets, length] = batches.means();
+        let work = Work::new(decoder, length.round() as usize);
+        let positions = config.batch.size as f64 * length;
+        Self {
+            tokens_per_step: targets.round() as usize,
+            operations_per_step: positions * work.trunk + targets * work.per_output * mean_outputs,
+            ..self
         }
     }
 

@@ -13,14 +13,14 @@ pub struct Text<'a> {
     pub end_of_text: Option<u32>,
 }
 
-/// Refuses splits that are too short for the windows asked for. Returns how many windows the
-/// training split has.
+/// Refuses splits that are too short for the windows asked for. Returns the batches of the training
+/// split.
 pub fn check_text(
     config: &TrainConfig,
     train: &dyn TokenSource,
     valid: &dyn TokenSource,
-) -> Result<u64, Error> {
-    cut(config, train, valid).map(|(batches, _)| batches.count())
+) -> Result<TrainingBatches, Error> {
+    cut(config, train, valid).map(|(batches, _)| batches)
 }
 
 /// [`check_text`], and that something will end the run: all that can be known to fail before a
@@ -34,7 +34,7 @@ pub fn check_run(
 }
 
 pub(super) fn limited(config: &TrainConfig, batches: &TrainingBatches) -> Result<Budget, Error> {
-    let budget = Budget::new(&config.budget, &config.batch, batches.count());
+    let budget = Budget::new(&config.budget, batches);
     if budget.is_endless() { Err(Error::Endless) } else { Ok(budget) }
 }
 

@@ -124,7 +124,8 @@ impl<D: Device> Trainer<D> {
         self.forget_begun();
         let Self { network, buffers, training, micro, .. } = self;
         let (seed, size) = (self.seed, self.batch_size);
-        let batch = StepBatch { batches, text, number: step, seed, size, micro: *micro };
+        let micro = micro.count;
+        let batch = StepBatch { batches, text, number: step, seed, size, micro };
         network.clear_loss();
         let mut step = Step::new(network, batch, buffers, training);
         self.objective.accumulate(&mut step)?;
@@ -164,7 +165,7 @@ impl<D: Device> Trainer<D> {
             if stop() {
                 return Ok(None);
             }
-            let rows = self.buffers.rows_mut(self.micro.length);
+            let rows = self.buffers.rows_mut(self.micro);
             for (window, (inputs, ids)) in (first..).zip(rows) {
                 windows.fill(text, window, IGNORED, inputs, ids);
             }

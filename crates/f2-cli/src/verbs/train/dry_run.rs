@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use f2_engine::Device;
+use f2_lm::batch::TrainingBatches;
 use f2_lm::bench::{zipf_class_ends, zipf_tokens};
 use f2_lm::config::TrainConfig;
 use f2_lm::memory::available_memory;
@@ -29,8 +30,8 @@ struct Known {
     vocabulary: usize,
     class_ends: Vec<u32>,
     mean_outputs: f64,
-    /// Windows of the training split.
-    windows: Option<u64>,
+    /// Of the training split.
+    batches: Option<TrainingBatches>,
 }
 
 /// A run that will not be made, on whichever device.
@@ -46,7 +47,10 @@ impl Work for Planned {
 
     fn run<D: Device>(self, device: D) -> Outcome {
         let Self { decoder, config, known, json } = self;
-        let plan = Plan::new::<D>(&decoder, &config, known.mean_outputs);
+        let mut plan = Plan::new::<D>(&decoder, &config, known.mean_outputs);
+        if let Some(batches) = &known.batches {
+            plan = plan.of_batches(&decoder, &config, known.mean_outputs, batches);
+        }
         let speed = ASSUMED_SHARE * steady_peak(|| device.measured_peak());
         let estimate = Estimate::new(&config, &known, &plan, speed);
         let available = available_memory(&device);
@@ -82,11 +86,11 @@ impl Train {
         let vocabulary = source.record.vocabulary;
         let initial = self.initial_model(Some(&source))?;
         let config = self.settings.resolve(initial.as_ref().into())?.for_vocabulary(vocabulary)?;
-        let windows = check_text(&config, &source.train, &source.valid)?;
+        let batches = check_text(&config, &source.train, &source.valid)?;
         let classes = self.find_classes(&source, &config, corpus.join(checkpoint::CLASSES))?;
         let class_ends = classes.map(|classes| classes.ends).unwrap_or_default();
         let mean_outputs = source.mean_outputs(&class_ends);
-        Ok((config, Known { vocabulary, class_ends, mean_outputs, windows: Some(windows) }))
+        Ok((config, Known { vocabulary, class_ends, mean_outputs, batches: Some(batches) }))
     }
 
     fn without_corpus(&self) -> Result<(TrainConfig, Known), Failure> {
@@ -102,7 +106,7 @@ impl Train {
             Vec::new()
         };
         let mean_outputs = mean_zipf_outputs(vocabulary, &class_ends);
-        Ok((config, Known { vocabulary, class_ends, mean_outputs, windows: None }))
+        Ok((config, Known { vocabulary, class_ends, mean_outputs, batches: None }))
     }
 }
 
@@ -130,11 +134,10 @@ struct Estimate {
 impl Estimate {
     fn new(config: &TrainConfig, known: &Known, plan: &Plan, speed: f64) -> Self {
         let seconds_per_step = plan.operations_per_step / speed;
-        let mut limits = config.budget.clone();
-        if known.windows.is_none() {
-            limits.epochs = None;
-        }
-        let budget = Budget::new(&limits, &config.batch, known.windows.unwrap_or(0));
+        let budget = match &known.batches {
+            Some(batches) => Budget::new(&config.budget, batches),
+            None => Budget::without_text(&config.budget, &config.batch),
+        };
         let by_steps = budget.steps.map(|steps| steps as f64 * seconds_per_step);
         let seconds = [by_steps, budget.seconds].into_iter().flatten().reduce(f64::min);
         let steps = seconds.map(|seconds| (seconds / seconds_per_step).round() as u64);
@@ -162,7 +165,7 @@ fn to_text(
     estimate: &Estimate,
     available: Option<u64>,
 ) -> String {
-    let classes = match (known.class_ends.len(), known.windows) {
+    let classes = match (known.class_ends.len(), &known.batches) {
         (0, _) => String::new(),
         (classes, Some(_)) => format!(", {classes} classes"),
         (classes, None) => format!(", {classes} classes assumed"),
@@ -190,10 +193,7 @@ fn to_text(
             HumanBytes(plan.activation_bytes),
             HumanBytes(plan.head_bytes)
         ),
-        format!(
-            "tokens per step: {} ({} windows of {})",
-            plan.tokens_per_step, config.batch.size, config.batch.sequence
-        ),
+        tokens_per_step(config, known, plan),
         format!(
             "time: about {} per step, at {:.0} % of this machine's measured peak",
             step_time(estimate.seconds_per_step),
@@ -202,6 +202,17 @@ fn to_text(
         format!("whole run: {whole}"),
     ];
     lines.join("\n") + "\n"
+}
+
+fn tokens_per_step(config: &TrainConfig, known: &Known, plan: &Plan) -> String {
+    let (tokens, rows) = (plan.tokens_per_step, config.batch.size);
+    match known.batches {
+        Some(TrainingBatches::Documents(_)) => format!(
+            "tokens per step: about {tokens} ({rows} documents or parts of up to {})",
+            config.batch.sequence
+        ),
+        _ => format!("tokens per step: {tokens} ({rows} windows of {})", config.batch.sequence),
+    }
 }
 
 fn step_time(seconds: f64) -> String {
