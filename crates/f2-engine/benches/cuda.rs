@@ -5,9 +5,10 @@
 
 use std::time::Instant;
 
+use f2_engine::prelude::*;
 use f2_engine::{
-    AdamW, Bf16, Cuda, Decay, Device, Dropout, Embedding, F2Head, Heads, Labels, Layout, Linear,
-    Moment, Moments, Norm, Sequences, SoftmaxHead, cuda_is_present,
+    AdamW, AttentionHeads, Bf16, Cuda, Decay, Device, Dropout, Embedding, F2Head, Labels, Layout,
+    Linear, Moment, Moments, Norm, Sequences, SoftmaxHead, cuda_is_present,
 };
 
 type Gpu = Cuda<Bf16>;
@@ -123,7 +124,7 @@ fn draws(len: usize, deviation: f64) -> Vec<f32> {
 }
 
 /// Weights as training starts from: products of zeros would run faster.
-fn starting_weights(gpu: &Gpu, layout: &Layout) -> <Gpu as Device>::Weights {
+fn starting_weights(gpu: &Gpu, layout: &Layout) -> <Gpu as f2_engine::Memory>::Weights {
     let mut weights = gpu.weights(layout.len()).unwrap();
     for named in layout.parameters() {
         gpu.write_weights(&draws(named.parameter.len(), 0.02), named.parameter, &mut weights);
@@ -131,7 +132,7 @@ fn starting_weights(gpu: &Gpu, layout: &Layout) -> <Gpu as Device>::Weights {
     weights
 }
 
-fn random(gpu: &Gpu, len: usize) -> <Gpu as Device>::Activations {
+fn random(gpu: &Gpu, len: usize) -> <Gpu as f2_engine::Memory>::Activations {
     let values = draws(len, 0.5);
     let mut buffer = gpu.activations(len).unwrap();
     gpu.write_activations(&values, &mut buffer);
@@ -141,7 +142,7 @@ fn random(gpu: &Gpu, len: usize) -> <Gpu as Device>::Activations {
 fn trunk(bench: &Bench, sequences: Sequences) -> f64 {
     let gpu = &bench.gpu;
     let rows = sequences.positions();
-    let heads = Heads { count: WIDTH / 64, width: 64 };
+    let heads = AttentionHeads { count: WIDTH / 64, width: 64 };
     let mut layout = Layout::new();
     let mut linear = |inputs: usize, outputs: usize| Linear {
         weight: layout.add("weight", &[outputs, inputs], true),

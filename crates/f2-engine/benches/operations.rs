@@ -9,18 +9,19 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use f2_engine::prelude::*;
 use f2_engine::{
-    AdamW, Cpu, Decay, Device, Dropout, Embedding, F2Head, Heads, Labels, Layout, Linear, Moments,
+    AdamW, AttentionHeads, Cpu, Decay, Dropout, Embedding, F2Head, Labels, Layout, Linear, Moments,
     Norm, Philox, Sequences, SoftmaxHead,
 };
 
 const SEQUENCES: Sequences = Sequences { count: 8, length: 256 };
 const WIDTH: usize = 256;
-const HEADS: Heads = Heads { count: 4, width: 64 };
+const HEADS: AttentionHeads = AttentionHeads { count: 4, width: 64 };
 const VOCABULARY: usize = 30_000;
 const CLASSES: usize = 10;
 
-type Buffer = <Cpu as Device>::Floats;
+type Buffer = <Cpu as f2_engine::Memory>::Floats;
 
 /// What an operation's time is measured against.
 enum Work {

@@ -1,16 +1,18 @@
-//! The numerics of F²: what a language model needs from a device, and the CPU and GPU that give it.
+//! The numerics of F²: the operations of a language model, on the CPU and on NVIDIA GPUs.
 //!
 //! The engine is a fixed list of operations with hand-written backward passes, no tensors and
 //! no automatic differentiation: the decoder's backward pass is fixed, and every objective ends
 //! in one place, the gradient of its loss with respect to the last hidden states and the head.
 //!
-//! - [`Device`] is the list: memory, the decoder's operations, the heads' losses, the optimiser.
+//! - [`Device`] is the list, in families: [`Memory`], [`Embeddings`], [`Norms`], [`Linears`],
+//!   [`Attention`], [`Heads`], [`Optimiser`], and [`Dropouts`]' masks.
 //! - [`Layout`] names the ranges of the one flat buffer all [`Parameter`]s live in.
 //! - [`Cpu`] implements the list on all cores in `f32`, or with products in bf16; [`Cuda`] in bf16 or
 //!   `f32` on an NVIDIA GPU.
 //!
 //! ```
-//! use f2_engine::{Cpu, Device, Layout, Linear};
+//! use f2_engine::prelude::*;
+//! use f2_engine::{Cpu, Layout, Linear};
 //!
 //! let device = Cpu::new(1)?;
 //! let mut layout = Layout::new();
@@ -33,29 +35,35 @@
 //! # Ok::<(), f2_engine::Error>(())
 //! ```
 
-mod batch;
 mod cpu;
 mod cuda;
 mod device;
-mod draw;
 mod error;
-mod layers;
-mod optimiser;
+mod ops;
 mod parameters;
 mod random;
-mod targets;
 
-pub use batch::{Dropout, Heads, Moment, Sequences, Span};
 pub use cpu::{Cpu, ProductSpeeds, Simd};
 pub use cuda::{
     Bf16, Cuda, F32, Precision, compile_kernels, cublaslt_is_present, cuda_is_present,
     nvrtc_is_present,
 };
 pub use device::Device;
-pub use draw::{ClassLaw, DrawHead, Drawn, TokenLaw};
 pub use error::Error;
-pub use layers::{Embedding, F2Head, Linear, Norm, SoftmaxHead};
-pub use optimiser::{AdamW, Decay, Moments};
+pub use ops::{
+    AdamW, Attention, AttentionHeads, ClassLaw, Decay, DrawHead, Drawn, Dropout, Dropouts,
+    Embedding, Embeddings, F2Head, Heads, IGNORED, Labels, Linear, Linears, Memory, Moment,
+    Moments, Norm, Norms, Optimiser, Penalties, Sequences, SoftmaxHead, Span, TokenLaw, Weighting,
+};
 pub use parameters::{Layout, NamedParameter, Parameter};
 pub use random::{Philox, philox};
-pub use targets::{IGNORED, Labels, Penalties, Weighting};
+
+/// The traits of a device, for calling operations on a concrete one. Code that is generic over
+/// [`Device`] needs no other import.
+pub mod prelude {
+    pub use crate::Device as _;
+    pub use crate::ops::{
+        Attention as _, Dropouts as _, Embeddings as _, Heads as _, Linears as _, Memory as _,
+        Norms as _, Optimiser as _,
+    };
+}

@@ -5,7 +5,8 @@ mod workshop;
 
 use std::cell::Cell;
 
-use f2_engine::{Cpu, Device, Sequences};
+use f2_engine::prelude::*;
+use f2_engine::{Cpu, Sequences};
 use f2_lm::Error;
 use f2_lm::decode::{
     BeamSearch, ClassDraw, Continuation, Event, Factorisation, Generated, Generator, Request,
@@ -20,7 +21,7 @@ const VOCABULARY: usize = 61;
 struct Model {
     device: Cpu,
     decoder: Decoder,
-    weights: <Cpu as Device>::Weights,
+    weights: <Cpu as f2_engine::Memory>::Weights,
 }
 
 impl Model {

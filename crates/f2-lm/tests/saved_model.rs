@@ -4,7 +4,8 @@ mod workshop;
 
 use std::fs;
 
-use f2_engine::{Cpu, Device as _};
+use f2_engine::Cpu;
+use f2_engine::prelude::*;
 use f2_lm::config::TrainConfig;
 use f2_lm::run::{Manifest, Pick, RunFolder, SavedModel, checkpoint};
 use f2_lm::train::{Session, Source, Trainer};

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use f2_classes::{Method, RankCounts, select};
 use f2_corpus::{Inputs, Options, Silent, Tokenizer, TokenizerChoice, prepare};
-use f2_engine::{Cpu, Device as _, Labels, Parameter, Sequences};
+use f2_engine::prelude::*;
+use f2_engine::{Cpu, Labels, Parameter, Sequences};
 use f2_lm::config::{ClassVectors, ConfigLayers};
 use f2_lm::exchange::ForeignModel;
 use f2_lm::model::{Activations, Decoder, Head, ModelShape, Network, Pass};
@@ -80,7 +81,7 @@ fn prepare_with(corpus: &Path, tokenizer: TokenizerChoice, keep_ids: bool) {
     prepare(&options, &Silent).unwrap();
 }
 
-fn values(device: &Cpu, weights: &<Cpu as f2_engine::Device>::Weights, of: Parameter) -> Vec<f32> {
+fn values(device: &Cpu, weights: &<Cpu as f2_engine::Memory>::Weights, of: Parameter) -> Vec<f32> {
     let mut values = vec![0.0; of.len()];
     device.read_weights(weights, of, &mut values).unwrap();
     values
@@ -90,7 +91,7 @@ fn values(device: &Cpu, weights: &<Cpu as f2_engine::Device>::Weights, of: Param
 fn run(
     device: &Cpu,
     decoder: &Decoder,
-    weights: &<Cpu as f2_engine::Device>::Weights,
+    weights: &<Cpu as f2_engine::Memory>::Weights,
     tokens: &[u32],
 ) -> (Vec<f32>, Vec<f32>) {
     let positions = tokens.len() - 1;

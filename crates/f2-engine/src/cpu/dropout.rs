@@ -1,13 +1,26 @@
 //! Dropout masks from Philox: drawn where they are needed, never stored.
 
+use super::Cpu;
 use super::simd::{Arithmetic, vectorised};
 use crate::random::{MULTIPLIERS, ROUNDS, next_key};
-use crate::{Cpu, Dropout, Moment};
+use crate::{Dropout, Dropouts, Error, Moment};
 
 /// Counters drawn side by side: so many that the compiler makes a vector loop of them.
 const WIDE: usize = 32;
 /// The lower half of 64 bits.
 const LOWER: u64 = 0xffff_ffff;
+
+impl Dropouts for Cpu {
+    type Clock = Moment;
+
+    fn clock(&self) -> Result<Moment, Error> {
+        Ok(Moment::default())
+    }
+
+    fn set_clock(&self, moment: Moment, to: &mut Moment) {
+        *to = moment;
+    }
+}
 
 /// One site's masks at one moment.
 #[derive(Clone, Copy)]

@@ -1,12 +1,99 @@
 //! Token vectors plus learned positions.
 
+use super::Cpu;
 use super::dropout::Mask;
-use super::shared::Shared;
-use super::threads::Threads;
-use crate::{Embedding, Sequences, Span};
+use super::memory::Buffer;
+use super::threads::{Shared, Threads};
+use crate::{Dropout, Embedding, Embeddings, Error, Sequences, Span};
 
 /// Rows one task works on.
 const BLOCK: usize = 32;
+
+impl Embeddings for Cpu {
+    type Tokens = Tokens;
+    type Spans = Vec<Span>;
+
+    fn tokens(&self, positions: usize) -> Result<Tokens, Error> {
+        Ok(Tokens::with_capacity(positions))
+    }
+
+    fn load_tokens(&self, ids: &[u32], to: &mut Tokens) {
+        to.load(ids);
+    }
+
+    fn spans(&self, count: usize) -> Result<Vec<Span>, Error> {
+        Ok(Vec::with_capacity(count))
+    }
+
+    fn load_spans(&self, from: &[Span], to: &mut Vec<Span>) {
+        to.clear();
+        to.extend_from_slice(from);
+    }
+
+    fn embed(
+        &self,
+        sequences: Sequences,
+        embedding: Embedding,
+        weights: &Buffer,
+        tokens: &Tokens,
+        dropout: Dropout<'_, Self>,
+        x: &mut Buffer,
+    ) {
+        let mask = Mask::of(dropout);
+        let width = embedding.tokens.columns;
+        let x = &mut x[..sequences.positions() * width];
+        self.threads.zip_chunks([(x, BLOCK * width)], |index, [x]| {
+            for (position, x) in (index * BLOCK..).zip(x.chunks_mut(width)) {
+                let token =
+                    row(&weights[embedding.tokens.range()], tokens.ids[position] as usize, width);
+                let place = position % sequences.length;
+                add(token, row(&weights[embedding.positions.range()], place, width), x);
+                mask.keep_in_place(position, x);
+            }
+        });
+    }
+
+    fn embed_backward(
+        &self,
+        sequences: Sequences,
+        embedding: Embedding,
+        tokens: &Tokens,
+        dropout: Dropout<'_, Self>,
+        d_x: &Buffer,
+        gradients: &mut Buffer,
+    ) {
+        let mask = Mask::of(dropout);
+        let width = embedding.tokens.columns;
+        let places = &mut gradients[embedding.positions.range()][..sequences.length * width];
+        self.threads.zip_chunks([(places, width)], |place, [gradient]| {
+            for sequence in 0..sequences.count {
+                add_kept(mask, sequence * sequences.length + place, d_x, gradient);
+            }
+        });
+        add_token_gradients(&self.threads, embedding, tokens, mask, d_x, gradients);
+    }
+
+    fn embed_spans(
+        &self,
+        embedding: Embedding,
+        weights: &Buffer,
+        tokens: &Vec<u32>,
+        spans: &Vec<Span>,
+        x: &mut Buffer,
+    ) {
+        let width = embedding.tokens.columns;
+        for span in spans {
+            for offset in 0..span.rows as usize {
+                let position = span.first_row as usize + offset;
+                let id = tokens[position] as usize;
+                let token = row(&weights[embedding.tokens.range()], id, width);
+                let place = span.cached as usize + offset;
+                let learned = row(&weights[embedding.positions.range()], place, width);
+                add(token, learned, &mut x[position * width..(position + 1) * width]);
+            }
+        }
+    }
+}
 
 /// Input tokens with the order their gradients are summed in.
 #[derive(Debug, Default)]
@@ -19,7 +106,7 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    pub(super) fn with_capacity(positions: usize) -> Self {
+    fn with_capacity(positions: usize) -> Self {
         Self {
             ids: Vec::with_capacity(positions),
             order: Vec::with_capacity(positions),
@@ -27,7 +114,7 @@ impl Tokens {
         }
     }
 
-    pub(super) fn load(&mut self, ids: &[u32]) {
+    fn load(&mut self, ids: &[u32]) {
         self.ids.clear();
         self.ids.extend_from_slice(ids);
         self.order.clear();
@@ -45,66 +132,6 @@ impl Tokens {
     fn group(&self, index: usize) -> &[u32] {
         &self.order[self.starts[index] as usize..self.starts[index + 1] as usize]
     }
-}
-
-pub(super) fn embed(
-    threads: &Threads,
-    sequences: Sequences,
-    embedding: Embedding,
-    weights: &[f32],
-    tokens: &Tokens,
-    mask: Mask,
-    x: &mut [f32],
-) {
-    let width = embedding.tokens.columns;
-    let x = &mut x[..sequences.positions() * width];
-    threads.zip_chunks([(x, BLOCK * width)], |index, [x]| {
-        for (position, x) in (index * BLOCK..).zip(x.chunks_mut(width)) {
-            let token =
-                row(&weights[embedding.tokens.range()], tokens.ids[position] as usize, width);
-            let place = position % sequences.length;
-            add(token, row(&weights[embedding.positions.range()], place, width), x);
-            mask.keep_in_place(position, x);
-        }
-    });
-}
-
-pub(super) fn embed_spans(
-    embedding: Embedding,
-    weights: &[f32],
-    ids: &[u32],
-    spans: &[Span],
-    x: &mut [f32],
-) {
-    let width = embedding.tokens.columns;
-    for span in spans {
-        for offset in 0..span.rows as usize {
-            let position = span.first_row as usize + offset;
-            let token = row(&weights[embedding.tokens.range()], ids[position] as usize, width);
-            let place = span.cached as usize + offset;
-            let learned = row(&weights[embedding.positions.range()], place, width);
-            add(token, learned, &mut x[position * width..(position + 1) * width]);
-        }
-    }
-}
-
-pub(super) fn embed_backward(
-    threads: &Threads,
-    sequences: Sequences,
-    embedding: Embedding,
-    tokens: &Tokens,
-    mask: Mask,
-    d_x: &[f32],
-    gradients: &mut [f32],
-) {
-    let width = embedding.tokens.columns;
-    let places = &mut gradients[embedding.positions.range()][..sequences.length * width];
-    threads.zip_chunks([(places, width)], |place, [gradient]| {
-        for sequence in 0..sequences.count {
-            add_kept(mask, sequence * sequences.length + place, d_x, gradient);
-        }
-    });
-    add_token_gradients(threads, embedding, tokens, mask, d_x, gradients);
 }
 
 /// Every token's positions are summed by one task in their order: no two tasks meet at a row,

@@ -2,12 +2,13 @@
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::mem::MaybeUninit;
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use crate::Error;
+use super::Cpu;
+use crate::{Error, Memory, Parameter};
 
 /// One cache line, and one AVX-512 register.
 const LINE: usize = 64;
@@ -126,6 +127,114 @@ impl DerefMut for Buffer {
 impl std::fmt::Debug for Buffer {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "Buffer({} floats)", self.len)
+    }
+}
+
+impl Memory for Cpu {
+    type Activations = Buffer;
+    type Floats = Buffer;
+    type Weights = Buffer;
+    type Indices = Vec<u32>;
+    type Reading = f32;
+
+    const ACTIVATION_BYTES: usize = size_of::<f32>();
+    const WEIGHT_BYTES: usize = size_of::<f32>();
+
+    fn activations(&self, len: usize) -> Result<Buffer, Error> {
+        Buffer::zeroed(len)
+    }
+
+    fn floats(&self, len: usize) -> Result<Buffer, Error> {
+        Buffer::zeroed(len)
+    }
+
+    fn weights(&self, len: usize) -> Result<Buffer, Error> {
+        Buffer::zeroed(len)
+    }
+
+    fn indices(&self, len: usize) -> Result<Vec<u32>, Error> {
+        Ok(vec![0; len])
+    }
+
+    fn reading(&self) -> Result<f32, Error> {
+        Ok(0.0)
+    }
+
+    fn write_activations(&self, from: &[f32], to: &mut Buffer) {
+        to[..from.len()].copy_from_slice(from);
+    }
+
+    fn read_activations(&self, from: &Buffer, to: &mut [f32]) -> Result<(), Error> {
+        to.copy_from_slice(&from[..to.len()]);
+        Ok(())
+    }
+
+    fn write_floats(&self, from: &[f32], offset: usize, to: &mut Buffer) {
+        to[offset..offset + from.len()].copy_from_slice(from);
+    }
+
+    fn read_floats(&self, from: &Buffer, offset: usize, to: &mut [f32]) -> Result<(), Error> {
+        to.copy_from_slice(&from[offset..offset + to.len()]);
+        Ok(())
+    }
+
+    fn host_floats<'a>(
+        &self,
+        from: &'a mut Buffer,
+        len: usize,
+        _: &'a mut Vec<f32>,
+    ) -> Result<&'a mut [f32], Error> {
+        Ok(&mut from[..len])
+    }
+
+    fn begin_reading(&self, from: &Buffer, to: &mut f32) {
+        *to = from[0];
+    }
+
+    fn finish_reading(&self, reading: &f32) -> Result<f32, Error> {
+        Ok(*reading)
+    }
+
+    fn write_weights(&self, from: &[f32], parameter: Parameter, to: &mut Buffer) {
+        to[parameter.range()].copy_from_slice(from);
+    }
+
+    fn read_weights(
+        &self,
+        from: &Buffer,
+        parameter: Parameter,
+        to: &mut [f32],
+    ) -> Result<(), Error> {
+        to.copy_from_slice(&from[parameter.range()]);
+        Ok(())
+    }
+
+    fn write_indices(&self, from: &[u32], to: &mut Vec<u32>) {
+        to.clear();
+        to.extend_from_slice(from);
+    }
+
+    fn read_indices(&self, from: &Vec<u32>, to: &mut [u32]) -> Result<(), Error> {
+        to.copy_from_slice(&from[..to.len()]);
+        Ok(())
+    }
+
+    fn zero_activations(&self, len: usize, to: &mut Buffer) {
+        to[..len].fill(0.0);
+    }
+
+    fn zero_floats(&self, to: &mut Buffer) {
+        to.fill(0.0);
+    }
+
+    fn add_sum(&self, from: &Buffer, range: Range<usize>, to: &mut Buffer, index: usize) {
+        to[index] += from[range].iter().copied().map(f64::from).sum::<f64>() as f32;
+    }
+
+    fn gather(&self, width: usize, rows: &Vec<u32>, from: &Buffer, to: &mut Buffer) {
+        for (&row, to) in rows.iter().zip(to.chunks_mut(width)) {
+            to.copy_from_slice(&from[row as usize * width..][..width]);
+        }
     }
 }
 

@@ -1,4 +1,7 @@
 //! The CPU: all cores, the instruction set found at run time; `f32`, and products in bf16 where asked.
+//!
+//! One file or folder for each family of operations, by the names of `ops/`. Below them are matrix
+//! products (`product/`), vector kernels (`simd/`) and the threads that share the work (`threads/`).
 
 #![allow(
     clippy::inline_always,
@@ -7,46 +10,26 @@
 #![allow(clippy::needless_range_loop, reason = "several slices share one index, lane by lane")]
 #![allow(clippy::too_many_arguments, reason = "an operation names all it reads and writes")]
 
-mod adamw;
-mod add;
 mod attention;
-mod cache;
-mod dot;
 mod dropout;
 mod embedding;
-mod f2_head;
-mod gelu;
 mod head;
-mod implementation;
 mod linear;
 mod memory;
 mod norm;
-mod peak;
-mod posterior;
+mod optimiser;
 mod product;
-mod reorder;
-mod scratch;
-mod shared;
 mod simd;
-mod softmax_head;
-mod softmax_rows;
-mod speed;
-mod targets;
-mod team;
 mod threads;
 
 use std::sync::Mutex;
 
-use cache::Cache;
-use embedding::Tokens;
-use memory::Buffer;
-use product::{Precision, Products};
+pub use product::ProductSpeeds;
+use product::{FEW_ROWS, Precision, Products};
 pub use simd::Simd;
-pub use speed::ProductSpeeds;
-use targets::Targets;
 use threads::Threads;
 
-use crate::Error;
+use crate::{Device, Error};
 
 /// The CPU as a [`Device`](crate::Device).
 #[derive(Debug)]
@@ -78,6 +61,7 @@ impl Cpu {
         Ok(Self { precision: Precision::Bf16, ..cpu })
     }
 
+    /// Products in this CPU's precision, on its threads.
     fn products(&self) -> Products<'_> {
         Products { threads: &self.threads, precision: self.precision }
     }
@@ -87,12 +71,35 @@ impl Cpu {
         self.threads.count()
     }
 
-    /// Lends room for `len` partial sums, kept from one operation to the next.
+    /// Lends room for `len` partial sums, reused from one operation to the next.
     fn with_partial<R>(&self, len: usize, body: impl FnOnce(&mut [f32]) -> R) -> R {
         let mut partial = self.partial.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if partial.len() < len {
             partial.resize(len, 0.0);
         }
         body(&mut partial[..len])
+    }
+}
+
+impl Device for Cpu {
+    type Recording = ();
+
+    const RUNS_BEHIND: bool = false;
+    const SEQUENCES: usize = FEW_ROWS;
+
+    fn name(&self) -> &'static str {
+        "cpu"
+    }
+
+    fn measured_peak(&self) -> f64 {
+        self.products().measured_peak()
+    }
+
+    fn synchronise(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn replay(&self, (): &mut (), body: &mut dyn FnMut()) {
+        body();
     }
 }

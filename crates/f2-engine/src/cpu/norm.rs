@@ -1,24 +1,121 @@
 //! Layer norm, and the residual with dropout before it.
 
-use super::add::add;
+use super::Cpu;
 use super::dropout::Mask;
-use super::simd::{Arithmetic, sum_by, sum_by_three, vectorised};
-use super::threads::Threads;
-use crate::{Norm, Parameter};
+use super::memory::Buffer;
+use super::simd::{Arithmetic, add, sum_by, sum_by_three, vectorised};
+use crate::{Dropout, Norm, Norms, Parameter};
 
 /// Rows one task works on. Sums over rows are taken block by block, so their order does not
 /// depend on the number of threads.
 const BLOCK: usize = 32;
 
+impl Norms for Cpu {
+    fn norm(
+        &self,
+        rows: usize,
+        norm: Norm,
+        weights: &Buffer,
+        x: &Buffer,
+        normed: &mut Buffer,
+        statistics: &mut Buffer,
+    ) {
+        let scale = Scale::of(norm, weights);
+        let width = scale.width();
+        let block = BLOCK * width;
+        self.threads.zip_chunks(
+            [(&mut normed[..rows * width], block), (&mut statistics[..rows * 2], BLOCK * 2)],
+            |index, [normed, statistics]| {
+                let x = &x[index * block..][..normed.len()];
+                for ((x, normed), statistics) in
+                    x.chunks(width).zip(normed.chunks_mut(width)).zip(statistics.chunks_mut(2))
+                {
+                    norm_row(scale, x, normed, statistics);
+                }
+            },
+        );
+    }
+
+    fn norm_backward(
+        &self,
+        rows: usize,
+        norm: Norm,
+        weights: &Buffer,
+        x: &Buffer,
+        statistics: &Buffer,
+        d_normed: &Buffer,
+        d_x: &mut Buffer,
+        gradients: &mut Buffer,
+    ) {
+        let from = Backward { x, statistics, d_normed };
+        self.norm_gradients(rows, norm, weights, &from, d_x, None, gradients);
+    }
+
+    fn residual_norm(
+        &self,
+        rows: usize,
+        norm: Norm,
+        weights: &Buffer,
+        dropout: Dropout<'_, Self>,
+        x: &Buffer,
+        branch: &Buffer,
+        sum: &mut Buffer,
+        normed: &mut Buffer,
+        statistics: &mut Buffer,
+    ) {
+        let (scale, mask) = (Scale::of(norm, weights), Mask::of(dropout));
+        let width = scale.width();
+        let block = BLOCK * width;
+        let size = rows * width;
+        let (x, branch): (&[f32], &[f32]) = (x, branch);
+        self.threads.zip_chunks(
+            [
+                (&mut sum[..size], block),
+                (&mut normed[..size], block),
+                (&mut statistics[..rows * 2], BLOCK * 2),
+            ],
+            |index, [sum, normed, statistics]| {
+                let rows = sum
+                    .chunks_mut(width)
+                    .zip(normed.chunks_mut(width))
+                    .zip(statistics.chunks_mut(2));
+                for (row, ((sum, normed), statistics)) in (index * BLOCK..).zip(rows) {
+                    let place = row * width..(row + 1) * width;
+                    mask.add_kept(row, &x[place.clone()], &branch[place], sum);
+                    norm_row(scale, sum, normed, statistics);
+                }
+            },
+        );
+    }
+
+    fn residual_norm_backward(
+        &self,
+        rows: usize,
+        norm: Norm,
+        weights: &Buffer,
+        dropout: Dropout<'_, Self>,
+        sum: &Buffer,
+        statistics: &Buffer,
+        d_normed: &Buffer,
+        d_sum: &mut Buffer,
+        d_branch: &mut Buffer,
+        gradients: &mut Buffer,
+    ) {
+        let from = Backward { x: sum, statistics, d_normed };
+        let branch = Some((Mask::of(dropout), &mut **d_branch));
+        self.norm_gradients(rows, norm, weights, &from, d_sum, branch, gradients);
+    }
+}
+
 /// Gain and bias.
 #[derive(Clone, Copy)]
-pub(super) struct Scale<'a> {
+struct Scale<'a> {
     gain: &'a [f32],
     bias: &'a [f32],
 }
 
 impl<'a> Scale<'a> {
-    pub(super) fn of(norm: Norm, weights: &'a [f32]) -> Self {
+    fn of(norm: Norm, weights: &'a [f32]) -> Self {
         Self { gain: &weights[norm.gain.range()], bias: &weights[norm.bias.range()] }
     }
 
@@ -27,57 +124,67 @@ impl<'a> Scale<'a> {
     }
 }
 
-pub(super) fn norm(
-    threads: &Threads,
-    rows: usize,
-    scale: Scale<'_>,
-    x: &[f32],
-    normed: &mut [f32],
-    statistics: &mut [f32],
-) {
-    let width = scale.width();
-    let block = BLOCK * width;
-    threads.zip_chunks(
-        [(&mut normed[..rows * width], block), (&mut statistics[..rows * 2], BLOCK * 2)],
-        |index, [normed, statistics]| {
-            let x = &x[index * block..][..normed.len()];
-            for ((x, normed), statistics) in
-                x.chunks(width).zip(normed.chunks_mut(width)).zip(statistics.chunks_mut(2))
-            {
-                norm_row(scale, x, normed, statistics);
-            }
-        },
-    );
+/// The inputs of a backward pass.
+struct Backward<'a> {
+    x: &'a [f32],
+    statistics: &'a [f32],
+    d_normed: &'a [f32],
 }
 
-pub(super) fn residual_norm(
-    threads: &Threads,
-    rows: usize,
-    scale: Scale<'_>,
-    mask: Mask,
-    [x, branch]: [&[f32]; 2],
-    [sum, normed]: [&mut [f32]; 2],
-    statistics: &mut [f32],
-) {
-    let width = scale.width();
-    let block = BLOCK * width;
-    let size = rows * width;
-    threads.zip_chunks(
-        [
-            (&mut sum[..size], block),
-            (&mut normed[..size], block),
-            (&mut statistics[..rows * 2], BLOCK * 2),
-        ],
-        |index, [sum, normed, statistics]| {
-            let rows =
-                sum.chunks_mut(width).zip(normed.chunks_mut(width)).zip(statistics.chunks_mut(2));
-            for (row, ((sum, normed), statistics)) in (index * BLOCK..).zip(rows) {
-                let place = row * width..(row + 1) * width;
-                mask.add_kept(row, &x[place.clone()], &branch[place], sum);
-                norm_row(scale, sum, normed, statistics);
-            }
-        },
-    );
+impl Cpu {
+    /// `d_x += …`; with a residual, `d_branch` gets `d_x` through dropout in the same pass.
+    fn norm_gradients(
+        &self,
+        rows: usize,
+        norm: Norm,
+        weights: &[f32],
+        from: &Backward<'_>,
+        d_x: &mut [f32],
+        branch: Option<(Mask, &mut [f32])>,
+        gradients: &mut [f32],
+    ) {
+        let scale = Scale::of(norm, weights);
+        let width = scale.width();
+        let block = BLOCK * width;
+        let d_x = &mut d_x[..rows * width];
+        let (mask, d_branch) = match branch {
+            Some((mask, d_branch)) => (Some(mask), &mut d_branch[..rows * width]),
+            None => (None, &mut [][..]),
+        };
+        self.with_partial(rows.div_ceil(BLOCK) * 2 * width, |partial| {
+            self.threads.zip_chunks(
+                [(d_x, block), (d_branch, block), (&mut *partial, 2 * width)],
+                |index, [d_x, d_branch, partial]| {
+                    partial.fill(0.0);
+                    let (d_gain, d_bias) = partial.split_at_mut(width);
+                    for (row, d_x) in (index * BLOCK..).zip(d_x.chunks_mut(width)) {
+                        let place = row * width..(row + 1) * width;
+                        let statistics = [from.statistics[2 * row], from.statistics[2 * row + 1]];
+                        let (x, d_normed) = (&from.x[place.clone()], &from.d_normed[place]);
+                        backward_row(scale.gain, statistics, x, d_normed, d_x, d_gain, d_bias);
+                        if let Some(mask) = mask {
+                            let start = (row - index * BLOCK) * width;
+                            mask.keep(row, d_x, &mut d_branch[start..start + width]);
+                        }
+                    }
+                },
+            );
+            add_partial(norm, partial, gradients);
+        });
+    }
+}
+
+/// Adds the blocks' shares of gain and bias gradients, in order.
+fn add_partial(norm: Norm, partial: &[f32], gradients: &mut [f32]) {
+    let width = norm.gain.columns;
+    let mut add_to = |parameter: Parameter, offset: usize| {
+        let gradient = &mut gradients[parameter.range()];
+        for block in partial.chunks(2 * width) {
+            add(&block[offset..offset + width], gradient);
+        }
+    };
+    add_to(norm.gain, 0);
+    add_to(norm.bias, width);
 }
 
 vectorised! {
@@ -102,69 +209,6 @@ fn norm_row_kernel<A: Arithmetic>(
     for i in 0..width {
         normed[i] = A::mul_add((x[i] - mean) * reciprocal, gain[i], bias[i]);
     }
-}
-
-/// What a backward pass reads.
-pub(super) struct Backward<'a> {
-    pub(super) x: &'a [f32],
-    pub(super) statistics: &'a [f32],
-    pub(super) d_normed: &'a [f32],
-}
-
-/// `d_x += …`; with a residual, `d_branch` gets `d_x` through dropout in the same pass.
-pub(super) fn norm_backward(
-    threads: &Threads,
-    rows: usize,
-    scale: Scale<'_>,
-    from: &Backward<'_>,
-    d_x: &mut [f32],
-    branch: Option<(Mask, &mut [f32])>,
-    partial: &mut [f32],
-) {
-    let width = scale.width();
-    let block = BLOCK * width;
-    let d_x = &mut d_x[..rows * width];
-    let tasks = rows.div_ceil(BLOCK);
-    let partial = &mut partial[..tasks * 2 * width];
-    let (mask, d_branch) = match branch {
-        Some((mask, d_branch)) => (Some(mask), &mut d_branch[..rows * width]),
-        None => (None, &mut [][..]),
-    };
-    threads.zip_chunks(
-        [(d_x, block), (d_branch, block), (partial, 2 * width)],
-        |index, [d_x, d_branch, partial]| {
-            partial.fill(0.0);
-            let (d_gain, d_bias) = partial.split_at_mut(width);
-            for (row, d_x) in (index * BLOCK..).zip(d_x.chunks_mut(width)) {
-                let place = row * width..(row + 1) * width;
-                let statistics = [from.statistics[2 * row], from.statistics[2 * row + 1]];
-                let (x, d_normed) = (&from.x[place.clone()], &from.d_normed[place]);
-                backward_row(scale.gain, statistics, x, d_normed, d_x, d_gain, d_bias);
-                if let Some(mask) = mask {
-                    let start = (row - index * BLOCK) * width;
-                    mask.keep(row, d_x, &mut d_branch[start..start + width]);
-                }
-            }
-        },
-    );
-}
-
-/// Adds the blocks' shares of gain and bias gradients, in order.
-pub(super) fn add_partial(rows: usize, norm: Norm, partial: &[f32], gradients: &mut [f32]) {
-    let width = norm.gain.columns;
-    let mut add_to = |parameter: Parameter, offset: usize| {
-        let gradient = &mut gradients[parameter.range()];
-        for block in partial.chunks(2 * width).take(rows.div_ceil(BLOCK)) {
-            add(&block[offset..offset + width], gradient);
-        }
-    };
-    add_to(norm.gain, 0);
-    add_to(norm.bias, width);
-}
-
-/// Floats [`norm_backward`] needs for the blocks' shares.
-pub(super) fn partial_len(rows: usize, width: usize) -> usize {
-    rows.div_ceil(BLOCK) * 2 * width
 }
 
 vectorised! {

@@ -7,12 +7,153 @@ use std::sync::{Mutex, PoisonError};
 use cudarc::driver::result;
 use cudarc::driver::sys::CUresult;
 
-use super::stream::Stream;
+use super::runtime::{Grid, Reading, Stream, Upload, arguments};
 use super::{Cuda, DEVICE, Precision};
-use crate::{Error, Parameter};
+use crate::{Error, Memory, Parameter};
 
 /// Buffers end at multiples of this many bytes, so that vector accesses need no last case.
 const GRAIN: usize = 256;
+
+/// Zeros behind the last parameter: products over whole eights of rows may read up to seven rows
+/// beyond a matrix.
+const SPARE_WEIGHTS: usize = 1 << 15;
+
+impl<P: Precision> Memory for Cuda<P> {
+    type Activations = Buffer<P::Element>;
+    type Floats = Buffer<f32>;
+    type Weights = Weights<P>;
+    type Indices = Indices;
+    type Reading = Reading;
+
+    const ACTIVATION_BYTES: usize = size_of::<P::Element>();
+    const WEIGHT_BYTES: usize = if size_of::<P::Element>() < size_of::<f32>() {
+        size_of::<f32>() + size_of::<P::Element>()
+    } else {
+        size_of::<f32>()
+    };
+
+    fn activations(&self, len: usize) -> Result<Buffer<P::Element>, Error> {
+        Buffer::zeroed(&self.stream, len)
+    }
+
+    fn floats(&self, len: usize) -> Result<Buffer<f32>, Error> {
+        Buffer::zeroed(&self.stream, len)
+    }
+
+    fn weights(&self, len: usize) -> Result<Weights<P>, Error> {
+        let len = len + SPARE_WEIGHTS;
+        let values = Buffer::zeroed(&self.stream, len)?;
+        let is_rounded = size_of::<P::Element>() < size_of::<f32>();
+        let rounded = is_rounded.then(|| Buffer::zeroed(&self.stream, len)).transpose()?;
+        Ok(Weights { values, rounded })
+    }
+
+    fn indices(&self, len: usize) -> Result<Indices, Error> {
+        Ok(Indices { words: Upload::new(&self.stream, len)?, len })
+    }
+
+    fn reading(&self) -> Result<Reading, Error> {
+        Reading::new(&self.stream)
+    }
+
+    fn write_activations(&self, from: &[f32], to: &mut Buffer<P::Element>) {
+        let rounded: Vec<P::Element> = from.iter().map(|&value| P::narrow(value)).collect();
+        to.write(0, &rounded);
+    }
+
+    fn read_activations(&self, from: &Buffer<P::Element>, to: &mut [f32]) -> Result<(), Error> {
+        let mut rounded = vec![P::Element::default(); to.len()];
+        from.read(0, &mut rounded)?;
+        to.iter_mut().zip(rounded).for_each(|(to, from)| *to = P::widen(from));
+        Ok(())
+    }
+
+    fn write_floats(&self, from: &[f32], offset: usize, to: &mut Buffer<f32>) {
+        to.write(offset, from);
+    }
+
+    fn read_floats(&self, from: &Buffer<f32>, offset: usize, to: &mut [f32]) -> Result<(), Error> {
+        from.read(offset, to)
+    }
+
+    fn begin_reading(&self, from: &Buffer<f32>, to: &mut Reading) {
+        to.begin(from);
+    }
+
+    fn finish_reading(&self, reading: &Reading) -> Result<f32, Error> {
+        reading.finish()
+    }
+
+    fn write_weights(&self, from: &[f32], parameter: Parameter, to: &mut Weights<P>) {
+        to.values.write(parameter.offset, from);
+        if to.rounded.is_some() {
+            let (count, values) = (from.len(), to.value(parameter));
+            let arguments = arguments![count, values, to.real(parameter)];
+            self.launch("round_weights", Grid::items(count), arguments);
+        }
+    }
+
+    fn read_weights(
+        &self,
+        from: &Weights<P>,
+        parameter: Parameter,
+        to: &mut [f32],
+    ) -> Result<(), Error> {
+        from.values.read(parameter.offset, to)
+    }
+
+    fn write_indices(&self, from: &[u32], to: &mut Indices) {
+        to.words.write_all(from);
+        to.len = from.len();
+    }
+
+    fn read_indices(&self, from: &Indices, to: &mut [u32]) -> Result<(), Error> {
+        from.words.read(to)
+    }
+
+    fn zero_activations(&self, len: usize, to: &mut Buffer<P::Element>) {
+        to.zero(0..len);
+    }
+
+    fn zero_floats(&self, to: &mut Buffer<f32>) {
+        to.zero(0..to.len());
+    }
+
+    fn add_sum(&self, from: &Buffer<f32>, range: Range<usize>, to: &mut Buffer<f32>, index: usize) {
+        let arguments = arguments![range.len(), from.at(range.start), to.at(index)];
+        self.launch("add_sum", Grid::blocks(1, 1024), arguments);
+    }
+
+    fn gather(
+        &self,
+        width: usize,
+        rows: &Indices,
+        from: &Buffer<P::Element>,
+        to: &mut Buffer<P::Element>,
+    ) {
+        self.gather_rows(rows.len, width, rows.words.at(0), from.at(0), to.at(0));
+    }
+}
+
+/// Row or token numbers.
+#[derive(Debug)]
+pub struct Indices {
+    words: Upload,
+    len: usize,
+}
+
+impl Indices {
+    /// The address of the first.
+    pub(super) fn start(&self) -> u64 {
+        self.words.at(0)
+    }
+
+    /// Makes their number `len`, for a kernel to write them.
+    pub(super) fn resize(&mut self, len: usize) {
+        assert!(len <= self.words.len(), "room for {} indices", self.words.len());
+        self.len = len;
+    }
+}
 
 /// A fixed number of `T`, zero at first.
 pub struct Buffer<T> {
@@ -158,5 +299,22 @@ impl<P: Precision> Cuda<P> {
             }
         }
         buffers.last().map(|last| last.at(0))
+    }
+
+    /// `to[i] = from[rows[i]]`, each of `width`.
+    pub(super) fn gather_rows(&self, count: usize, width: usize, rows: u64, from: u64, to: u64) {
+        self.launch("gather_rows", Grid::rows(count), arguments![count, width, rows, from, to]);
+    }
+
+    /// `to[rows[i]] = from[i]`, or `+=`.
+    pub(super) fn scatter_rows(
+        &self,
+        count: usize,
+        width: usize,
+        add: bool,
+        [rows, from, to]: [u64; 3],
+    ) {
+        let arguments = arguments![count, width, add, rows, from, to];
+        self.launch("scatter_rows", Grid::rows(count), arguments);
     }
 }

@@ -1,54 +1,34 @@
 //! NVIDIA GPUs: matrix products by cuBLASLt, everything else by kernels compiled for the GPU that
 //! is there, steps of fixed shape replayed as graphs.
 //!
-//! CUDA is looked for at run time. A kernel family is a pair of files by one name: `norm.cu` holds
-//! the kernels, `norm.rs` launches them.
+//! CUDA is looked for at run time. One file or folder for each family of operations, by the names of
+//! `ops/`: `norm.cu` holds the kernels, `norm.rs` launches them. Below them are cuBLASLt (`product/`)
+//! and the driver: compilation, launches, streams, copies and graphs (`runtime/`).
 
 #![allow(clippy::too_many_arguments, reason = "an operation names all it reads and writes")]
 
 mod attention;
-mod cache;
-mod choice;
-mod column_sums;
-mod compile;
-mod draw;
+mod dropout;
 mod embedding;
-mod f2_head;
-mod graph;
 mod head;
-mod implementation;
-mod kernel_cache;
-mod kernels;
-mod launch;
 mod linear;
 mod memory;
 mod norm;
 mod optimiser;
-mod peak;
-mod pinned;
-mod plan;
-mod posterior;
 mod precision;
 mod product;
-mod reading;
-mod softmax_head;
-mod stream;
-mod targets;
-mod tokens;
-mod upload;
+mod runtime;
 
 use std::marker::PhantomData;
 
-pub use compile::{compile_kernels, nvrtc_is_present};
 pub use precision::{Bf16, F32, Precision};
 pub use product::cublaslt_is_present;
+pub use runtime::{compile_kernels, nvrtc_is_present};
 
-use crate::Error;
-use column_sums::LastSums;
-use kernels::Kernels;
+use crate::{Device, Error};
+use linear::LastSums;
 use product::Products;
-use stream::Stream;
-use upload::Lists;
+use runtime::{Kernels, Lists, Recording, Stream};
 
 /// What errors call the device.
 const DEVICE: &str = "cuda";
@@ -91,6 +71,34 @@ impl<P: Precision> Cuda<P> {
     }
 }
 
+impl<P: Precision> Device for Cuda<P> {
+    type Recording = Recording;
+
+    const RUNS_BEHIND: bool = true;
+    // A step reads all weights once; with so many texts its products take longer than that.
+    const SEQUENCES: usize = 2048;
+
+    fn name(&self) -> &'static str {
+        DEVICE
+    }
+
+    fn available_memory(&self) -> Option<u64> {
+        self.stream.available_memory().ok()
+    }
+
+    fn measured_peak(&self) -> f64 {
+        self.peak().unwrap_or(f64::NAN)
+    }
+
+    fn synchronise(&self) -> Result<(), Error> {
+        self.stream.synchronise()
+    }
+
+    fn replay(&self, recording: &mut Recording, body: &mut dyn FnMut()) {
+        recording.replay(&self.stream, body);
+    }
+}
+
 impl<P: Precision> std::fmt::Debug for Cuda<P> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "Cuda({})", P::NAME)
@@ -99,5 +107,5 @@ impl<P: Precision> std::fmt::Debug for Cuda<P> {
 
 /// Whether a driver and at least one GPU are there; if not, why not.
 pub fn cuda_is_present() -> Result<(), Error> {
-    stream::find_driver()
+    runtime::find_driver()
 }

@@ -1,16 +1,104 @@
 //! Layer norm, and the residual with dropout before it.
 
-use super::column_sums::ColumnSums;
-use super::embedding::Mask;
-use super::launch::{Grid, arguments};
+use super::dropout::Mask;
+use super::linear::ColumnSums;
 use super::memory::{Buffer, Weights};
+use super::runtime::{Grid, arguments};
 use super::{Cuda, Precision};
-use crate::Norm;
+use crate::{Dropout, Norm, Norms};
 
 /// Blocks that share the rows of a backward pass; each has a share of gain and bias gradients.
 const BLOCKS: usize = 264;
 /// Rows of wide rows a block sums up.
 const SUMMED_ROWS: usize = 32;
+
+impl<P: Precision> Norms for Cuda<P> {
+    fn norm(
+        &self,
+        rows: usize,
+        norm: Norm,
+        weights: &Weights<P>,
+        x: &Buffer<P::Element>,
+        normed: &mut Buffer<P::Element>,
+        statistics: &mut Buffer<f32>,
+    ) {
+        let width = norm.gain.columns;
+        let kernels = Kernels::of(width);
+        let (gain, bias) = (weights.value(norm.gain), weights.value(norm.bias));
+        let to = (normed.at(0), statistics.at(0));
+        let arguments = arguments![rows, width, gain, bias, x.at(0), to.0, to.1];
+        self.launch(kernels.forward, kernels.grid(rows), arguments);
+    }
+
+    fn norm_backward(
+        &self,
+        rows: usize,
+        norm: Norm,
+        weights: &Weights<P>,
+        x: &Buffer<P::Element>,
+        statistics: &Buffer<f32>,
+        d_normed: &Buffer<P::Element>,
+        d_x: &mut Buffer<P::Element>,
+        gradients: &mut Buffer<f32>,
+    ) {
+        let from = Backward { x, statistics, d_normed };
+        self.norm_gradients(rows, norm, weights, &from, d_x, None, gradients);
+    }
+
+    fn residual_norm(
+        &self,
+        rows: usize,
+        norm: Norm,
+        weights: &Weights<P>,
+        dropout: Dropout<'_, Self>,
+        x: &Buffer<P::Element>,
+        branch: &Buffer<P::Element>,
+        sum: &mut Buffer<P::Element>,
+        normed: &mut Buffer<P::Element>,
+        statistics: &mut Buffer<f32>,
+    ) {
+        let mask = Mask::of(dropout);
+        let width = norm.gain.columns;
+        let kernels = Kernels::of(width);
+        self.launch(
+            kernels.residual,
+            kernels.grid(rows),
+            arguments![
+                rows,
+                width,
+                weights.value(norm.gain),
+                weights.value(norm.bias),
+                mask.clock,
+                mask.site,
+                mask.threshold,
+                mask.scale,
+                x.at(0),
+                branch.at(0),
+                sum.at(0),
+                normed.at(0),
+                statistics.at(0),
+            ],
+        );
+    }
+
+    fn residual_norm_backward(
+        &self,
+        rows: usize,
+        norm: Norm,
+        weights: &Weights<P>,
+        dropout: Dropout<'_, Self>,
+        sum: &Buffer<P::Element>,
+        statistics: &Buffer<f32>,
+        d_normed: &Buffer<P::Element>,
+        d_sum: &mut Buffer<P::Element>,
+        d_branch: &mut Buffer<P::Element>,
+        gradients: &mut Buffer<f32>,
+    ) {
+        let from = Backward { x: sum, statistics, d_normed };
+        let branch = Some((Mask::of(dropout), &*d_branch));
+        self.norm_gradients(rows, norm, weights, &from, d_sum, branch, gradients);
+    }
+}
 
 /// The kernels for rows of one width.
 struct Kernels {
@@ -55,65 +143,16 @@ fn backward_room(chunks: usize, element: usize) -> usize {
     }
 }
 
-/// What a backward pass reads.
-pub(super) struct Backward<'a, E> {
-    pub(super) x: &'a Buffer<E>,
-    pub(super) statistics: &'a Buffer<f32>,
-    pub(super) d_normed: &'a Buffer<E>,
+/// The inputs of a backward pass.
+struct Backward<'a, E> {
+    x: &'a Buffer<E>,
+    statistics: &'a Buffer<f32>,
+    d_normed: &'a Buffer<E>,
 }
 
 impl<P: Precision> Cuda<P> {
-    pub(super) fn norm_rows(
-        &self,
-        rows: usize,
-        norm: Norm,
-        weights: &Weights<P>,
-        x: &Buffer<P::Element>,
-        normed: &Buffer<P::Element>,
-        statistics: &Buffer<f32>,
-    ) {
-        let width = norm.gain.columns;
-        let kernels = Kernels::of(width);
-        let (gain, bias) = (weights.value(norm.gain), weights.value(norm.bias));
-        let to = (normed.at(0), statistics.at(0));
-        let arguments = arguments![rows, width, gain, bias, x.at(0), to.0, to.1];
-        self.launch(kernels.forward, kernels.grid(rows), arguments);
-    }
-
-    pub(super) fn residual_norm_rows(
-        &self,
-        rows: usize,
-        norm: Norm,
-        weights: &Weights<P>,
-        mask: Mask,
-        [x, branch, sum, normed]: [&Buffer<P::Element>; 4],
-        statistics: &Buffer<f32>,
-    ) {
-        let width = norm.gain.columns;
-        let kernels = Kernels::of(width);
-        self.launch(
-            kernels.residual,
-            kernels.grid(rows),
-            arguments![
-                rows,
-                width,
-                weights.value(norm.gain),
-                weights.value(norm.bias),
-                mask.clock,
-                mask.site,
-                mask.threshold,
-                mask.scale,
-                x.at(0),
-                branch.at(0),
-                sum.at(0),
-                normed.at(0),
-                statistics.at(0),
-            ],
-        );
-    }
-
     /// `d_x += …`; with a residual, `d_branch` gets `d_x` through dropout in the same pass.
-    pub(super) fn norm_rows_backward(
+    fn norm_gradients(
         &self,
         rows: usize,
         norm: Norm,
@@ -164,18 +203,5 @@ impl<P: Precision> Cuda<P> {
             let (of, columns, partial) = (d_branch, width, branch_sums);
             self.leave_sums(ColumnSums { of, rows, columns, blocks, partial });
         }
-    }
-
-    /// Adds `partial: [blocks, columns]` to one or two ranges of the gradients.
-    pub(super) fn add_partial(
-        &self,
-        blocks: usize,
-        [first, second]: [usize; 2],
-        partial: u64,
-        [to_first, to_second]: [u64; 2],
-    ) {
-        let grid = Grid::blocks((first + second).div_ceil(32), 1024);
-        let arguments = arguments![blocks, first, second, partial, to_first, to_second];
-        self.launch("add_partial", grid, arguments);
     }
 }

@@ -105,23 +105,3 @@ adamw(u64 quads, int ranges, const u64* bounds, const float* norm, float most, f
 #endif
     }
 }
-
-// The rounded copy of some weights.
-KERNEL round_weights(u64 count, const float* weights, real* rounded) {
-    u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < count) rounded[i] = narrow(weights[i]);
-}
-
-// `*to += Σ from`, in double precision.
-KERNEL __launch_bounds__(1024) add_sum(u64 count, const float* from, float* to) {
-    __shared__ double parts[32];
-    double total = 0.0;
-    for (u64 i = threadIdx.x; i < count; i += 1024) total += from[i];
-#pragma unroll
-    for (int step = 16; step > 0; step /= 2) total += __shfl_xor_sync(0xffffffffu, total, step);
-    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = total;
-    __syncthreads();
-    if (threadIdx.x) return;
-    for (int i = 1; i < 32; i++) total += parts[i];
-    *to += (float)total;
-}

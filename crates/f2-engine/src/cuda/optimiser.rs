@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use super::launch::{Grid, arguments};
 use super::memory::{Buffer, Weights};
+use super::runtime::{Grid, arguments};
 use super::{Cuda, Precision};
-use crate::{AdamW, Decay, Moments};
+use crate::{AdamW, Decay, Moments, Optimiser};
 
 /// Blocks that share the squares of a norm; their sums are added in order.
 const NORM_BLOCKS: usize = 1024;
@@ -13,8 +13,8 @@ const NORM_BLOCKS: usize = 1024;
 /// Quads of parameters a thread of AdamW takes.
 const QUADS: usize = 8;
 
-impl<P: Precision> Cuda<P> {
-    pub(super) fn norm_of(&self, gradients: &Buffer<f32>, norm: &Buffer<f32>) {
+impl<P: Precision> Optimiser for Cuda<P> {
+    fn global_norm(&self, gradients: &Buffer<f32>, norm: &mut Buffer<f32>) {
         let Some(partial) = self.scratch(NORM_BLOCKS * size_of::<f64>()) else { return };
         let quads = gradients.len().div_ceil(4);
         let arguments = arguments![quads, gradients.at(0), partial];
@@ -23,14 +23,14 @@ impl<P: Precision> Cuda<P> {
         self.launch("finish_norm", Grid::blocks(1, 1024), arguments);
     }
 
-    pub(super) fn update(
+    fn adamw(
         &self,
         settings: AdamW,
         decayed: &[Range<usize>],
         norm: &Buffer<f32>,
-        weights: &Weights<P>,
-        moments: &Moments<Self>,
-        gradients: &Buffer<f32>,
+        weights: &mut Weights<P>,
+        moments: &mut Moments<Self>,
+        gradients: &mut Buffer<f32>,
     ) {
         let starts = decayed.iter().map(|range| range.start as u64);
         let bounds: Vec<u64> = starts.chain(decayed.iter().map(|range| range.end as u64)).collect();

@@ -1,4 +1,5 @@
-use f2_engine::{Device, Heads, Layout, Sequences};
+use f2_engine::prelude::*;
+use f2_engine::{AttentionHeads, Layout, Sequences};
 
 use super::reference::{attention, dot, slope};
 use super::{Bench, assert_close, random};
@@ -12,7 +13,8 @@ fn attention_and_its_gradient() {
         let total = heads * width;
         let positions = count * length;
         let (qkv, d_out) = (random(positions * 3 * total, 1), random(positions * total, 2));
-        let (sequences, shape) = (Sequences { count, length }, Heads { count: heads, width });
+        let (sequences, shape) =
+            (Sequences { count, length }, AttentionHeads { count: heads, width });
         let mut out = bench.cpu.activations(positions * total).unwrap();
         let mut log_sums = bench.cpu.floats(positions * heads).unwrap();
         let qkv_buffer = bench.upload(&qkv);
@@ -44,7 +46,7 @@ fn long_sequences() {
     let mut out = bench.cpu.activations(length * width).unwrap();
     let mut log_sums = bench.cpu.floats(length).unwrap();
     let buffer = bench.upload(&qkv);
-    let (sequences, heads) = (Sequences { count: 1, length }, Heads { count: 1, width });
+    let (sequences, heads) = (Sequences { count: 1, length }, AttentionHeads { count: 1, width });
     bench.cpu.attention(sequences, heads, &buffer, &mut out, &mut log_sums);
     assert_close(&out, &attention(&qkv, 1, length, 1, width), 1e-5);
 }

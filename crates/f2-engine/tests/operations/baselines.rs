@@ -1,7 +1,8 @@
 //! What the baselines ask of the plain softmax beyond likelihood: unlikelihood where the model is
 //! sure, and weights that depend on predictions.
 
-use f2_engine::{Device, IGNORED, Labels, Layout, Penalties, SoftmaxHead, Weighting};
+use f2_engine::prelude::*;
+use f2_engine::{IGNORED, Labels, Layout, Penalties, SoftmaxHead, Weighting};
 
 use super::{Bench, assert_close, random, widen};
 

@@ -1,4 +1,5 @@
-use f2_engine::{Device, Dropout, Embedding, Layout, Sequences};
+use f2_engine::prelude::*;
+use f2_engine::{Dropout, Embedding, Layout, Sequences};
 
 use super::reference::{dot, slope};
 use super::{Bench, assert_close, random};

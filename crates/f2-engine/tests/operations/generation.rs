@@ -1,9 +1,10 @@
-use f2_engine::{Device, Embedding, Heads, Layout, Span};
+use f2_engine::prelude::*;
+use f2_engine::{AttentionHeads, Embedding, Layout, Span};
 
 use super::reference::attention;
 use super::{Bench, assert_close, random};
 
-const HEADS: Heads = Heads { count: 3, width: 5 };
+const HEADS: AttentionHeads = AttentionHeads { count: 3, width: 5 };
 
 /// Two sequences of different lengths: prompts first, then token by token, must give what
 /// attention over the whole sequence gives.

@@ -1,6 +1,7 @@
 //! The golden cases of the F² head: losses, posteriors and gradients of an independent program.
 
-use f2_engine::{Device, F2Head, IGNORED, Labels, Layout};
+use f2_engine::prelude::*;
+use f2_engine::{F2Head, IGNORED, Labels, Layout};
 use serde_json::Value;
 
 use super::{Bench, assert_close, narrow};

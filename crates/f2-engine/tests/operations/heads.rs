@@ -1,6 +1,7 @@
 use std::ops::Range;
 
-use f2_engine::{Cpu, Device, F2Head, IGNORED, Labels, Layout, Penalties, SoftmaxHead, Weighting};
+use f2_engine::prelude::*;
+use f2_engine::{Cpu, F2Head, IGNORED, Labels, Layout, Penalties, SoftmaxHead, Weighting};
 
 use super::reference::{dot, log_softmax, slope};
 use super::{Bench, assert_close, random};
@@ -27,7 +28,11 @@ fn run(
     bench: &mut Bench,
     labels: &Labels<'_>,
     hidden: &[f64],
-    backward: impl Fn(&mut Bench, &mut <Cpu as Device>::Targets, [&mut <Cpu as Device>::Floats; 3]),
+    backward: impl Fn(
+        &mut Bench,
+        &mut <Cpu as f2_engine::Heads>::Targets,
+        [&mut <Cpu as f2_engine::Memory>::Floats; 3],
+    ),
 ) -> Results {
     let positions = labels.ids.len();
     let classes = labels.class_ends.len().max(1);

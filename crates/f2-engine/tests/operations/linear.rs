@@ -1,4 +1,5 @@
-use f2_engine::{Device, Layout, Linear};
+use f2_engine::prelude::*;
+use f2_engine::{Layout, Linear};
 
 use super::reference::{dot, gelu, linear, slope};
 use super::{Bench, assert_close, random};

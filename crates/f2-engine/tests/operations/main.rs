@@ -16,13 +16,14 @@ mod optimiser;
 mod reference;
 mod threads;
 
-use f2_engine::{Cpu, Device, Layout, Moment, Parameter, Philox};
+use f2_engine::prelude::*;
+use f2_engine::{Cpu, Layout, Moment, Parameter, Philox};
 
 /// A device, parameters with random values, and their gradients.
 struct Bench {
     cpu: Cpu,
-    weights: <Cpu as Device>::Weights,
-    gradients: <Cpu as Device>::Floats,
+    weights: <Cpu as f2_engine::Memory>::Weights,
+    gradients: <Cpu as f2_engine::Memory>::Floats,
     clock: Moment,
 }
 
@@ -51,7 +52,7 @@ impl Bench {
         values
     }
 
-    fn upload(&self, values: &[f64]) -> <Cpu as Device>::Activations {
+    fn upload(&self, values: &[f64]) -> <Cpu as f2_engine::Memory>::Activations {
         let mut buffer = self.cpu.activations(values.len()).unwrap();
         self.cpu.write_activations(&narrow(values), &mut buffer);
         buffer

@@ -1,4 +1,5 @@
-use f2_engine::{Device, Dropout, Layout, Norm};
+use f2_engine::prelude::*;
+use f2_engine::{Dropout, Layout, Norm};
 
 use super::reference::{dot, norm, slope};
 use super::{Bench, assert_close, narrow, random};

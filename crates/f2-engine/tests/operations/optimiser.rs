@@ -1,4 +1,5 @@
-use f2_engine::{AdamW, Decay, Device, Layout, Moments};
+use f2_engine::prelude::*;
+use f2_engine::{AdamW, Decay, Layout, Moments};
 
 use super::{Bench, assert_close, narrow, random, widen};
 

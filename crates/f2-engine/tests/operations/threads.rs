@@ -1,11 +1,12 @@
 //! The number of threads changes nothing, not even the last bit.
 
-use f2_engine::{Cpu, Device, Dropout, F2Head, Heads, Labels, Layout, Linear, Norm, Sequences};
+use f2_engine::prelude::*;
+use f2_engine::{AttentionHeads, Cpu, Dropout, F2Head, Labels, Layout, Linear, Norm, Sequences};
 
 use super::{Bench, random};
 
 const SEQUENCES: Sequences = Sequences { count: 3, length: 47 };
-const HEADS: Heads = Heads { count: 2, width: 12 };
+const HEADS: AttentionHeads = AttentionHeads { count: 2, width: 12 };
 const WIDTH: usize = 24;
 const VOCABULARY: usize = 311;
 

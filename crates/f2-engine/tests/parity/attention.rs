@@ -1,4 +1,4 @@
-use f2_engine::{Device, Heads, Layout, Linear, Sequences};
+use f2_engine::{AttentionHeads, Device, Layout, Linear, Sequences};
 
 use super::{Bench, Outcome, Scenario, compare};
 
@@ -7,7 +7,7 @@ const INPUTS: usize = 8;
 
 struct Attention {
     sequences: Sequences,
-    heads: Heads,
+    heads: AttentionHeads,
 }
 
 impl Attention {
@@ -60,7 +60,7 @@ fn check(count: usize, length: usize, heads: usize, width: usize) {
     println!("{count} × {length}, {heads} heads of {width}");
     compare(&Attention {
         sequences: Sequences { count, length },
-        heads: Heads { count: heads, width },
+        heads: AttentionHeads { count: heads, width },
     });
 }
 

@@ -1,8 +1,9 @@
 //! Tokens drawn by the GPU beside draws from the same logits in `f64`.
 
+use f2_engine::prelude::*;
 use f2_engine::{
-    Bf16, ClassLaw, Cuda, Device, DrawHead, Drawn, F2Head, F32, Layout, Philox, Precision,
-    SoftmaxHead, TokenLaw, cuda_is_present,
+    Bf16, ClassLaw, Cuda, DrawHead, Drawn, F2Head, F32, Layout, Philox, Precision, SoftmaxHead,
+    TokenLaw, cuda_is_present,
 };
 
 use super::Bench;
@@ -159,7 +160,7 @@ fn check<P: Precision>() {
 fn plain_draws_are_those_of_one_class<P: Precision>(
     bench: &Bench<Cuda<P>>,
     head: SoftmaxHead,
-    hidden: &<Cuda<P> as Device>::Activations,
+    hidden: &<Cuda<P> as f2_engine::Memory>::Activations,
     by_token: &[f32],
 ) {
     let mut logits = bench.floats(ROWS * head.tokens.rows);

@@ -1,10 +1,10 @@
-use f2_engine::{Device, Embedding, Heads, Layout, Span};
+use f2_engine::{AttentionHeads, Device, Embedding, Layout, Span};
 
 use super::{Bench, Outcome, Scenario, compare};
 
 /// Prompts of several lengths, then tokens one by one, then a reordered cache.
 struct Generation {
-    heads: Heads,
+    heads: AttentionHeads,
     prompts: Vec<usize>,
     steps: usize,
 }
@@ -80,8 +80,8 @@ impl Scenario for Generation {
 
 #[test]
 fn attention_to_a_cache() {
-    let heads = Heads { count: 3, width: 5 };
+    let heads = AttentionHeads { count: 3, width: 5 };
     compare(&Generation { heads, prompts: vec![5, 5, 5], steps: 4 });
-    let heads = Heads { count: 8, width: 64 };
+    let heads = AttentionHeads { count: 8, width: 64 };
     compare(&Generation { heads, prompts: vec![50; 40], steps: 5 });
 }

@@ -1,7 +1,8 @@
 //! Decoding held against the oracle's laws: exactly where a law can be read off, by chi-squared
 //! tests with fixed seeds where tokens are drawn.
 
-use f2_engine::{Cpu, Device as _, Philox};
+use f2_engine::prelude::*;
+use f2_engine::{Cpu, Philox};
 use serde::Deserialize;
 
 use super::candidates::{Candidates, Run};
@@ -75,7 +76,7 @@ fn golden() -> Golden {
 struct Bench {
     device: Cpu,
     decoder: Decoder,
-    weights: <Cpu as f2_engine::Device>::Weights,
+    weights: <Cpu as f2_engine::Memory>::Weights,
 }
 
 impl Bench {

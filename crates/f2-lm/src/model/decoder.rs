@@ -1,4 +1,6 @@
-use f2_engine::{Device, Embedding, F2Head, Heads, Layout, Linear, Norm, Parameter, SoftmaxHead};
+use f2_engine::{
+    AttentionHeads, Device, Embedding, F2Head, Layout, Linear, Norm, Parameter, SoftmaxHead,
+};
 
 use crate::config::ModelConfig;
 
@@ -91,7 +93,7 @@ pub struct Decoder {
     /// The output layer.
     pub head: Head,
     /// Attention's heads.
-    pub heads: Heads,
+    pub heads: AttentionHeads,
 }
 
 impl Decoder {
@@ -117,7 +119,7 @@ impl Decoder {
             let classes = layout.add("head.classes", &[shape.class_ends.len(), width], true);
             Head::F2(F2Head { classes, tokens, ends: shape.class_ends.clone() })
         };
-        let heads = Heads { count: model.heads, width: width / model.heads };
+        let heads = AttentionHeads { count: model.heads, width: width / model.heads };
         Self { shape, layout, embedding, blocks, final_norm, head, heads }
     }
 }

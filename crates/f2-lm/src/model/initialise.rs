@@ -51,6 +51,7 @@ impl Decoder {
 #[cfg(test)]
 mod tests {
     use f2_engine::Cpu;
+    use f2_engine::prelude::*;
 
     use super::*;
     use crate::config::ModelConfig;

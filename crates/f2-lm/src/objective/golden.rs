@@ -1,7 +1,8 @@
 //! Runs golden logits through the engine's head: with the identity as output matrix, hidden states
 //! are logits, and their gradient is the logits' own.
 
-use f2_engine::{Cpu, Device as _, Labels, Layout, Penalties, SoftmaxHead, Weighting};
+use f2_engine::prelude::*;
+use f2_engine::{Cpu, Labels, Layout, Penalties, SoftmaxHead, Weighting};
 use serde_json::Value;
 
 /// What `f32` keeps of values near one, with room for sums over a few dozen of them.
@@ -11,8 +12,8 @@ const TOLERANCE: f64 = 1e-5;
 pub(super) struct Positions {
     device: Cpu,
     head: SoftmaxHead,
-    identity: <Cpu as f2_engine::Device>::Weights,
-    hidden: <Cpu as f2_engine::Device>::Activations,
+    identity: <Cpu as f2_engine::Memory>::Weights,
+    hidden: <Cpu as f2_engine::Memory>::Activations,
     vocabulary: usize,
     count: usize,
 }

@@ -2,7 +2,8 @@ use std::fs;
 use std::path::Path;
 
 use f2_classes::{Method, RankCounts, select};
-use f2_engine::{Cpu, Device as _};
+use f2_engine::Cpu;
+use f2_engine::prelude::*;
 use f2_lm::config::ModelConfig;
 use f2_lm::exchange::export;
 use f2_lm::model::{Decoder, ModelShape};

@@ -9,7 +9,8 @@ mod round_trip;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use f2_engine::{Cpu, Device as _, Sequences};
+use f2_engine::prelude::*;
+use f2_engine::{Cpu, Sequences};
 use f2_lm::exchange::{ExchangeError, ForeignModel};
 use f2_lm::model::{Activations, Pass};
 use f2_lm::run::{Pick, SavedModel};

@@ -6,7 +6,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use f2_engine::{Cpu, Device};
+use f2_engine::Cpu;
+use f2_engine::prelude::*;
 use f2_lm::batch::TrainingBatches;
 use f2_lm::config::{TrainConfig, WindowOrder};
 use f2_lm::model::{Decoder, ModelShape, Network};

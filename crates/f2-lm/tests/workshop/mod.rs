@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use f2_classes::{Method, RankCounts, select};
 use f2_corpus::{Inputs, Options, Silent, TokenizerChoice, prepare};
-use f2_engine::{Cpu, Device as _};
+use f2_engine::Cpu;
+use f2_engine::prelude::*;
 use f2_lm::config::ModelConfig;
 use f2_lm::model::{Decoder, ModelShape};
 use f2_lm::run::checkpoint;

@@ -7,9 +7,7 @@
 
 use super::kernel::{self, Block, Left};
 use super::{DEPTH, Matrix, Write, pack, part_len};
-use crate::cpu::scratch::{with_packing, with_shared};
-use crate::cpu::shared::Shared;
-use crate::cpu::threads::Threads;
+use crate::cpu::threads::{Shared, Threads, with_packing, with_shared};
 
 /// Above this many rows, copying the matrix pays.
 pub(in crate::cpu) const FEW_ROWS: usize = 32;

@@ -14,6 +14,7 @@ mod pack;
 mod packed;
 mod registers;
 mod row_blocks;
+mod speed;
 
 use kernel::{Block, Left, tile_rows};
 
@@ -21,9 +22,8 @@ pub(super) use self::few_rows::FEW_ROWS;
 pub(super) use self::kernel::Write;
 pub(super) use self::packed::{Packed, packed_product};
 pub(super) use self::row_blocks::Then;
-use super::scratch::with_packing;
-use super::shared::Shared;
-use super::threads::Threads;
+pub use self::speed::ProductSpeeds;
+use super::threads::{Shared, Threads, with_packing};
 
 /// Rows, columns and sum length of a block: 96 and 256 KiB of the operands.
 const ROWS: usize = 96;

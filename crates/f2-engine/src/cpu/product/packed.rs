@@ -4,7 +4,7 @@
 use super::bf16;
 use super::kernel::{self, Block, COLUMNS, Left, Write};
 use super::{Matrix, Precision, pack};
-use crate::cpu::shared::Shared;
+use crate::cpu::threads::Shared;
 
 /// A right operand in panels of 16 columns, or in tiles of bf16. A product may use its first rows
 /// and columns alone.

@@ -8,9 +8,7 @@ use std::ops::Range;
 
 use super::kernel::{self, Block, tile_rows};
 use super::{DEPTH, Matrix, ROWS, Write, pack, part_len};
-use crate::cpu::scratch::{with_packing, with_shared};
-use crate::cpu::shared::Shared;
-use crate::cpu::threads::Threads;
+use crate::cpu::threads::{Shared, Threads, with_packing, with_shared};
 
 /// Floats of the right operand copied at once: 8 MiB, which a last-level cache holds.
 const COPIED: usize = 1 << 21;

@@ -6,8 +6,10 @@
 //! adds in the same order.
 
 mod path;
+mod vectors;
 
 pub use path::Simd;
+pub(super) use vectors::{add, dot, dot_kernel};
 
 /// Independent accumulators of a sum: one AVX-512 register, two of AVX2.
 pub(super) const LANES: usize = 16;

@@ -14,9 +14,7 @@ use pack::{Form, Operand};
 
 use super::row_blocks::Then;
 use super::{Matrix, Write};
-use crate::cpu::scratch::{with_packing, with_shared};
-use crate::cpu::shared::Shared;
-use crate::cpu::threads::Threads;
+use crate::cpu::threads::{Shared, Threads, with_packing, with_shared};
 
 /// Rows or columns of a tile.
 const TILE: usize = 16;

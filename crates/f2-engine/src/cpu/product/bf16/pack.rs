@@ -15,7 +15,7 @@ use std::ops::Range;
 
 use super::super::Matrix;
 use super::{STEP, TILE, TILE_LEN, packed_len};
-use crate::cpu::shared::Shared;
+use crate::cpu::threads::Shared;
 
 /// Sixteen rows of sixteen words.
 type Tile = [__m512i; TILE];

@@ -1,0 +1,375 @@
+//! Causal attention, in strips of queries.
+//!
+//! A strip's scores fit the cache: they are computed, turned into probabilities, used and
+//! forgotten. The backward pass computes them again from the saved log-sums.
+
+mod cache;
+mod reorder;
+
+use super::Cpu;
+use super::memory::Buffer;
+use super::product::{Matrix, Packed, Precision, Write, packed_product};
+use super::simd::{self, Arithmetic, dot, exp, maximum, vectorised};
+use super::threads::{Shared, with_scratch};
+use crate::{Attention, AttentionHeads, Error, Sequences, Span};
+use cache::Cache;
+
+/// Queries of a strip, at most.
+const MOST_ROWS: usize = 64;
+
+/// Queries of a strip: few, so that little is computed beyond the diagonal; whole tiles.
+fn strip(precision: Precision) -> usize {
+    match precision {
+        Precision::F32 => 24,
+        Precision::Bf16 => 32,
+    }
+}
+
+/// The backward pass also sums over a strip's queries, which pays with more of them.
+fn backward_strip(precision: Precision) -> usize {
+    match precision {
+        Precision::F32 => 48,
+        Precision::Bf16 => 64,
+    }
+}
+
+impl Attention for Cpu {
+    type Cache = Cache;
+
+    fn cache(
+        &self,
+        layers: usize,
+        sequences: usize,
+        capacity: usize,
+        heads: AttentionHeads,
+    ) -> Result<Cache, Error> {
+        Cache::new(layers, sequences, capacity, heads)
+    }
+
+    fn attention(
+        &self,
+        sequences: Sequences,
+        heads: AttentionHeads,
+        qkv: &Buffer,
+        out: &mut Buffer,
+        log_sums: &mut Buffer,
+    ) {
+        let precision = self.precision;
+        let strip_rows = strip(precision);
+        let out = Shared::new(out);
+        let log_sums = &mut log_sums[..heads.count * sequences.positions()];
+        self.threads.zip_chunks([(log_sums, sequences.length)], |task, [log_sums]| {
+            let head = Head::of(sequences, heads, task);
+            let packed = Packed::len(head.width, head.length);
+            let lens = [strip_rows * head.length, packed, Packed::len(head.length, head.width)];
+            with_scratch(lens, |[scores, keys, values]| {
+                let source = Source { head, qkv, precision };
+                let keys = source.pack_transposed(1, keys);
+                let values = source.pack(2, values);
+                for start in (0..head.length).step_by(strip_rows) {
+                    let rows = strip_rows.min(head.length - start);
+                    let strip = Strip { head, start, rows };
+                    let log_sums = &mut log_sums[start..start + rows];
+                    strip.forward(qkv, keys, values, scores, &out, log_sums);
+                }
+            });
+        });
+    }
+
+    fn attention_backward(
+        &self,
+        sequences: Sequences,
+        heads: AttentionHeads,
+        qkv: &Buffer,
+        out: &Buffer,
+        log_sums: &Buffer,
+        d_out: &Buffer,
+        d_qkv: &mut Buffer,
+    ) {
+        let from = &Backward { qkv, out, log_sums, d_out };
+        let precision = self.precision;
+        let strip_rows = backward_strip(precision);
+        let d_qkv = Shared::new(d_qkv);
+        self.threads.each(sequences.count * heads.count, |task| {
+            let head = Head::of(sequences, heads, task);
+            let log_sums = &from.log_sums[task * head.length..][..head.length];
+            let strip = strip_rows * head.length;
+            let transposed = Packed::len(head.width, head.length);
+            let straight = Packed::len(head.length, head.width);
+            let lens = [strip, strip, transposed, transposed, straight];
+            with_scratch(lens, |[probabilities, d_scores, keys_turned, values_turned, keys]| {
+                let source = Source { head, qkv: from.qkv, precision };
+                let operands = Operands {
+                    precision,
+                    keys_transposed: source.pack_transposed(1, keys_turned),
+                    values_transposed: source.pack_transposed(2, values_turned),
+                    keys: source.pack(1, keys),
+                };
+                // From the last strip, which sees every key: it writes, the others add.
+                let mut write = Write::Overwrite;
+                for start in (0..head.length).step_by(strip_rows).rev() {
+                    let rows = strip_rows.min(head.length - start);
+                    let strip = Strip { head, start, rows };
+                    strip.scores(from, &operands, log_sums, probabilities, d_scores);
+                    strip.propagate(from, &operands, probabilities, d_scores, write, &d_qkv);
+                    write = Write::Add;
+                }
+            });
+        });
+    }
+
+    fn attention_cached(
+        &self,
+        layer: usize,
+        spans: &Vec<Span>,
+        qkv: &Buffer,
+        cache: &mut Cache,
+        out: &mut Buffer,
+    ) {
+        cache.store(layer, spans, qkv);
+        let (cache, heads) = (&*cache, cache.heads.count);
+        let out = Shared::new(out);
+        self.threads.each(spans.len() * heads, |task| {
+            cache.attend(layer, spans[task / heads], task % heads, qkv, &out);
+        });
+    }
+
+    fn reorder_cache(&self, parents: &[u32], length: usize, cache: &mut Cache) {
+        cache.reorder(parents, length);
+    }
+}
+
+/// One head of one sequence: where its rows lie in the batch.
+#[derive(Clone, Copy)]
+struct Head {
+    first_position: usize,
+    length: usize,
+    column: usize,
+    width: usize,
+    total: usize,
+}
+
+impl Head {
+    fn of(sequences: Sequences, heads: AttentionHeads, task: usize) -> Self {
+        Self {
+            first_position: task % sequences.count * sequences.length,
+            length: sequences.length,
+            column: task / sequences.count * heads.width,
+            width: heads.width,
+            total: heads.total_width(),
+        }
+    }
+
+    fn scale(self) -> f32 {
+        1.0 / (self.width as f32).sqrt()
+    }
+
+    /// Part 0, 1 or 2 of `qkv`, from this row of the sequence on.
+    fn part(self, qkv: &[f32], part: usize, row: usize) -> Matrix<'_> {
+        let start = (self.first_position + row) * 3 * self.total + part * self.total + self.column;
+        Matrix::rows(&qkv[start..], 3 * self.total)
+    }
+
+    /// Rows of a `[positions, width]` matrix, from this one of the sequence on.
+    fn rows(self, matrix: &[f32], row: usize) -> Matrix<'_> {
+        let start = (self.first_position + row) * self.total + self.column;
+        Matrix::rows(&matrix[start..], self.total)
+    }
+}
+
+/// What of `qkv` is copied for products, and in which precision.
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    head: Head,
+    qkv: &'a [f32],
+    precision: Precision,
+}
+
+impl Source<'_> {
+    /// A part, `[length, width]`.
+    fn pack(self, part: usize, panels: &mut [f32]) -> Packed<'_> {
+        let Head { length, width, .. } = self.head;
+        Packed::new(self.precision, self.head.part(self.qkv, part, 0), length, width, panels)
+    }
+
+    /// The same, transposed.
+    fn pack_transposed(self, part: usize, panels: &mut [f32]) -> Packed<'_> {
+        let Head { length, width, .. } = self.head;
+        let matrix = self.head.part(self.qkv, part, 0).transposed();
+        Packed::new(self.precision, matrix, width, length, panels)
+    }
+}
+
+/// Some queries of a head, which see the keys up to their own.
+#[derive(Clone, Copy)]
+struct Strip {
+    head: Head,
+    start: usize,
+    rows: usize,
+}
+
+impl Strip {
+    fn seen(self) -> usize {
+        self.start + self.rows
+    }
+
+    fn forward(
+        self,
+        qkv: &[f32],
+        keys: Packed<'_>,
+        values: Packed<'_>,
+        scores: &mut [f32],
+        out: &Shared<'_>,
+        log_sums: &mut [f32],
+    ) {
+        let Self { head, start, rows } = self;
+        let seen = self.seen();
+        let queries = head.part(qkv, 0, start);
+        packed_product([rows, seen, head.width], queries, keys, scores, seen);
+        let mut sums = [0.0; MOST_ROWS];
+        for (row, scores) in scores.chunks_mut(seen).take(rows).enumerate() {
+            let (seen, unseen) = scores.split_at_mut(start + row + 1);
+            unseen.fill(0.0);
+            (log_sums[row], sums[row]) = exponentials(head.scale(), seen);
+        }
+        let offset = (head.first_position + start) * head.total + head.column;
+        let dims = [rows, head.width, seen];
+        let scores = Matrix::rows(scores, seen);
+        // SAFETY: these rows of these columns belong to this head's task.
+        unsafe { out.packed_product(offset, dims, scores, values, head.total) };
+        for (row, sum) in sums.iter().enumerate().take(rows) {
+            // SAFETY: as above.
+            let out = unsafe { out.piece(offset + row * head.total, head.width) };
+            for out in out {
+                *out /= sum;
+            }
+        }
+    }
+}
+
+vectorised! {
+    /// Turns scores into `exp(scale · (score - maximum))`; returns their log-sum and sum.
+    fn exponentials(scale: f32, scores: &mut [f32]) -> (f32, f32) = exponentials_kernel
+}
+
+#[inline(always)]
+fn exponentials_kernel<A: Arithmetic>(scale: f32, scores: &mut [f32]) -> (f32, f32) {
+    let largest = maximum(scores) * scale;
+    let sum = simd::exponentials::<A>(scale, largest, scores);
+    (largest + sum.ln(), sum)
+}
+
+/// The inputs of the backward pass.
+struct Backward<'a> {
+    qkv: &'a [f32],
+    out: &'a [f32],
+    log_sums: &'a [f32],
+    d_out: &'a [f32],
+}
+
+/// A head's keys and values as the products read them.
+struct Operands<'a> {
+    precision: Precision,
+    keys_transposed: Packed<'a>,
+    values_transposed: Packed<'a>,
+    keys: Packed<'a>,
+}
+
+impl Strip {
+    /// The probabilities, and the gradient of the scores: `[rows, seen]` each.
+    fn scores(
+        self,
+        from: &Backward<'_>,
+        operands: &Operands<'_>,
+        log_sums: &[f32],
+        probabilities: &mut [f32],
+        d_scores: &mut [f32],
+    ) {
+        let Self { head, start, rows } = self;
+        let seen = self.seen();
+        let dims = [rows, seen, head.width];
+        let queries = head.part(from.qkv, 0, start);
+        packed_product(dims, queries, operands.keys_transposed, probabilities, seen);
+        let d_out = head.rows(from.d_out, start);
+        packed_product(dims, d_out, operands.values_transposed, d_scores, seen);
+        for row in 0..rows {
+            let known = row * seen..row * seen + start + row + 1;
+            let unknown = known.end..(row + 1) * seen;
+            probabilities[unknown.clone()].fill(0.0);
+            d_scores[unknown].fill(0.0);
+            let place = (head.first_position + start + row) * head.total + head.column;
+            let place = place..place + head.width;
+            let delta = dot(&from.out[place.clone()], &from.d_out[place]);
+            let (p, d) = (&mut probabilities[known.clone()], &mut d_scores[known]);
+            score_gradients(head.scale(), log_sums[start + row], delta, p, d);
+        }
+    }
+
+    /// On to queries, keys and values.
+    fn propagate(
+        self,
+        from: &Backward<'_>,
+        operands: &Operands<'_>,
+        probabilities: &[f32],
+        d_scores: &[f32],
+        write: Write<'_>,
+        d_qkv: &Shared<'_>,
+    ) {
+        let Self { head, start, rows } = self;
+        let seen = self.seen();
+        let place = |part: usize, row: usize| {
+            (head.first_position + row) * 3 * head.total + part * head.total + head.column
+        };
+        let stride = 3 * head.total;
+        let (probabilities, d_scores) =
+            (Matrix::rows(probabilities, seen), Matrix::rows(d_scores, seen));
+        let (queries, d_out) = (head.part(from.qkv, 0, start), head.rows(from.d_out, start));
+        let by_query = [rows, head.width, seen];
+        let by_key = [seen, head.width, rows];
+        // SAFETY: this sequence's rows of this head's columns belong to its task.
+        unsafe {
+            d_qkv.packed_product(place(0, start), by_query, d_scores, operands.keys, stride);
+            let (d_scores, probabilities) = (d_scores.transposed(), probabilities.transposed());
+            d_qkv.product(
+                operands.precision,
+                place(1, 0),
+                by_key,
+                d_scores,
+                queries,
+                stride,
+                write,
+            );
+            d_qkv.product(
+                operands.precision,
+                place(2, 0),
+                by_key,
+                probabilities,
+                d_out,
+                stride,
+                write,
+            );
+        }
+    }
+}
+
+vectorised! {
+    /// Turns scores into probabilities and `d` from their gradient into that of the scores.
+    fn score_gradients(scale: f32, log_sum: f32, delta: f32, scores: &mut [f32], d: &mut [f32])
+    = score_gradients_kernel
+}
+
+#[inline(always)]
+fn score_gradients_kernel<A: Arithmetic>(
+    scale: f32,
+    log_sum: f32,
+    delta: f32,
+    scores: &mut [f32],
+    d: &mut [f32],
+) {
+    let d = &mut d[..scores.len()];
+    for i in 0..scores.len() {
+        let probability = exp::<A>(A::mul_add(scores[i], scale, -log_sum));
+        scores[i] = probability;
+        d[i] = probability * (d[i] - delta) * scale;
+    }
+}

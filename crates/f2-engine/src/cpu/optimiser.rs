@@ -1,0 +1,184 @@
+//! AdamW: one pass over the flat buffers.
+
+use std::ops::Range;
+
+use super::Cpu;
+use super::memory::Buffer;
+use super::simd::{Arithmetic, sum_by, vectorised};
+use crate::{AdamW, Decay, Moments, Optimiser};
+
+/// Elements one task works on. The norm's partial sums are one per task, so their order does
+/// not depend on the number of threads.
+const BLOCK: usize = 1 << 15;
+
+impl Optimiser for Cpu {
+    /// `f32` lanes over short pieces, then `f64`.
+    fn global_norm(&self, gradients: &Buffer, norm: &mut Buffer) {
+        let gradients: &[f32] = gradients;
+        norm[0] = self.with_partial(2 * gradients.len().div_ceil(BLOCK), |partial| {
+            self.threads.zip_chunks([(&mut *partial, 2)], |index, [partial]| {
+                let start = index * BLOCK;
+                let block = &gradients[start..gradients.len().min(start + BLOCK)];
+                let sum: f64 =
+                    block.chunks(1 << 10).map(|piece| f64::from(square_sum(piece))).sum();
+                // Two floats carry the double.
+                partial[0] = sum as f32;
+                partial[1] = (sum - f64::from(partial[0])) as f32;
+            });
+            let sums = partial.chunks(2).map(|part| f64::from(part[0]) + f64::from(part[1]));
+            sums.sum::<f64>().sqrt() as f32
+        });
+    }
+
+    fn adamw(
+        &self,
+        settings: AdamW,
+        decayed: &[Range<usize>],
+        norm: &Buffer,
+        weights: &mut Buffer,
+        moments: &mut Moments<Self>,
+        gradients: &mut Buffer,
+    ) {
+        let threads = &self.threads;
+        if !norm[0].is_finite() {
+            threads.zip_chunks([(gradients, BLOCK)], |_, [gradients]| gradients.fill(0.0));
+            return;
+        }
+        let rates = Rates::of(settings, norm[0]);
+        let buffers = [&mut **weights, &mut moments.first, &mut moments.second, gradients];
+        threads.zip_chunks(
+            buffers.map(|buffer| (buffer, BLOCK)),
+            |index, [weights, first, second, gradients]| {
+                let start = index * BLOCK;
+                for (range, decays) in split_by_decay(start..start + weights.len(), decayed) {
+                    let range = range.start - start..range.end - start;
+                    let rates = if decays { rates } else { rates.without_decay() };
+                    update(
+                        rates,
+                        &mut weights[range.clone()],
+                        &mut first[range.clone()],
+                        &mut second[range.clone()],
+                        &mut gradients[range],
+                    );
+                }
+            },
+        );
+    }
+}
+
+/// Cuts `range` where decay begins or ends.
+fn split_by_decay(range: Range<usize>, decayed: &[Range<usize>]) -> Vec<(Range<usize>, bool)> {
+    let mut parts = Vec::new();
+    let mut start = range.start;
+    let first = decayed.partition_point(|decay| decay.end <= start);
+    for decay in decayed[first..].iter().take_while(|decay| decay.start < range.end) {
+        if start < decay.start {
+            parts.push((start..decay.start, false));
+        }
+        let end = decay.end.min(range.end);
+        parts.push((start.max(decay.start)..end, true));
+        start = end;
+    }
+    if start < range.end {
+        parts.push((start..range.end, false));
+    }
+    parts
+}
+
+/// The settings as the innermost loop wants them.
+#[derive(Clone, Copy)]
+struct Rates {
+    /// Clipping's factor on gradients.
+    clip: f32,
+    /// What the L2 form adds to the gradient per weight.
+    penalty: f32,
+    /// What the decoupled form leaves of a weight.
+    keep: f32,
+    /// What a moment keeps of itself and takes of the new value.
+    first: [f32; 2],
+    second: [f32; 2],
+    /// Learning rate over the first moment's correction.
+    step: f32,
+    /// One over the root of the second moment's correction.
+    root: f32,
+    epsilon: f32,
+}
+
+impl Rates {
+    fn of(settings: AdamW, norm: f32) -> Self {
+        let AdamW { learning_rate, beta1, beta2, weight_decay, .. } = settings;
+        let norm = f64::from(norm);
+        let correction = |beta: f64| 1.0 - beta.powf(settings.update as f64);
+        let decoupled = settings.decay == Decay::Decoupled;
+        Self {
+            clip: if norm > settings.clip { (settings.clip / norm) as f32 } else { 1.0 },
+            penalty: if decoupled { 0.0 } else { weight_decay as f32 },
+            keep: if decoupled { (1.0 - learning_rate * weight_decay) as f32 } else { 1.0 },
+            first: [beta1 as f32, (1.0 - beta1) as f32],
+            second: [beta2 as f32, (1.0 - beta2) as f32],
+            step: (learning_rate / correction(beta1)) as f32,
+            root: (1.0 / correction(beta2).sqrt()) as f32,
+            epsilon: settings.epsilon as f32,
+        }
+    }
+
+    fn without_decay(self) -> Self {
+        Self { penalty: 0.0, keep: 1.0, ..self }
+    }
+}
+
+vectorised! {
+    fn update(
+        rates: Rates, weights: &mut [f32], first: &mut [f32], second: &mut [f32],
+        gradients: &mut [f32],
+    ) = update_kernel
+}
+
+#[inline(always)]
+fn update_kernel<A: Arithmetic>(
+    rates: Rates,
+    weights: &mut [f32],
+    first: &mut [f32],
+    second: &mut [f32],
+    gradients: &mut [f32],
+) {
+    let len = weights.len();
+    let (first, second) = (&mut first[..len], &mut second[..len]);
+    let gradients = &mut gradients[..len];
+    for i in 0..len {
+        let gradient = A::mul_add(rates.penalty, weights[i], gradients[i] * rates.clip);
+        let mean = A::mul_add(rates.first[0], first[i], rates.first[1] * gradient);
+        let square = rates.second[1] * gradient * gradient;
+        let mean_square = A::mul_add(rates.second[0], second[i], square);
+        first[i] = mean;
+        second[i] = mean_square;
+        let deviation = A::mul_add(mean_square.sqrt(), rates.root, rates.epsilon);
+        weights[i] = A::mul_add(-rates.step, mean / deviation, weights[i] * rates.keep);
+        gradients[i] = 0.0;
+    }
+}
+
+vectorised! {
+    fn square_sum(x: &[f32]) -> f32 = square_sum_kernel
+}
+
+#[inline(always)]
+fn square_sum_kernel<A: Arithmetic>(x: &[f32]) -> f32 {
+    sum_by(x, |x| x * x)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_cut_where_decay_changes() {
+        let parts = split_by_decay(10..50, &[0..20, 30..40, 48..60]);
+        assert_eq!(
+            parts,
+            [(10..20, true), (20..30, false), (30..40, true), (40..48, false), (48..50, true)]
+        );
+        assert_eq!(split_by_decay(0..5, &[]), [(0..5, false)]);
+        assert_eq!(split_by_decay(5..9, &[0..3, 20..30]), [(5..9, false)]);
+    }
+}

@@ -1,0 +1,257 @@
+//! Causal attention: on the tensor cores where heads have 64 columns of bf16, row by row elsewhere.
+
+mod cache;
+
+use super::linear::ColumnSums;
+use super::memory::Buffer;
+use super::runtime::{Grid, arguments};
+use super::{Cuda, Precision};
+use crate::{Attention, AttentionHeads, Error, Sequences};
+use cache::Cache;
+
+pub(super) use cache::Spans;
+
+/// Columns of a head the tensor cores' kernels are written for.
+const TENSOR_WIDTH: usize = 64;
+/// Queries that one of their blocks takes, and queries or keys on the way back.
+const QUERIES: usize = 128;
+const BACKWARD_ROWS: usize = 64;
+/// Bytes of 64 rows of a head.
+const TILE_BYTES: usize = 64 * TENSOR_WIDTH * 2;
+/// Rows a block of the other kernels takes, one to a warp.
+const WARPS: usize = 4;
+
+impl<P: Precision> Attention for Cuda<P> {
+    type Cache = Cache<P::Element>;
+
+    fn cache(
+        &self,
+        layers: usize,
+        sequences: usize,
+        capacity: usize,
+        heads: AttentionHeads,
+    ) -> Result<Cache<P::Element>, Error> {
+        Cache::new(&self.stream, layers, sequences, capacity, heads)
+    }
+
+    fn attention(
+        &self,
+        sequences: Sequences,
+        heads: AttentionHeads,
+        qkv: &Buffer<P::Element>,
+        out: &mut Buffer<P::Element>,
+        log_sums: &mut Buffer<f32>,
+    ) {
+        let Sequences { count, length } = sequences;
+        let (positions, scale) = (sequences.positions(), scale(heads));
+        let (qkv, out, log_sums) = (qkv.at(0), out.at(0), log_sums.at(0));
+        if on_tensor_cores::<P>(heads) {
+            let kernels = self.tensor_kernels();
+            let (kernel, shared) = kernels.forward;
+            let grid = Grid::blocks(count * heads.count, kernels.forward_threads)
+                .by(length.div_ceil(QUERIES))
+                .sharing(shared);
+            let arguments = arguments![positions, length, heads.count, scale, qkv, out, log_sums];
+            self.launch(kernel, grid, arguments);
+        } else {
+            let arguments =
+                arguments![positions, length, heads.count, heads.width, scale, qkv, out, log_sums];
+            self.launch("attention_any", by_rows(positions, heads, 2), arguments);
+        }
+    }
+
+    fn attention_backward(
+        &self,
+        sequences: Sequences,
+        heads: AttentionHeads,
+        qkv: &Buffer<P::Element>,
+        out: &Buffer<P::Element>,
+        log_sums: &Buffer<f32>,
+        d_out: &Buffer<P::Element>,
+        d_qkv: &mut Buffer<P::Element>,
+    ) {
+        let positions = sequences.positions();
+        if on_tensor_cores::<P>(heads) {
+            let from = Backward { qkv, out, log_sums, d_out };
+            return self.backward_on_tensor_cores(sequences, heads, &from, d_qkv);
+        }
+        let room = positions * heads.count * size_of::<f32>();
+        let Some(deltas) = self.scratch(room) else { return };
+        let AttentionHeads { count, width } = heads;
+        let (out, d_out) = (out.at(0), d_out.at(0));
+        self.launch(
+            "attention_deltas",
+            by_rows(positions, heads, 0),
+            arguments![positions, count, width, out, d_out, deltas],
+        );
+        let rows_of_floats =
+            [("attention_any_backward_queries", 3), ("attention_any_backward_keys", 4)];
+        for (kernel, room) in rows_of_floats {
+            self.launch(
+                kernel,
+                by_rows(positions, heads, room),
+                arguments![
+                    positions,
+                    sequences.length,
+                    count,
+                    width,
+                    scale(heads),
+                    qkv.at(0),
+                    log_sums.at(0),
+                    deltas,
+                    d_out,
+                    d_qkv.at(0),
+                ],
+            );
+        }
+    }
+
+    fn attention_cached(
+        &self,
+        layer: usize,
+        spans: &Spans,
+        qkv: &Buffer<P::Element>,
+        cache: &mut Cache<P::Element>,
+        out: &mut Buffer<P::Element>,
+    ) {
+        let (rows, heads, capacity) = (spans.rows(), cache.heads, cache.capacity);
+        let AttentionHeads { count, width } = heads;
+        let (sequences, places) = (spans.sequences(), spans.places());
+        let (keys, values) = (cache.start(layer, 0), cache.start(layer, 1));
+        let qkv = qkv.at(0);
+        self.launch(
+            "store_in_cache",
+            Grid::blocks(rows, 128),
+            arguments![rows, count, width, capacity, sequences, places, qkv, keys, values],
+        );
+        self.launch(
+            "attend_to_cache",
+            by_rows(rows, heads, 2),
+            arguments![
+                rows,
+                count,
+                width,
+                capacity,
+                scale(heads),
+                sequences,
+                places,
+                qkv,
+                keys,
+                values,
+                out.at(0),
+            ],
+        );
+    }
+
+    fn reorder_cache(&self, parents: &[u32], length: usize, cache: &mut Cache<P::Element>) {
+        assert!(parents.len() <= cache.sequences, "a cache of {} sequences", cache.sequences);
+        cache.parents.write_all(parents);
+        let AttentionHeads { count, width } = cache.heads;
+        let (head_len, used) = (cache.capacity * width, length * width);
+        let grid = |sequences: usize| Grid::blocks(sequences, 256).by(count);
+        for index in 0..2 * cache.layers {
+            let (place, copy) = (cache.start(index / 2, index % 2), cache.part.at(0));
+            let (none, parents_at) = (0_u64, cache.parents.at(0));
+            self.launch(
+                "copy_sequences",
+                grid(cache.sequences),
+                arguments![count, head_len, used, none, place, copy],
+            );
+            self.launch(
+                "copy_sequences",
+                grid(parents.len()),
+                arguments![count, head_len, used, parents_at, copy, place],
+            );
+        }
+    }
+}
+
+/// The kernels on the tensor cores, and the bytes that a block of each shares.
+struct TensorKernels {
+    forward: (&'static str, usize),
+    forward_threads: u32,
+    queries: (&'static str, usize),
+    keys: (&'static str, usize),
+}
+
+/// For any GPU. What is not listed here the kernels ask for themselves.
+const ANY: TensorKernels = TensorKernels {
+    forward: ("attention_64", 0),
+    forward_threads: 128,
+    queries: ("attention_64_backward_queries", 0),
+    keys: ("attention_64_backward_keys", 6 * TILE_BYTES),
+};
+
+/// For compute capability 9.0: tiles of their own and of two or three steps; statistics of three.
+const HOPPER: TensorKernels = TensorKernels {
+    forward: ("attention_64_hopper", 8 * TILE_BYTES),
+    forward_threads: 256,
+    queries: ("attention_64_backward_queries_hopper", 7 * TILE_BYTES),
+    keys: ("attention_64_backward_keys_hopper", 8 * TILE_BYTES + 3 * 2 * 64 * size_of::<f32>()),
+};
+
+/// The inputs of a backward pass.
+struct Backward<'a, E> {
+    qkv: &'a Buffer<E>,
+    out: &'a Buffer<E>,
+    log_sums: &'a Buffer<f32>,
+    d_out: &'a Buffer<E>,
+}
+
+/// What scores are multiplied by.
+fn scale(heads: AttentionHeads) -> f32 {
+    1.0 / (heads.width as f32).sqrt()
+}
+
+/// A warp for every row and head, with room for some rows of floats each.
+fn by_rows(rows: usize, heads: AttentionHeads, room: usize) -> Grid {
+    Grid::blocks(rows.div_ceil(WARPS), 32 * WARPS as u32)
+        .by(heads.count)
+        .sharing(WARPS * room * heads.width * size_of::<f32>())
+}
+
+impl<P: Precision> Cuda<P> {
+    /// The queries' kernel goes first: it leaves what the keys' kernel reads.
+    fn backward_on_tensor_cores(
+        &self,
+        sequences: Sequences,
+        heads: AttentionHeads,
+        from: &Backward<'_, P::Element>,
+        d_qkv: &Buffer<P::Element>,
+    ) {
+        let Sequences { count, length } = sequences;
+        let tiles = length.div_ceil(BACKWARD_ROWS);
+        let grid = Grid::blocks(count * heads.count, 128).by(tiles);
+        let (positions, scale) = (sequences.positions(), scale(heads));
+        let (blocks, columns) = (count * tiles, 3 * heads.total_width());
+        let floats = 2 * positions * heads.count;
+        let room = (floats + blocks * columns) * size_of::<f32>();
+        let Some(statistics) = self.scratch(room) else { return };
+        let sums = statistics + (floats * size_of::<f32>()) as u64;
+        let (qkv, out, d_out) = (from.qkv.at(0), from.out.at(0), from.d_out.at(0));
+        let (log_sums, d_qkv) = (from.log_sums.at(0), d_qkv.at(0));
+        let (TensorKernels { queries, keys, .. }, heads) = (self.tensor_kernels(), heads.count);
+        self.launch(
+            queries.0,
+            grid.sharing(queries.1),
+            arguments![
+                positions, length, heads, scale, qkv, out, log_sums, d_out, statistics, d_qkv,
+                sums,
+            ],
+        );
+        self.launch(
+            keys.0,
+            grid.sharing(keys.1),
+            arguments![positions, length, heads, scale, qkv, d_out, statistics, d_qkv, sums],
+        );
+        self.leave_sums(ColumnSums { of: d_qkv, rows: positions, columns, blocks, partial: sums });
+    }
+
+    fn tensor_kernels(&self) -> TensorKernels {
+        if self.kernels.hopper { HOPPER } else { ANY }
+    }
+}
+
+fn on_tensor_cores<P: Precision>(heads: AttentionHeads) -> bool {
+    P::NAME == "bf16" && heads.width == TENSOR_WIDTH
+}

@@ -1,0 +1,67 @@
+//! Sums of columns, which are what bias gradients are made of. The operation that writes a gradient
+//! can add its columns up by the way; the linear layer that comes next then needs no pass for it.
+
+use std::sync::{Mutex, PoisonError};
+
+use crate::cuda::runtime::{Grid, arguments};
+use crate::cuda::{Cuda, Precision};
+
+/// Rows one block sums up.
+pub(super) const SUMMED_ROWS: usize = 128;
+
+/// What was summed up: `partial: [blocks, columns]` of the matrix at `of`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::cuda) struct ColumnSums {
+    pub(in crate::cuda) of: u64,
+    pub(in crate::cuda) rows: usize,
+    pub(in crate::cuda) columns: usize,
+    pub(in crate::cuda) blocks: usize,
+    pub(in crate::cuda) partial: u64,
+}
+
+/// The sums the last operation left in scratch, and what had been asked for by then: anything asked
+/// for since may have changed either.
+#[derive(Default)]
+pub(in crate::cuda) struct LastSums(Mutex<Option<(ColumnSums, u64)>>);
+
+impl<P: Precision> Cuda<P> {
+    /// Leaves sums for the operation that comes next.
+    pub(in crate::cuda) fn leave_sums(&self, sums: ColumnSums) {
+        let mut last = self.last_sums.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *last = Some((sums, self.stream.asked()));
+    }
+
+    /// `to += Σ rows of x`, `x: [rows, columns]`.
+    pub(super) fn add_column_sums(&self, rows: usize, columns: usize, x: u64, to: u64) {
+        let last = self.last_sums.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let known = last.filter(|(sums, asked)| {
+            (sums.of, sums.rows, sums.columns, *asked) == (x, rows, columns, self.stream.asked())
+        });
+        if let Some((sums, _)) = known {
+            return self.add_partial(sums.blocks, [columns, 0], sums.partial, [to, 0]);
+        }
+        let blocks = rows.div_ceil(SUMMED_ROWS);
+        let Some(partial) = self.scratch(blocks * columns * size_of::<f32>()) else { return };
+        let arguments = arguments![rows, columns, SUMMED_ROWS, x, partial];
+        self.launch("column_sums", by_columns(columns, blocks), arguments);
+        self.add_partial(blocks, [columns, 0], partial, [to, 0]);
+    }
+
+    /// Adds `partial: [blocks, columns]` to one or two ranges of the gradients.
+    pub(in crate::cuda) fn add_partial(
+        &self,
+        blocks: usize,
+        [first, second]: [usize; 2],
+        partial: u64,
+        [to_first, to_second]: [u64; 2],
+    ) {
+        let grid = Grid::blocks((first + second).div_ceil(32), 1024);
+        let arguments = arguments![blocks, first, second, partial, to_first, to_second];
+        self.launch("add_partial", grid, arguments);
+    }
+}
+
+/// Blocks of 256 columns and so many rows.
+pub(super) fn by_columns(columns: usize, blocks: usize) -> Grid {
+    Grid::blocks(columns.div_ceil(256), 256).by(blocks)
+}

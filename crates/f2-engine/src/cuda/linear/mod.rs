@@ -1,0 +1,114 @@
+//! Linear layers, with GELU after or before them.
+
+mod column_sums;
+
+use super::memory::{Buffer, Weights};
+use super::product::{Choice, Finish, Matrix, Target};
+use super::runtime::{Grid, arguments};
+use super::{Cuda, Precision};
+use crate::{Linear, Linears};
+use column_sums::{SUMMED_ROWS, by_columns};
+
+pub(super) use column_sums::{ColumnSums, LastSums};
+
+impl<P: Precision> Linears for Cuda<P> {
+    fn linear(
+        &self,
+        rows: usize,
+        linear: Linear,
+        weights: &Weights<P>,
+        x: &Buffer<P::Element>,
+        y: &mut Buffer<P::Element>,
+    ) {
+        let (sizes, a, b) = forward_product(rows, linear, weights, x);
+        let (to, bias) = (Target::real(y.at(0), linear.outputs()), weights.real(linear.bias));
+        if !self.library_product(sizes, a, b, to, Finish::Bias(bias), Choice::Measured) {
+            self.layer_product(sizes, a, b, to);
+            self.add_bias(rows, linear, bias, y);
+        }
+    }
+
+    fn linear_gelu(
+        &self,
+        rows: usize,
+        linear: Linear,
+        weights: &Weights<P>,
+        x: &Buffer<P::Element>,
+        before: &mut Buffer<P::Element>,
+        y: &mut Buffer<P::Element>,
+    ) {
+        let (sizes, a, b) = forward_product(rows, linear, weights, x);
+        let (to, bias) = (Target::real(y.at(0), linear.outputs()), weights.real(linear.bias));
+        let finish = Finish::BiasGelu { bias, before: before.at(0) };
+        if !self.library_product(sizes, a, b, to, finish, Choice::Measured) {
+            self.linear(rows, linear, weights, x, before);
+            let chunks = (rows * linear.outputs()).div_ceil(8);
+            self.launch("gelu", Grid::items(chunks), arguments![chunks, before.at(0), y.at(0)]);
+        }
+    }
+
+    fn linear_backward(
+        &self,
+        rows: usize,
+        linear: Linear,
+        weights: &Weights<P>,
+        x: &Buffer<P::Element>,
+        d_y: &Buffer<P::Element>,
+        d_x: &mut Buffer<P::Element>,
+        gradients: &mut Buffer<f32>,
+    ) {
+        let (inputs, outputs) = (linear.inputs(), linear.outputs());
+        let d = Matrix::new(d_y.at(0), outputs);
+        self.add_column_sums(rows, outputs, d_y.at(0), gradients.at(linear.bias.offset));
+        let x = Matrix::new(x.at(0), inputs);
+        let to = Target::sum(gradients.at(linear.weight.offset), inputs);
+        self.layer_product([outputs, inputs, rows], d.transposed(), x, to);
+        let weight = Matrix::new(weights.real(linear.weight), inputs);
+        let (sizes, to) = ([rows, inputs, outputs], Target::real(d_x.at(0), inputs));
+        self.layer_product(sizes, d, weight, to);
+    }
+
+    fn linear_backward_gelu(
+        &self,
+        rows: usize,
+        linear: Linear,
+        weights: &Weights<P>,
+        before: &Buffer<P::Element>,
+        x: &Buffer<P::Element>,
+        d_y: &Buffer<P::Element>,
+        d_before: &mut Buffer<P::Element>,
+        gradients: &mut Buffer<f32>,
+    ) {
+        self.linear_backward(rows, linear, weights, x, d_y, d_before, gradients);
+        // A pass of its own: the library's product takes longer if it goes through GELU.
+        self.gelu_backward(rows, linear.inputs(), before.at(0), d_before.at(0));
+    }
+}
+
+impl<P: Precision> Cuda<P> {
+    fn add_bias(&self, rows: usize, linear: Linear, bias: u64, y: &Buffer<P::Element>) {
+        let count = rows * linear.outputs();
+        let arguments = arguments![count, linear.outputs(), bias, y.at(0)];
+        self.launch("add_bias", Grid::items(count), arguments);
+    }
+
+    /// Goes back through GELU, `d: [rows, columns]` in place, and leaves the sums of its columns.
+    fn gelu_backward(&self, rows: usize, columns: usize, before: u64, d: u64) {
+        let blocks = rows.div_ceil(SUMMED_ROWS);
+        let Some(partial) = self.scratch(blocks * columns * size_of::<f32>()) else { return };
+        let arguments = arguments![rows, columns, SUMMED_ROWS, before, d, partial];
+        self.launch("gelu_backward", by_columns(columns, blocks), arguments);
+        self.leave_sums(ColumnSums { of: d, rows, columns, blocks, partial });
+    }
+}
+
+fn forward_product<P: Precision>(
+    rows: usize,
+    linear: Linear,
+    weights: &Weights<P>,
+    x: &Buffer<P::Element>,
+) -> ([usize; 3], Matrix, Matrix) {
+    let (inputs, outputs) = (linear.inputs(), linear.outputs());
+    let weight = Matrix::new(weights.real(linear.weight), inputs);
+    ([rows, outputs, inputs], Matrix::new(x.at(0), inputs), weight.transposed())
+}

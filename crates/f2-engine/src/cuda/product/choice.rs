@@ -1,0 +1,241 @@
+//! Which of the library's algorithms takes a shape: its first suggestion, or the fastest of several,
+//! measured once for each GPU and kept on the disk, since another algorithm may round otherwise.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::PoisonError;
+
+use cudarc::cublaslt::sys::{self, cudaDataType_t};
+use cudarc::driver::sys::{CUevent_flags, CUstreamCaptureStatus};
+use cudarc::driver::{DriverError, result};
+use f2_files::write_text_atomically;
+use sha2::{Digest, Sha256};
+
+use super::plan::{Algorithm, Plan};
+use super::{Choice, Finish, Matrix, Target, WORKSPACE};
+use crate::cuda::runtime::cache_folder;
+use crate::cuda::{Cuda, Precision};
+
+/// Counts of rows are rounded up to a multiple of this where an algorithm is looked up, since the
+/// sizes of classes change with every batch. The choice depends on nothing but the rounded count, so
+/// that equal batches give equal bits whatever came before.
+const ROW_BUCKET: usize = 128;
+/// Suggestions that are tried, how often each is timed, and the products timed together.
+const SUGGESTIONS: usize = 12;
+const ROUNDS: usize = 3;
+const REPEATS: usize = 5;
+/// A later suggestion must be this much faster than the first: less may be noise.
+const GAIN: f32 = 0.98;
+
+/// What decides the best algorithm.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    sizes: [usize; 3],
+    strides: [usize; 3],
+    transposed: [bool; 2],
+    float: bool,
+    add: bool,
+    measured: bool,
+    epilogue: u32,
+    pub(super) alignments: [u32; 3],
+}
+
+impl Key {
+    pub(super) fn new(
+        sizes: [usize; 3],
+        a: Matrix,
+        b: Matrix,
+        to: Target,
+        finish: Finish,
+        choice: Choice,
+    ) -> Self {
+        Self {
+            sizes: bucket(sizes, a),
+            strides: [a.stride, b.stride, to.stride],
+            transposed: [a.transposed, b.transposed],
+            float: to.float,
+            add: to.add,
+            measured: choice == Choice::Measured,
+            epilogue: finish.epilogue() as u32,
+            alignments: [b.start, a.start, to.start].map(alignment),
+        }
+    }
+
+    /// The key as a word of the file.
+    fn word(&self) -> String {
+        let Self { sizes: [m, n, k], strides: [a, b, c], transposed: [s, t], .. } = *self;
+        let [i, j, l] = self.alignments;
+        let flags = [s, t, self.float, self.add].map(u8::from);
+        format!("{m}x{n}x{k}:{a},{b},{c}:{flags:?}:{}:{i},{j},{l}", self.epilogue).replace(' ', "")
+    }
+}
+
+/// The sizes with the number of rows in memory, which batches change, rounded up.
+fn bucket([rows, columns, inner]: [usize; 3], a: Matrix) -> [usize; 3] {
+    if a.transposed {
+        [rows, columns, inner.next_multiple_of(ROW_BUCKET)]
+    } else {
+        [rows.next_multiple_of(ROW_BUCKET), columns, inner]
+    }
+}
+
+/// The largest power of two, up to 256, that divides an address.
+fn alignment(address: u64) -> u32 {
+    1 << address.trailing_zeros().min(8)
+}
+
+/// What was chosen.
+pub(super) struct Choices {
+    /// None where the library knows no algorithm.
+    chosen: HashMap<Key, Option<Algorithm>>,
+    /// Where measured choices are kept: a line for each, the key and the suggestion's number.
+    path: Option<PathBuf>,
+}
+
+impl Choices {
+    /// Those of a GPU by its name, under the library's version, for one kind of elements.
+    pub(super) fn open(model: &str, element: cudaDataType_t) -> Self {
+        // SAFETY: the library was loaded.
+        let version = unsafe { sys::cublasLtGetVersion() };
+        let digest =
+            Sha256::digest(format!("{model} {version} {element:?} {WORKSPACE} {SUGGESTIONS}"));
+        let name: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        let path = cache_folder().map(|folder| folder.join(format!("products-{name}.txt")));
+        Self { chosen: HashMap::new(), path }
+    }
+
+    fn measured(&self) -> HashMap<String, usize> {
+        let text = self.path.as_ref().and_then(|path| fs::read_to_string(path).ok());
+        let line = |line: &str| {
+            let (key, number) = line.split_once(' ')?;
+            Some((key.to_owned(), number.parse().ok()?))
+        };
+        text.iter().flat_map(|text| text.lines().filter_map(line)).collect()
+    }
+
+    /// Keeps a choice. False where it cannot be kept: then it must not be used, or the next start
+    /// would choose, and round, otherwise.
+    fn keep(&self, word: &str, number: usize) -> bool {
+        let Some(path) = &self.path else { return false };
+        let mut all: Vec<(String, usize)> = self.measured().into_iter().collect();
+        all.push((word.to_owned(), number));
+        all.sort_unstable();
+        let mut text = String::new();
+        for (key, number) in all {
+            let _ = writeln!(text, "{key} {number}");
+        }
+        path.parent().is_some_and(|folder| fs::create_dir_all(folder).is_ok())
+            && write_text_atomically(path, &text).is_ok()
+    }
+}
+
+impl<P: Precision> Cuda<P> {
+    /// The algorithm for a product; none where the library has none.
+    pub(super) fn choose(
+        &self,
+        key: &Key,
+        plan: &Plan,
+        a: Matrix,
+        b: Matrix,
+        to: Target,
+        finish: Finish,
+    ) -> Option<Algorithm> {
+        let products = &self.products;
+        let mut choices = products.choices.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = choices.chosen.get(key) {
+            return *known;
+        }
+        let most = if key.measured { SUGGESTIONS } else { 1 };
+        let suggestions = Plan::new(products.element, key.sizes, a, b, to, finish)
+            .and_then(|plan| plan.suggestions(products.handle, key.alignments, most))
+            .unwrap_or_default();
+        let number = if suggestions.len() > 1 {
+            self.fastest(&choices, key, plan, a, b, to, &suggestions)
+        } else {
+            Some(0)
+        };
+        let algorithm = suggestions.get(number.unwrap_or(0)).or(suggestions.first()).copied();
+        // While a graph is recorded nothing can be measured; the next time may.
+        if number.is_some() {
+            choices.chosen.insert(*key, algorithm);
+        }
+        algorithm
+    }
+
+    /// The number of the fastest suggestion, kept or measured; none where it cannot be measured now.
+    fn fastest(
+        &self,
+        choices: &Choices,
+        key: &Key,
+        plan: &Plan,
+        a: Matrix,
+        b: Matrix,
+        to: Target,
+        suggestions: &[Algorithm],
+    ) -> Option<usize> {
+        let word = key.word();
+        if let Some(&number) = choices.measured().get(&word) {
+            return Some(number);
+        }
+        let idle = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+        if self.stream.cuda().capture_status().ok()? != idle {
+            return None;
+        }
+        // What is added to must not be added to by the way.
+        let [rows, columns, _] = key.sizes;
+        let start =
+            if to.add { self.scratch(rows * columns * size_of::<f32>())? } else { to.start };
+        let to = Target { start, ..to };
+        let mut best = [f32::INFINITY; SUGGESTIONS];
+        for _ in 0..ROUNDS {
+            for (best, suggestion) in best.iter_mut().zip(suggestions) {
+                let time = self.time(plan, a, b, to, suggestion).unwrap_or(f32::INFINITY);
+                *best = best.min(time);
+            }
+        }
+        let mut fastest = 0;
+        for number in 1..suggestions.len() {
+            if best[number] < best[fastest].min(GAIN * best[0]) {
+                fastest = number;
+            }
+        }
+        Some(if choices.keep(&word, fastest) { fastest } else { 0 })
+    }
+
+    /// Milliseconds of a product; none where the algorithm does not take it.
+    fn time(
+        &self,
+        plan: &Plan,
+        a: Matrix,
+        b: Matrix,
+        to: Target,
+        algorithm: &Algorithm,
+    ) -> Option<f32> {
+        self.run(plan, a, b, to, algorithm).ok()?;
+        let raw = self.stream.raw();
+        let event = || result::event::create(CUevent_flags::CU_EVENT_DEFAULT);
+        let (start, end) = (event().ok()?, event().ok()?);
+        let timed = || -> Result<f32, DriverError> {
+            // SAFETY: the events and the stream are alive.
+            unsafe { result::event::record(start, raw) }?;
+            for _ in 0..REPEATS {
+                let _ = self.run(plan, a, b, to, algorithm);
+            }
+            // SAFETY: as above; both events were recorded before their distance is asked for.
+            unsafe {
+                result::event::record(end, raw)?;
+                result::event::synchronize(end)?;
+                result::event::elapsed(start, end)
+            }
+        };
+        let time = timed();
+        // SAFETY: created above, destroyed here only.
+        unsafe {
+            let _ = result::event::destroy(start);
+            let _ = result::event::destroy(end);
+        }
+        Some(time.ok()? / REPEATS as f32)
+    }
+}

@@ -1,0 +1,241 @@
+//! Matrix products by cuBLASLt, the algorithm for each shape chosen once.
+
+mod choice;
+mod plan;
+mod speed;
+
+use std::ffi::c_void;
+use std::sync::Mutex;
+
+use cudarc::cublaslt::result::{self, CublasError};
+use cudarc::cublaslt::sys::{self, cublasLtEpilogue_t, cudaDataType_t};
+
+use choice::{Choices, Key};
+use plan::{Algorithm, Plan};
+
+use super::memory::Buffer;
+use super::runtime::{Grid, Stream, arguments};
+use super::{Cuda, DEVICE, Precision};
+use crate::Error;
+
+/// Whether cuBLASLt can be loaded.
+pub fn cublaslt_is_present() -> bool {
+    // SAFETY: loading the library runs its initialisers, as in every program that uses it.
+    unsafe { sys::is_culib_present() }
+}
+
+/// Room for sums that several blocks share.
+pub(super) const WORKSPACE: usize = 64 << 20;
+
+/// A row-major matrix of working precision: its address, and the elements from row to row.
+#[derive(Clone, Copy)]
+pub(super) struct Matrix {
+    pub(super) start: u64,
+    pub(super) stride: usize,
+    pub(super) transposed: bool,
+}
+
+impl Matrix {
+    pub(super) fn new(start: u64, stride: usize) -> Self {
+        Self { start, stride, transposed: false }
+    }
+
+    pub(super) fn transposed(self) -> Self {
+        Self { transposed: !self.transposed, ..self }
+    }
+
+    /// The steps from row to row and from column to column.
+    fn steps(self) -> [usize; 2] {
+        if self.transposed { [1, self.stride] } else { [self.stride, 1] }
+    }
+}
+
+/// Where a product goes.
+#[derive(Clone, Copy)]
+pub(super) struct Target {
+    pub(super) start: u64,
+    pub(super) stride: usize,
+    /// `f32` instead of working precision.
+    pub(super) float: bool,
+    /// Whether it is added to what is there.
+    pub(super) add: bool,
+}
+
+impl Target {
+    /// Overwrites, in working precision.
+    pub(super) fn real(start: u64, stride: usize) -> Self {
+        Self { start, stride, float: false, add: false }
+    }
+
+    /// Overwrites, in `f32`.
+    pub(super) fn float(start: u64, stride: usize) -> Self {
+        Self { start, stride, float: true, add: false }
+    }
+
+    /// Adds, in `f32`.
+    pub(super) fn sum(start: u64, stride: usize) -> Self {
+        Self { start, stride, float: true, add: true }
+    }
+}
+
+/// What is done to a product before it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Finish {
+    Nothing,
+    /// Adds `bias`, one number per column.
+    Bias(u64),
+    /// Adds `bias`, keeps the sum at `before`, and goes through GELU.
+    BiasGelu {
+        bias: u64,
+        before: u64,
+    },
+}
+
+/// How an algorithm is chosen.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Choice {
+    /// The library's first suggestion: for shapes that change from batch to batch.
+    Suggested,
+    /// The fastest of its suggestions.
+    Measured,
+}
+
+impl Finish {
+    pub(super) fn epilogue(self) -> cublasLtEpilogue_t {
+        match self {
+            Self::Nothing => cublasLtEpilogue_t::CUBLASLT_EPILOGUE_DEFAULT,
+            Self::Bias(_) => cublasLtEpilogue_t::CUBLASLT_EPILOGUE_BIAS,
+            Self::BiasGelu { .. } => cublasLtEpilogue_t::CUBLASLT_EPILOGUE_GELU_AUX_BIAS,
+        }
+    }
+}
+
+/// The library, its workspace, and what it said about shapes.
+pub(super) struct Products {
+    pub(super) handle: sys::cublasLtHandle_t,
+    workspace: Buffer<u8>,
+    pub(super) element: cudaDataType_t,
+    choices: Mutex<Choices>,
+}
+
+// SAFETY: the library's handle may be used by any thread.
+unsafe impl Send for Products {}
+// SAFETY: as above; everything else is behind a lock or never changes.
+unsafe impl Sync for Products {}
+
+impl Products {
+    pub(super) fn new(stream: &Stream, element: cudaDataType_t) -> Result<Self, Error> {
+        let failed = |reason: String| Error::Failed { device: DEVICE, reason };
+        // SAFETY: loading the library runs its initialisers, as in every program that uses it.
+        if !unsafe { sys::is_culib_present() } {
+            return Err(failed("libcublasLt was not found; install the CUDA toolkit".to_owned()));
+        }
+        let handle = result::create_handle().map_err(|error| failed(error.to_string()))?;
+        let workspace = Buffer::zeroed(stream, WORKSPACE)?;
+        let choices = Mutex::new(Choices::open(&stream.model()?, element));
+        Ok(Self { handle, workspace, element, choices })
+    }
+}
+
+impl Drop for Products {
+    fn drop(&mut self) {
+        // SAFETY: created in `new`, destroyed here only.
+        let _ = unsafe { result::destroy_handle(self.handle) };
+    }
+}
+
+impl<P: Precision> Cuda<P> {
+    /// `to = a · b` or `to += a · b`; `sizes` are the rows and columns of the result and what is
+    /// summed over.
+    pub(super) fn product(&self, sizes: [usize; 3], a: Matrix, b: Matrix, to: Target) {
+        if sizes.contains(&0) {
+            return;
+        }
+        if !self.library_product(sizes, a, b, to, Finish::Nothing, Choice::Suggested) {
+            self.plain_product(sizes, a, b, to);
+        }
+    }
+
+    /// [`product`](Self::product) of a shape that comes again and again.
+    pub(super) fn layer_product(&self, sizes: [usize; 3], a: Matrix, b: Matrix, to: Target) {
+        if !self.library_product(sizes, a, b, to, Finish::Nothing, Choice::Measured) {
+            self.plain_product(sizes, a, b, to);
+        }
+    }
+
+    /// [`product`](Self::product) with something done to it before it is written. False where the
+    /// library cannot.
+    pub(super) fn library_product(
+        &self,
+        sizes: [usize; 3],
+        a: Matrix,
+        b: Matrix,
+        to: Target,
+        finish: Finish,
+        choice: Choice,
+    ) -> bool {
+        let Ok(plan) = Plan::new(self.products.element, sizes, a, b, to, finish) else {
+            return false;
+        };
+        let key = Key::new(sizes, a, b, to, finish, choice);
+        let Some(algorithm) = self.choose(&key, &plan, a, b, to, finish) else {
+            return false;
+        };
+        // Where the bucket's algorithm does not fit this very size, its own is looked up each time.
+        self.run(&plan, a, b, to, &algorithm).is_ok()
+            || plan.suggestions(self.products.handle, key.alignments, 1).is_ok_and(|own| {
+                own.first().is_some_and(|own| self.run(&plan, a, b, to, own).is_ok())
+            })
+    }
+
+    fn run(
+        &self,
+        plan: &Plan,
+        a: Matrix,
+        b: Matrix,
+        to: Target,
+        algorithm: &Algorithm,
+    ) -> Result<(), CublasError> {
+        self.stream.count();
+        let (one, beta) = (1.0_f32, if to.add { 1.0_f32 } else { 0.0 });
+        let [left, right, output] = plan.layouts;
+        // SAFETY: the addresses are buffers of this device, as large as the layouts say; the
+        // numbers on the host are read before the call returns.
+        unsafe {
+            result::matmul(
+                self.products.handle,
+                plan.operation,
+                (&raw const one).cast(),
+                (&raw const beta).cast(),
+                b.start as *const c_void,
+                left,
+                a.start as *const c_void,
+                right,
+                to.start as *const c_void,
+                output,
+                to.start as *mut c_void,
+                output,
+                algorithm,
+                self.products.workspace.at(0) as *mut c_void,
+                WORKSPACE,
+                self.stream.raw().cast(),
+            )
+        }
+    }
+
+    /// For shapes the library does not take: a thread per element.
+    fn plain_product(&self, sizes: [usize; 3], a: Matrix, b: Matrix, to: Target) {
+        let [rows, columns, inner] = sizes;
+        let name = if to.float { "product_float" } else { "product_real" };
+        let grid = Grid::blocks(rows, 256).by(columns.div_ceil(256));
+        let ([a_row, a_step], [b_step, b_column]) = (a.steps(), b.steps());
+        self.launch(
+            name,
+            grid,
+            arguments![
+                rows, columns, inner, a.start, a_row, a_step, b.start, b_step, b_column, to.start,
+                to.stride, to.add,
+            ],
+        );
+    }
+}

@@ -1,0 +1,148 @@
+//! Kernels from CUDA C++ to machine code, by NVRTC, at first use; kept on the disk afterwards.
+
+use std::env;
+use std::ffi::{CStr, CString, c_char};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use cudarc::nvrtc::result;
+use cudarc::nvrtc::sys;
+
+use super::kernel_cache::KernelCache;
+use crate::Error;
+use crate::cuda::{DEVICE, Precision};
+
+/// All kernels, in the order they are compiled: what is shared comes first.
+const SOURCES: [(&str, &str); 12] = [
+    ("common.cu", include_str!("common.cu")),
+    ("memory.cu", include_str!("../memory.cu")),
+    ("embedding/embedding.cu", include_str!("../embedding/embedding.cu")),
+    ("norm.cu", include_str!("../norm.cu")),
+    ("linear/linear.cu", include_str!("../linear/linear.cu")),
+    ("optimiser.cu", include_str!("../optimiser.cu")),
+    ("head/head.cu", include_str!("../head/head.cu")),
+    ("head/draw.cu", include_str!("../head/draw.cu")),
+    ("attention/attention.cu", include_str!("../attention/attention.cu")),
+    ("attention/tiles.cu", include_str!("../attention/tiles.cu")),
+    ("attention/tensor.cu", include_str!("../attention/tensor.cu")),
+    ("attention/hopper.cu", include_str!("../attention/hopper.cu")),
+];
+
+/// The compute capability whose tensor cores have instructions of their own, which neither older nor
+/// newer ones know.
+pub(in crate::cuda) const HOPPER: (i32, i32) = (9, 0);
+
+/// Whether NVRTC can be loaded.
+pub fn nvrtc_is_present() -> bool {
+    // SAFETY: loading the library runs its initialisers, as in every program that uses it.
+    unsafe { sys::is_culib_present() }
+}
+
+/// Machine code of all kernels for a compute capability such as (9, 0).
+pub fn compile_kernels<P: Precision>(capability: (i32, i32)) -> Result<Vec<u8>, Error> {
+    if !nvrtc_is_present() {
+        return Err(failed(
+            "libnvrtc was not found; install the CUDA toolkit (12 or later) or put the folder \
+             of libnvrtc into LD_LIBRARY_PATH",
+        ));
+    }
+    let source = CString::new(source()).map_err(failed)?;
+    let program = Program(result::create_program(&source, Some(c"f2.cu")).map_err(failed)?);
+    // SAFETY: the program was just created and lives until the end of this function.
+    match unsafe { result::compile_program(program.0, &options::<P>(capability)) } {
+        Ok(()) => program.machine_code(),
+        Err(_) => Err(failed(program.log())),
+    }
+}
+
+/// [`compile_kernels`], unless the cache has them.
+pub(in crate::cuda) fn cached_kernels<P: Precision>(
+    capability: (i32, i32),
+) -> Result<Vec<u8>, Error> {
+    let cache = cache_folder().map(|folder| {
+        let name = format!("kernels-sm{}{}-{}", capability.0, capability.1, P::NAME);
+        KernelCache::new(&folder, &name, compiled_from::<P>(capability))
+    });
+    if let Some(code) = cache.as_ref().and_then(KernelCache::load) {
+        return Ok(code);
+    }
+    let code = compile_kernels::<P>(capability)?;
+    if let Some(cache) = cache {
+        cache.store(&code);
+    }
+    Ok(code)
+}
+
+/// All that the machine code could depend on.
+fn compiled_from<P: Precision>(capability: (i32, i32)) -> String {
+    let mut driver = 0;
+    // SAFETY: a device of this driver's is open, so it is there; the place has room for a number.
+    let _ = unsafe { cudarc::driver::sys::cuDriverGetVersion(&raw mut driver) };
+    let options = options::<P>(capability).join(" ");
+    format!("driver {driver}, {options}\n{}", source())
+}
+
+fn failed(reason: impl std::fmt::Display) -> Error {
+    Error::Failed { device: DEVICE, reason: reason.to_string() }
+}
+
+fn source() -> String {
+    let mut all = String::new();
+    for (name, text) in SOURCES {
+        let _ = write!(all, "#line 1 \"{name}\"\n{text}\n");
+    }
+    all
+}
+
+fn options<P: Precision>(capability: (i32, i32)) -> Vec<String> {
+    let (major, minor) = capability;
+    let own = if capability == HOPPER { "a" } else { "" };
+    let mut options =
+        vec![format!("--gpu-architecture=sm_{major}{minor}{own}"), "--std=c++17".to_owned()];
+    if P::NAME == "f32" {
+        options.push("-DF32".to_owned());
+    }
+    options
+}
+
+/// Where compiled kernels and measured choices are kept: `$F2_CACHE`, or the user's own cache folder.
+pub(in crate::cuda) fn cache_folder() -> Option<PathBuf> {
+    let named = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    named("F2_CACHE")
+        .or_else(|| named("XDG_CACHE_HOME").map(|folder| folder.join("f2")))
+        .or_else(|| named("HOME").map(|home| home.join(".cache").join("f2")))
+        .or_else(|| named("LOCALAPPDATA").map(|folder| folder.join("f2")))
+}
+
+/// A program of NVRTC's, given back at the end.
+struct Program(sys::nvrtcProgram);
+
+impl Program {
+    fn machine_code(&self) -> Result<Vec<u8>, Error> {
+        let mut size = 0;
+        // SAFETY: the program is alive, and the size has room for one number.
+        unsafe { sys::nvrtcGetCUBINSize(self.0, &raw mut size) }.result().map_err(failed)?;
+        let mut code = vec![0_u8; size];
+        // SAFETY: the library writes exactly the number of bytes it has just named.
+        unsafe { sys::nvrtcGetCUBIN(self.0, code.as_mut_ptr().cast::<c_char>()) }
+            .result()
+            .map_err(failed)?;
+        Ok(code)
+    }
+
+    /// What the compiler says.
+    fn log(&self) -> String {
+        // SAFETY: the program is alive.
+        let Ok(log) = (unsafe { result::get_program_log(self.0) }) else { return String::new() };
+        let bytes: Vec<u8> = log.iter().map(|&byte| byte as u8).collect();
+        let text = CStr::from_bytes_until_nul(&bytes).unwrap_or_default();
+        text.to_string_lossy().into_owned()
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // SAFETY: nothing else destroys it.
+        let _ = unsafe { result::destroy_program(self.0) };
+    }
+}

@@ -1,0 +1,20 @@
+//! The driver: kernels compiled and launched, the stream they run on, copies, and recorded graphs.
+
+mod compile;
+mod graph;
+mod kernel_cache;
+mod kernels;
+mod launch;
+mod pinned;
+mod reading;
+mod stream;
+mod upload;
+
+pub(super) use compile::cache_folder;
+pub use compile::{compile_kernels, nvrtc_is_present};
+pub(super) use graph::Recording;
+pub(super) use kernels::Kernels;
+pub(super) use launch::{Bits, Grid, arguments};
+pub(super) use reading::Reading;
+pub(super) use stream::{Stream, find_driver};
+pub(super) use upload::{Lists, Upload};

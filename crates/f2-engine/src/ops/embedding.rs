@@ -1,0 +1,89 @@
+//! A batch's input tokens, in whole sequences or in spans of cached ones, and their embedding.
+
+use super::dropout::{Dropout, Dropouts};
+use crate::{Error, Parameter};
+
+/// Embeddings of input tokens.
+pub trait Embeddings: Dropouts {
+    /// Input tokens, with the order their gradients are summed in.
+    type Tokens;
+    /// [`Span`]s of a batch.
+    type Spans;
+
+    /// Room for `positions` input tokens.
+    fn tokens(&self, positions: usize) -> Result<Self::Tokens, Error>;
+    /// Writes a batch's input tokens and sorts them for the backward pass.
+    fn load_tokens(&self, ids: &[u32], to: &mut Self::Tokens);
+    /// Room for `count` spans.
+    fn spans(&self, count: usize) -> Result<Self::Spans, Error>;
+    /// Writes spans; their number becomes `from.len()`.
+    fn load_spans(&self, from: &[Span], to: &mut Self::Spans);
+
+    /// Token vectors plus learned positions, with dropout. `x: [positions, width]`.
+    fn embed(
+        &self,
+        sequences: Sequences,
+        embedding: Embedding,
+        weights: &Self::Weights,
+        tokens: &Self::Tokens,
+        dropout: Dropout<'_, Self>,
+        x: &mut Self::Activations,
+    );
+    /// The gradients of token vectors and positions from `d_x: [positions, width]`.
+    fn embed_backward(
+        &self,
+        sequences: Sequences,
+        embedding: Embedding,
+        tokens: &Self::Tokens,
+        dropout: Dropout<'_, Self>,
+        d_x: &Self::Activations,
+        gradients: &mut Self::Floats,
+    );
+    /// Embeds new tokens at the positions their spans say. `x: [tokens, width]`.
+    fn embed_spans(
+        &self,
+        embedding: Embedding,
+        weights: &Self::Weights,
+        tokens: &Self::Indices,
+        spans: &Self::Spans,
+        x: &mut Self::Activations,
+    );
+}
+
+/// Token vectors and learned positions, summed.
+#[derive(Clone, Copy, Debug)]
+pub struct Embedding {
+    /// `[vocabulary, width]`.
+    pub tokens: Parameter,
+    /// `[longest sequence, width]`.
+    pub positions: Parameter,
+}
+
+/// A batch of sequences of one length. Positions are numbered row by row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sequences {
+    /// How many sequences.
+    pub count: usize,
+    /// How many tokens each has.
+    pub length: usize,
+}
+
+impl Sequences {
+    /// All positions of the batch.
+    pub fn positions(self) -> usize {
+        self.count * self.length
+    }
+}
+
+/// The new tokens of one cached sequence, within a batch of such.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Which sequence of the cache they continue.
+    pub sequence: u32,
+    /// How many of its tokens the cache holds already; the first new one has this position.
+    pub cached: u32,
+    /// Where the new tokens begin in the batch.
+    pub first_row: u32,
+    /// How many there are: the whole prompt at first, then one at a time.
+    pub rows: u32,
+}

@@ -1,0 +1,23 @@
+//! The operations of a device, by family: each file holds one trait and the handles and settings
+//! its operations take. `cpu/` and `cuda/` have files of the same names with the implementations.
+
+mod attention;
+mod dropout;
+mod embedding;
+mod head;
+mod linear;
+mod memory;
+mod norm;
+mod optimiser;
+
+pub use attention::{Attention, AttentionHeads};
+pub use dropout::{Dropout, Dropouts, Moment};
+pub use embedding::{Embedding, Embeddings, Sequences, Span};
+pub use head::{
+    ClassLaw, DrawHead, Drawn, F2Head, Heads, IGNORED, Labels, Penalties, SoftmaxHead, TokenLaw,
+    Weighting,
+};
+pub use linear::{Linear, Linears};
+pub use memory::Memory;
+pub use norm::{Norm, Norms};
+pub use optimiser::{AdamW, Decay, Moments, Optimiser};

@@ -1,0 +1,61 @@
+//! AdamW over the flat buffers, with its settings and state.
+
+use std::ops::Range;
+
+use super::Memory;
+
+/// The optimiser.
+pub trait Optimiser: Memory {
+    /// `norm[0] = √Σ gradients²`.
+    fn global_norm(&self, gradients: &Self::Floats, norm: &mut Self::Floats);
+    /// One update of all parameters, and gradients back to zero. `decayed` are the ranges weight
+    /// decay works on, ascending. When `norm[0]` is not finite, parameters and moments stay.
+    fn adamw(
+        &self,
+        settings: AdamW,
+        decayed: &[Range<usize>],
+        norm: &Self::Floats,
+        weights: &mut Self::Weights,
+        moments: &mut Moments<Self>,
+        gradients: &mut Self::Floats,
+    );
+}
+
+/// How weight decay acts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decay {
+    /// On the weights themselves, beside Adam's step: `AdamW`.
+    Decoupled,
+    /// Through the gradient, and so through the moments: Adam's L2 penalty.
+    Penalty,
+}
+
+/// One update's settings.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AdamW {
+    /// This update's learning rate.
+    pub learning_rate: f64,
+    /// The decay of the mean of gradients.
+    pub beta1: f64,
+    /// The decay of the mean of squared gradients.
+    pub beta2: f64,
+    /// Added to the root of the second moment.
+    pub epsilon: f64,
+    /// How strongly decayed ranges are pulled towards zero.
+    pub weight_decay: f64,
+    /// What the pull acts on.
+    pub decay: Decay,
+    /// Gradients with a larger global norm are scaled down to it; infinity never clips.
+    pub clip: f64,
+    /// This update's number, from 1: Adam's moments are corrected for their start at zero.
+    pub update: u64,
+}
+
+/// Adam's running means, in the flat layout of the parameters.
+#[derive(Debug)]
+pub struct Moments<D: Memory> {
+    /// The mean of gradients.
+    pub first: D::Floats,
+    /// The mean of squared gradients.
+    pub second: D::Floats,
+}
