@@ -67,7 +67,9 @@ pub fn measure<D: Device>(
     Ok(Measurement {
         seconds_per_step,
         tokens_per_second: config.batch.tokens_per_step() as f64 / seconds_per_step,
-        share_of_peak: last.operations / seconds_per_step / trainer.network.device.measured_peak(),
+        share_of_peak: last.operations
+            / seconds_per_step
+            / trainer.network.model.device.measured_peak(),
         loss: f64::from(last.loss),
     })
 }

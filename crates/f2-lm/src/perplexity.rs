@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use f2_engine::{Device, IGNORED, Labels, Sequences, Weighting};
+use f2_engine::{Device, IGNORED, Sequences, Weighting};
 
 use crate::Error;
 use crate::batch::TokenSource;
 use crate::memory::{Purpose, check_memory};
-use crate::model::{Activations, Decoder, Pass};
+use crate::model::{Batch, Decoder, Model, Recordings, Workspace};
 
 /// Positions scored at a time, at most, unless one window has more.
 const MOST_POSITIONS: usize = 2048;
@@ -84,16 +84,14 @@ impl SlidingWindows {
 /// Scores a text. `progress` is told how many tokens were scored since it was last told; nothing
 /// comes back when `stop` said so.
 pub fn score<D: Device>(
-    device: &D,
-    decoder: &Decoder,
-    weights: &D::Weights,
+    model: &Model<D>,
     text: &dyn TokenSource,
     windows: SlidingWindows,
     progress: &mut dyn FnMut(u64),
     stop: &dyn Fn() -> bool,
 ) -> Result<Option<Likelihood>, Error> {
-    windows.check(decoder, text.len())?;
-    let mut scorer = Scorer::new(device, decoder, weights, windows.sequence)?;
+    windows.check(&model.decoder, text.len())?;
+    let mut scorer = Scorer::new(model, windows.sequence)?;
     let mut total = Likelihood { nats: 0.0, scored: 0 };
     let mut left = windows.of(text.len()).peekable();
     while left.peek().is_some() {
@@ -113,44 +111,27 @@ pub fn score<D: Device>(
 }
 
 struct Scorer<'a, D: Device> {
-    device: &'a D,
-    decoder: &'a Decoder,
-    weights: &'a D::Weights,
+    model: &'a Model<D>,
     sequences: Sequences,
-    activations: Activations<D>,
-    tokens: D::Tokens,
-    targets: D::Targets,
-    clock: D::Clock,
-    losses: D::Floats,
+    workspace: Workspace<D>,
+    recordings: Recordings<D>,
     inputs: Vec<u32>,
     ids: Vec<u32>,
 }
 
 impl<'a, D: Device> Scorer<'a, D> {
-    fn new(
-        device: &'a D,
-        decoder: &'a Decoder,
-        weights: &'a D::Weights,
-        length: usize,
-    ) -> Result<Self, Error> {
+    fn new(model: &'a Model<D>, length: usize) -> Result<Self, Error> {
         let sequences = Sequences { count: (MOST_POSITIONS / length).max(1), length };
         let positions = sequences.positions();
-        let shape = &decoder.shape;
-        let classes = shape.class_ends.len().max(1);
-        let head = D::target_bytes(positions, shape.model.width, shape.vocabulary, classes);
-        let needed = Activations::<D>::bytes(decoder, positions) + head;
-        check_memory(device, Purpose::Perplexity, needed as u64)?;
+        let needed = Workspace::<D>::activation_bytes(&model.decoder, positions)
+            + Workspace::<D>::head_bytes(&model.decoder, positions);
+        check_memory(&model.device, Purpose::Perplexity, needed)?;
         Ok(Self {
-            activations: Activations::new(device, decoder, positions)?,
-            tokens: device.tokens(positions)?,
-            targets: device.targets(positions, shape.model.width, shape.vocabulary, classes)?,
-            clock: device.clock()?,
-            losses: device.floats(2 * positions)?,
+            workspace: Workspace::new(model, positions)?,
+            recordings: Recordings::default(),
             inputs: vec![0; positions],
             ids: vec![IGNORED; positions],
-            device,
-            decoder,
-            weights,
+            model,
             sequences,
         })
     }
@@ -162,22 +143,11 @@ impl<'a, D: Device> Scorer<'a, D> {
         batch: &[(Range<u64>, Range<u64>)],
     ) -> Result<f64, Error> {
         self.fill(text, batch)?;
-        let Self { device, decoder, weights, sequences, activations, tokens, .. } = self;
-        device.load_tokens(&self.inputs, tokens);
-        let (sequences, clock) = (*sequences, &self.clock);
-        let pass = Pass { device: *device, sequences, weights, tokens, clock, training: false };
-        decoder.forward(&pass, activations);
-        let head = &decoder.head;
-        let (ids, alike) = (&self.ids, Weighting::Uniform(1.0));
-        let class_ends = head.class_ends();
-        let labels = Labels { ids, weights: alike, class_ends, penalties: None };
-        device.load_targets(&labels, &mut self.targets);
-        let hidden = activations.hidden();
-        head.likelihood(*device, weights, &mut self.targets, hidden, &mut self.losses);
-        let mut losses = vec![0.0; 2 * sequences.positions()];
-        device.read_floats(&self.losses, 0, &mut losses)?;
-        // Added up in double precision: texts are long.
-        Ok(losses.iter().map(|loss| f64::from(*loss)).sum())
+        let Self { model, workspace, recordings, inputs, ids, .. } = self;
+        let batch = Batch { sequences: self.sequences, inputs, dropout: None };
+        workspace.forward(model, batch, recordings);
+        workspace.set_targets(model, ids, Weighting::Uniform(1.0), None);
+        workspace.negative_log_likelihood(model)
     }
 
     fn fill(
@@ -185,7 +155,7 @@ impl<'a, D: Device> Scorer<'a, D> {
         text: &dyn TokenSource,
         batch: &[(Range<u64>, Range<u64>)],
     ) -> Result<(), Error> {
-        let (length, vocabulary) = (self.sequences.length, self.decoder.shape.vocabulary);
+        let (length, vocabulary) = (self.sequences.length, self.model.decoder.shape.vocabulary);
         self.inputs.fill(0);
         self.ids.fill(IGNORED);
         let rows = self.inputs.chunks_mut(length).zip(self.ids.chunks_mut(length));

@@ -56,13 +56,10 @@ fn train_on<D: Device>(
 }
 
 fn weights<D: Device>(trainer: &Trainer<D>) -> Vec<u32> {
-    let network = &trainer.network;
-    let read = |parameter: Parameter| {
-        let mut values = vec![0.0; parameter.len()];
-        network.device.read_weights(&network.weights, parameter, &mut values).unwrap();
-        values.into_iter().map(f32::to_bits)
-    };
-    network.decoder.layout.parameters().iter().flat_map(|named| read(named.parameter)).collect()
+    let model = &trainer.network.model;
+    let read =
+        |parameter: Parameter| model.values(parameter).unwrap().into_iter().map(f32::to_bits);
+    model.decoder.layout.parameters().iter().flat_map(|named| read(named.parameter)).collect()
 }
 
 fn is_skipped() -> bool {
@@ -160,9 +157,7 @@ fn write<D: Device>(
     prompts: &[Vec<u32>],
     strategy: &Strategy,
 ) -> Vec<Vec<u32>> {
-    let network = &trainer.network;
-    let generator =
-        Generator { device: &network.device, decoder: &network.decoder, weights: &network.weights };
+    let generator = Generator { model: &trainer.network.model };
     let request = Request {
         prompts,
         samples: 1,

@@ -12,32 +12,16 @@ use f2_lm::decode::{
     BeamSearch, ClassDraw, Continuation, Event, Factorisation, Generated, Generator, Request,
     SmallClass, Strategy,
 };
-use f2_lm::model::{Activations, Decoder, Feed, Head, Incremental, Pass};
+use f2_lm::model::{Batch, Feed, Head, Incremental, Recordings, Workspace};
 use proptest::prelude::*;
 
 const VOCABULARY: usize = 61;
 
-/// A model with strong opinions: ten times the usual starting weights.
-struct Model {
-    device: Cpu,
-    decoder: Decoder,
-    weights: <Cpu as f2_engine::Memory>::Weights,
-}
+type Model = f2_lm::model::Model<Cpu>;
 
-impl Model {
-    fn new(vocabulary: usize, class_ends: &[u32], threads: usize) -> Self {
-        let device = Cpu::new(threads).unwrap();
-        let decoder = workshop::decoder(vocabulary, class_ends.to_vec());
-        let mut weights = device.weights(decoder.layout.len()).unwrap();
-        decoder.initialise(&device, 9, &mut weights);
-        for named in decoder.layout.parameters().iter().filter(|named| named.shape.len() == 2) {
-            let mut values = vec![0.0; named.parameter.len()];
-            device.read_weights(&weights, named.parameter, &mut values).unwrap();
-            values.iter_mut().for_each(|value| *value *= 10.0);
-            device.write_weights(&values, named.parameter, &mut weights);
-        }
-        Self { device, decoder, weights }
-    }
+/// Models with strong opinions: ten times the usual starting weights.
+trait Opinionated: Sized {
+    fn new(vocabulary: usize, class_ends: &[u32], threads: usize) -> Self;
 
     fn plain() -> Self {
         Self::new(VOCABULARY, &[], 2)
@@ -47,13 +31,28 @@ impl Model {
         Self::new(VOCABULARY, &[1, 4, 20, VOCABULARY as u32], 2)
     }
 
-    fn generate(&self, request: &Request<'_>) -> Result<Generated, Error> {
-        let Self { device, decoder, weights } = self;
-        Generator { device, decoder, weights }.generate(request, &mut |_| {}, &|| false)
-    }
+    fn generate(&self, request: &Request<'_>) -> Result<Generated, Error>;
 
     fn texts(&self, request: &Request<'_>) -> Vec<Continuation> {
         self.generate(request).unwrap().texts
+    }
+}
+
+impl Opinionated for Model {
+    fn new(vocabulary: usize, class_ends: &[u32], threads: usize) -> Self {
+        let device = Cpu::new(threads).unwrap();
+        let decoder = workshop::decoder(vocabulary, class_ends.to_vec());
+        let mut model = Self::initialised(device, decoder.clone(), 9).unwrap();
+        for named in decoder.layout.parameters().iter().filter(|named| named.shape.len() == 2) {
+            let mut values = model.values(named.parameter).unwrap();
+            values.iter_mut().for_each(|value| *value *= 10.0);
+            model.set_values(named.parameter, &values);
+        }
+        model
+    }
+
+    fn generate(&self, request: &Request<'_>) -> Result<Generated, Error> {
+        Generator { model: self }.generate(request, &mut |_| {}, &|| false)
     }
 }
 
@@ -129,23 +128,19 @@ fn the_cache_changes_nothing() {
     for model in [Model::plain(), Model::f2()] {
         let Model { device, decoder, weights } = &model;
         let ids: Vec<u32> = (0..30).map(|i| (i * 17 + 3) % VOCABULARY as u32).collect();
-        let mut activations = Activations::new(device, decoder, 30).unwrap();
-        let mut tokens = device.tokens(30).unwrap();
-        device.load_tokens(&ids, &mut tokens);
-        let clock = device.clock().unwrap();
+        let mut workspace = Workspace::new(&model, 30).unwrap();
         let sequences = Sequences { count: 1, length: 30 };
-        let pass =
-            Pass { device, sequences, weights, tokens: &tokens, clock: &clock, training: false };
-        decoder.forward(&pass, &mut activations);
+        let batch = Batch { sequences, inputs: &ids, dropout: None };
+        workspace.forward(&model, batch, &mut Recordings::default());
         let mut whole = device.floats(30 * VOCABULARY).unwrap();
-        device.logits(30, decoder.head.tokens(), weights, activations.hidden(), &mut whole);
-        let mut memory = Incremental::new(device, decoder, 2, 30).unwrap();
+        device.logits(30, decoder.head.tokens(), weights, workspace.hidden(), &mut whole);
+        let mut memory = Incremental::new(&model, 2, 30).unwrap();
         let mut logits = device.floats(VOCABULARY).unwrap();
         let mut cached = 0;
         for length in [7, 1, 1, 5, 1, 15] {
             let tokens = &ids[cached..cached + length];
             let feed = Feed { sequence: 1, cached, tokens };
-            memory.advance(device, decoder, weights, &[feed]).unwrap();
+            memory.advance(&model, &[feed]).unwrap();
             cached += length;
             device.logits(1, decoder.head.tokens(), weights, memory.hidden(), &mut logits);
             for (found, expected) in
@@ -161,12 +156,12 @@ fn the_cache_changes_nothing() {
 #[test]
 fn long_prompts_are_cut_without_a_trace() {
     let model = Model::plain();
-    let Model { device, decoder, weights } = &model;
+    let Model { device, decoder, .. } = &model;
     let width = decoder.shape.model.width;
     let ids: Vec<u32> = (0..45).map(|i| (i * 29 + 1) % VOCABULARY as u32).collect();
     let state = |feeds: &[Feed<'_>], row: usize| {
-        let mut memory = Incremental::new(device, decoder, 16, 45).unwrap();
-        memory.advance(device, decoder, weights, feeds).unwrap();
+        let mut memory = Incremental::new(&model, 16, 45).unwrap();
+        memory.advance(&model, feeds).unwrap();
         let mut states = vec![0.0; feeds.len() * width];
         device.read_activations(memory.hidden(), &mut states).unwrap();
         states[row * width..][..width].to_vec()
@@ -261,9 +256,9 @@ fn a_beam_that_is_wide_enough_is_exhaustive() {
 
 fn log_probability(model: &Model, prompt: &[u32], id: u32) -> f64 {
     let Model { device, decoder, weights } = model;
-    let mut memory = Incremental::new(device, decoder, 1, prompt.len()).unwrap();
+    let mut memory = Incremental::new(model, 1, prompt.len()).unwrap();
     let feed = Feed { sequence: 0, cached: 0, tokens: prompt };
-    memory.advance(device, decoder, weights, &[feed]).unwrap();
+    memory.advance(model, &[feed]).unwrap();
     let vocabulary = decoder.shape.vocabulary;
     let mut logits = device.floats(vocabulary).unwrap();
     match &decoder.head {
@@ -372,8 +367,7 @@ fn stopping_leaves_what_is_finished() {
         Event::Token { .. } => tokens.set(tokens.get() + 1),
         Event::Ready | Event::Step { .. } => {}
     };
-    let Model { device, decoder, weights } = &model;
-    let generator = Generator { device, decoder, weights };
+    let generator = Generator { model: &model };
     let stop = || finished.get() == 4;
     let stopped = generator.generate(&request, &mut observer, &stop).unwrap();
     assert!(!stopped.complete);
@@ -448,7 +442,7 @@ fn what_cannot_be_done_is_refused() {
 fn parameters_that_are_not_numbers_are_told() {
     let mut model = Model::f2();
     let norm = model.decoder.final_norm.gain;
-    model.device.write_weights(&vec![f32::NAN; norm.len()], norm, &mut model.weights);
+    model.set_values(norm, &vec![f32::NAN; norm.len()]);
     let prompts = prompts();
     for strategy in strategies() {
         let refused = model.generate(&request(&prompts, &strategy));

@@ -164,10 +164,9 @@ proptest! {
         ForeignModel::open(&fixtures().join("tied")).unwrap().write(&model, &mut |_| true).unwrap();
         let (copy, files) = copy_of(&model);
         damaged(&files, &damages);
-        let device = Cpu::new(1).unwrap();
         within_reason(&files, || {
             if let Ok(model) = SavedModel::open(copy.path(), Pick::Best) {
-                let _ = model.load(&device, &model.decoder());
+                let _ = model.load(Cpu::new(1).unwrap());
             }
         })?;
     }

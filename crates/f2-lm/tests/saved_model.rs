@@ -5,8 +5,8 @@ mod workshop;
 use std::fs;
 
 use f2_engine::Cpu;
-use f2_engine::prelude::*;
 use f2_lm::config::TrainConfig;
+use f2_lm::model::Model;
 use f2_lm::run::{Manifest, Pick, RunFolder, SavedModel, checkpoint};
 use f2_lm::train::{Session, Source, Trainer};
 use workshop::{TEXT, Workshop, decoder, named};
@@ -19,16 +19,12 @@ fn a_model_folder_needs_nothing_else() {
         let model = SavedModel::open(&folder, Pick::Best).unwrap();
         assert_eq!(model.shape.class_ends.len(), if classed { 3 } else { 0 });
         assert_eq!(model.counts.as_ref().unwrap().len(), model.shape.vocabulary);
-        let (device, decoder) = (Cpu::new(1).unwrap(), model.decoder());
-        let weights = model.load(&device, &decoder).unwrap();
-        let mut expected = device.weights(decoder.layout.len()).unwrap();
-        decoder.initialise(&device, 3, &mut expected);
-        for named in decoder.layout.parameters() {
-            let (mut read, mut drawn) =
-                (vec![0.0; named.parameter.len()], vec![0.0; named.parameter.len()]);
-            device.read_weights(&weights, named.parameter, &mut read).unwrap();
-            device.read_weights(&expected, named.parameter, &mut drawn).unwrap();
-            assert_eq!(read, drawn, "{}", named.name);
+        let device = || Cpu::new(1).unwrap();
+        let loaded = model.load(device()).unwrap();
+        let expected = Model::initialised(device(), model.decoder(), 3).unwrap();
+        for named in loaded.decoder.layout.parameters() {
+            let [read, drawn] = [&loaded, &expected].map(|model| model.values(named.parameter));
+            assert_eq!(read.unwrap(), drawn.unwrap(), "{}", named.name);
         }
     }
 }
@@ -129,7 +125,7 @@ fn a_folder_that_is_no_model_says_what_is_missing() {
         let folder = workshop.model("corpus", name, true);
         damage(&folder);
         let opened = SavedModel::open(&folder, Pick::Best);
-        let load = |model: SavedModel| model.load(&Cpu::new(1).unwrap(), &model.decoder());
+        let load = |model: SavedModel| model.load(Cpu::new(1).unwrap());
         let error = opened.and_then(load).map(drop).unwrap_err().to_string();
         named(&error, &workshop.path(""))
     };

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use f2_classes::{Method, RankCounts, select};
 use f2_corpus::{Inputs, Options, Silent, Tokenizer, TokenizerChoice, prepare};
 use f2_engine::prelude::*;
-use f2_engine::{Cpu, Labels, Parameter, Sequences};
+use f2_engine::{Cpu, Labels, Sequences};
 use f2_lm::config::{ClassVectors, ConfigLayers};
 use f2_lm::exchange::ForeignModel;
-use f2_lm::model::{Activations, Decoder, Head, ModelShape, Network, Pass};
+use f2_lm::model::{Batch, Decoder, Head, Model, ModelShape, Network, Recordings, Workspace};
 use f2_lm::run::{Pick, SavedModel};
 use f2_lm::train::{InitialModel, Source};
 
@@ -81,35 +81,23 @@ fn prepare_with(corpus: &Path, tokenizer: TokenizerChoice, keep_ids: bool) {
     prepare(&options, &Silent).unwrap();
 }
 
-fn values(device: &Cpu, weights: &<Cpu as f2_engine::Memory>::Weights, of: Parameter) -> Vec<f32> {
-    let mut values = vec![0.0; of.len()];
-    device.read_weights(weights, of, &mut values).unwrap();
-    values
-}
-
 /// The hidden states of some tokens, and both parts of the loss of predicting the next ones.
-fn run(
-    device: &Cpu,
-    decoder: &Decoder,
-    weights: &<Cpu as f2_engine::Memory>::Weights,
-    tokens: &[u32],
-) -> (Vec<f32>, Vec<f32>) {
+fn run(model: &Model<Cpu>, tokens: &[u32]) -> (Vec<f32>, Vec<f32>) {
+    let Model { device, decoder, weights } = model;
     let positions = tokens.len() - 1;
     let (shape, sequences) = (&decoder.shape, Sequences { count: 1, length: positions });
-    let mut activations = Activations::<Cpu>::new(device, decoder, positions).unwrap();
-    let (mut ids, clock) = (device.tokens(positions).unwrap(), device.clock().unwrap());
-    device.load_tokens(&tokens[..positions], &mut ids);
-    let pass = Pass { device, sequences, weights, tokens: &ids, clock: &clock, training: false };
-    decoder.forward(&pass, &mut activations);
+    let mut workspace = Workspace::new(model, positions).unwrap();
+    let batch = Batch { sequences, inputs: &tokens[..positions], dropout: None };
+    workspace.forward(model, batch, &mut Recordings::default());
     let mut hidden = vec![0.0; positions * shape.model.width];
-    device.read_activations(activations.hidden(), &mut hidden).unwrap();
+    device.read_activations(workspace.hidden(), &mut hidden).unwrap();
     let classes = shape.class_ends.len().max(1);
     let (width, vocabulary) = (shape.model.width, shape.vocabulary);
     let mut targets = device.targets(positions, width, vocabulary, classes).unwrap();
     let mut losses = device.floats(2 * positions).unwrap();
     let labels = Labels::classed(&tokens[1..], 1.0, &shape.class_ends);
     device.load_targets(&labels, &mut targets);
-    let states = activations.hidden();
+    let states = workspace.hidden();
     match &decoder.head {
         Head::Plain(head) => {
             device.softmax_loss(*head, weights, &mut targets, states, &mut losses);
@@ -129,11 +117,10 @@ fn hidden_states_stay_and_the_token_loss_inside_a_class_is_at_most_the_pretraine
         let crossing = Crossing::new(hub, keep_ids);
         let (own, ranks) = crossing.tokens();
         assert_ne!(own, ranks, "the order of the vocabulary is the same");
-        let (device, decoder) = (Cpu::new(1).unwrap(), crossing.model.decoder());
-        let weights = crossing.model.load(&device, &decoder).unwrap();
-        let (before, pretrained) = run(&device, &decoder, &weights, &own);
+        let model = crossing.model.load(Cpu::new(1).unwrap()).unwrap();
+        let (before, pretrained) = run(&model, &own);
         let network = crossing.carried_over(ClassVectors::Fresh);
-        let (after, parts) = run(&network.device, &network.decoder, &network.weights, &ranks);
+        let (after, parts) = run(&network.model, &ranks);
         assert_eq!(before, after, "{hub}");
         let positions = own.len() - 1;
         for position in 0..positions {
@@ -149,17 +136,17 @@ fn hidden_states_stay_and_the_token_loss_inside_a_class_is_at_most_the_pretraine
 fn a_tied_matrix_becomes_two_and_class_vectors_are_fresh_or_the_mean_of_their_tokens() {
     let crossing = Crossing::new("tied", false);
     let [fresh, mean] =
-        [ClassVectors::Fresh, ClassVectors::Mean].map(|kind| crossing.carried_over(kind));
+        [ClassVectors::Fresh, ClassVectors::Mean].map(|kind| crossing.carried_over(kind).model);
     let Head::F2(head) = &mean.decoder.head else { panic!("an F² head was asked for") };
-    let tokens = values(&mean.device, &mean.weights, head.tokens);
+    let tokens = mean.values(head.tokens).unwrap();
     assert!(!mean.decoder.shape.model.tied);
-    assert_eq!(tokens, values(&mean.device, &mean.weights, mean.decoder.embedding.tokens));
-    let mut drawn = fresh.device.weights(fresh.decoder.layout.len()).unwrap();
-    fresh.decoder.initialise(&fresh.device, 5, &mut drawn);
-    let class_vectors = values(&fresh.device, &fresh.weights, head.classes);
-    assert_eq!(class_vectors, values(&fresh.device, &drawn, head.classes));
+    assert_eq!(tokens, mean.values(mean.decoder.embedding.tokens).unwrap());
+    let device = Cpu::new(1).unwrap();
+    let drawn = Model::initialised(device, fresh.decoder.clone(), 5).unwrap();
+    let [found, expected] = [&fresh, &drawn].map(|model| model.values(head.classes).unwrap());
+    assert_eq!(found, expected);
     let width = head.tokens.columns;
-    let found = values(&mean.device, &mean.weights, head.classes);
+    let found = mean.values(head.classes).unwrap();
     for class in 0..head.ends.len() {
         let weight = |rank: usize| crossing.source.counts[rank].max(1) as f64;
         let total: f64 = head.members(class).map(weight).sum();
@@ -191,15 +178,14 @@ fn rows_without_a_token_stay_behind() {
     let initial = InitialModel::open(&crossing.path("model"), Some(&source)).unwrap();
     let shape = ModelShape { vocabulary: 269, class_ends: vec![4, 269], ..shape };
     let mut network = Network::new(Cpu::new(1).unwrap(), Decoder::new(shape), 12, 5).unwrap();
-    initial.check(&network.decoder).unwrap();
+    initial.check(&network.model.decoder).unwrap();
     initial.load(&mut network, ClassVectors::Fresh, &source.counts).unwrap();
     let model = SavedModel::open(&crossing.path("model"), Pick::Best).unwrap();
     let own = model.vocabulary.encode(TEXT).unwrap();
-    let device = Cpu::new(1).unwrap();
-    let weights = model.load(&device, &model.decoder()).unwrap();
-    let (before, _) = run(&device, &model.decoder(), &weights, &own[..9]);
+    let model = model.load(Cpu::new(1).unwrap()).unwrap();
+    let (before, _) = run(&model, &own[..9]);
     let ranks = source.train.ranks(0..9);
-    let (after, _) = run(&network.device, &network.decoder, &network.weights, &ranks);
+    let (after, _) = run(&network.model, &ranks);
     assert_eq!(before, after);
 }
 

@@ -88,7 +88,7 @@ impl Work for Writing<'_> {
     type Output = (Generated, f64);
 
     fn run<D: Device>(self, device: D) -> Result<Self::Output, Failure> {
-        self.verb.write(&device, self.model, self.prompts, self.request)
+        self.verb.write(device, self.model, self.prompts, self.request)
     }
 }
 
@@ -128,14 +128,13 @@ impl Generate {
     /// Writes and shows; also tells how many seconds the writing took, once the memory was there.
     fn write<D: Device>(
         &self,
-        device: &D,
+        device: D,
         model: &SavedModel,
         prompts: &Prompts,
         request: &Request<'_>,
     ) -> Result<(Generated, f64), Failure> {
-        let decoder = model.decoder();
-        let weights = model.load(device, &decoder)?;
-        let generator = Generator { device, decoder: &decoder, weights: &weights };
+        let loaded = model.load(device)?;
+        let generator = Generator { model: &loaded };
         let texts = request.texts();
         let mut screen = Screen::new(model, prompts, request, [self.json, self.out.is_some()]);
         let total = texts.saturating_mul(request.new_tokens) as u64;

@@ -86,7 +86,7 @@ impl Work for Scoring<'_> {
     type Output = Likelihood;
 
     fn run<D: Device>(self, device: D) -> Result<Likelihood, Failure> {
-        score_text(&device, self.model, self.text, self.windows)
+        score_text(device, self.model, self.text, self.windows)
     }
 }
 
@@ -147,22 +147,19 @@ fn read_file(path: &Path, model: &SavedModel) -> Result<Text, Failure> {
 }
 
 fn score_text<D: Device>(
-    device: &D,
+    device: D,
     model: &SavedModel,
     text: &Text,
     windows: SlidingWindows,
 ) -> Result<Likelihood, Failure> {
-    let decoder = model.decoder();
-    let weights = model.load(device, &decoder)?;
+    let model = model.load(device)?;
     let progress = Progress::new("scoring", Some(text.tokens.len()), Unit::Tokens);
     let mut advance = |tokens| progress.advance(tokens);
     let stop = &interrupt::asked;
-    score(device, &decoder, &weights, &*text.tokens, windows, &mut advance, stop)?.ok_or_else(
-        || {
-            Failure::new(Kind::Interrupted, "stopped before the end of the text")
-                .advise("the same command starts again; nothing was written")
-        },
-    )
+    score(&model, &*text.tokens, windows, &mut advance, stop)?.ok_or_else(|| {
+        Failure::new(Kind::Interrupted, "stopped before the end of the text")
+            .advise("the same command starts again; nothing was written")
+    })
 }
 
 impl PerplexityReport {

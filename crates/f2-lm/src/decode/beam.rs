@@ -69,10 +69,9 @@ impl<'a, D: Device> Searcher<'a, D> {
         search: &'a BeamSearch,
         at_a_time: usize,
     ) -> Result<Self, Error> {
-        let Generator { device, decoder, weights } = *generator;
         let sequences = at_a_time * search.width;
-        let scores = Scores::new(device, decoder, weights, sequences)?;
-        let memory = Incremental::new(device, decoder, sequences, generator.capacity(request))?;
+        let scores = Scores::new(generator.model, sequences)?;
+        let memory = Incremental::new(generator.model, sequences, generator.capacity(request))?;
         Ok(Self { request, search, scores, memory, at_a_time })
     }
 
@@ -83,7 +82,7 @@ impl<'a, D: Device> Searcher<'a, D> {
         observer: &mut dyn FnMut(Event<'_>),
         stop: &dyn Fn() -> bool,
     ) -> Result<Option<Vec<Beam>>, Error> {
-        let positions = self.scores.decoder.shape.positions;
+        let positions = self.scores.model.decoder.shape.positions;
         let begin = |prompt: usize| {
             let text = Text::new(&self.request.prompts[prompt], positions);
             Beam { prompt, groups: Group::all(self.search, text) }
@@ -105,7 +104,7 @@ impl<'a, D: Device> Searcher<'a, D> {
     /// One token more of every hypothesis.
     fn step(&mut self, beams: &mut [Beam], length: usize) -> Result<usize, Error> {
         let Self { scores, memory, search, request, .. } = self;
-        let positions = scores.decoder.shape.positions;
+        let positions = scores.model.decoder.shape.positions;
         let mut hypotheses: Vec<(usize, &mut Hypothesis)> = Vec::new();
         for (place, beam) in beams.iter_mut().enumerate() {
             let first = place * search.width;
@@ -115,7 +114,7 @@ impl<'a, D: Device> Searcher<'a, D> {
             .iter_mut()
             .map(|(sequence, hypothesis)| hypothesis.text.feed(*sequence, positions))
             .collect();
-        memory.advance(scores.device, scores.decoder, scores.weights, &feeds)?;
+        memory.advance(scores.model, &feeds)?;
         let histories: Vec<&[u32]> =
             hypotheses.iter().map(|(_, hypothesis)| &hypothesis.text.history[..]).collect();
         let strategy = request.strategy;
@@ -151,7 +150,7 @@ impl<'a, D: Device> Searcher<'a, D> {
                 parents[slots.start + slot] = (slots.start + parent) as u32;
             }
         }
-        self.memory.reorder(self.scores.device, &parents, cached);
+        self.memory.reorder(&self.scores.model.device, &parents, cached);
     }
 }
 

@@ -6,16 +6,12 @@ use super::slots::{Place, Places, Text};
 use super::{Continuation, Event, Strategy, Token, beam};
 use crate::Error;
 use crate::memory::{Purpose, available_memory, check_memory};
-use crate::model::{Decoder, Feed, Incremental};
+use crate::model::{Feed, Incremental, Model};
 
 /// A model on a device, ready to write.
 pub struct Generator<'a, D: Device> {
-    /// Does the work.
-    pub device: &'a D,
-    /// What the numbers mean.
-    pub decoder: &'a Decoder,
-    /// The parameters.
-    pub weights: &'a D::Weights,
+    /// The model.
+    pub model: &'a Model<D>,
 }
 
 /// What is to be written.
@@ -91,7 +87,7 @@ impl<D: Device> Generator<'_, D> {
     }
 
     fn check(&self, request: &Request<'_>) -> Result<(), Error> {
-        let shape = &self.decoder.shape;
+        let shape = &self.model.decoder.shape;
         request.strategy.check(shape)?;
         let vocabulary = shape.vocabulary;
         for (prompt, ids) in request.prompts.iter().enumerate() {
@@ -109,24 +105,25 @@ impl<D: Device> Generator<'_, D> {
     /// at most half of the memory that could be had.
     fn sequences(&self, request: &Request<'_>) -> Result<usize, Error> {
         let bytes = |sequences: usize| {
-            let memory = Incremental::<D>::bytes(self.decoder, sequences, self.capacity(request));
-            memory.saturating_add(Scores::<D>::bytes(self.decoder, sequences))
+            let decoder = &self.model.decoder;
+            let memory = Incremental::<D>::bytes(decoder, sequences, self.capacity(request));
+            memory.saturating_add(Scores::<D>::bytes(decoder, sequences))
         };
         let sequences = request.batch.map_or_else(
             || {
-                let most = available_memory(self.device).unwrap_or(u64::MAX) / 2;
+                let most = available_memory(&self.model.device).unwrap_or(u64::MAX) / 2;
                 request.fitting(D::SEQUENCES, most, bytes)
             },
             |batch| request.whole(batch),
         );
-        check_memory(self.device, Purpose::Generation, bytes(sequences))?;
+        check_memory(&self.model.device, Purpose::Generation, bytes(sequences))?;
         Ok(sequences)
     }
 
     /// The room one sequence needs in the cache.
     pub(super) fn capacity(&self, request: &Request<'_>) -> usize {
         let longest = request.prompts.iter().map(Vec::len).max().unwrap_or(0);
-        longest.saturating_add(request.new_tokens).clamp(1, self.decoder.shape.positions)
+        longest.saturating_add(request.new_tokens).clamp(1, self.model.decoder.shape.positions)
     }
 
     fn sample(
@@ -174,9 +171,9 @@ impl<'a, D: Device> Writers<'a, D> {
         request: &Request<'a>,
         sequences: usize,
     ) -> Result<Self, Error> {
-        let Generator { device, decoder, weights } = *generator;
-        let scores = Scores::new(device, decoder, weights, sequences)?;
-        let memory = Incremental::new(device, decoder, sequences, generator.capacity(request))?;
+        let model = generator.model;
+        let scores = Scores::new(model, sequences)?;
+        let memory = Incremental::new(model, sequences, generator.capacity(request))?;
         let places = Places::new(request.prompts, request.samples);
         let mut writers = Self { scores, memory, places, next: 0, open: Vec::new() };
         for sequence in 0..sequences {
@@ -193,7 +190,7 @@ impl<'a, D: Device> Writers<'a, D> {
         self.next += 1;
         let place = self.places.place(number);
         let prompt = &request.prompts[number / request.samples];
-        let text = Text::new(prompt, self.scores.decoder.shape.positions);
+        let text = Text::new(prompt, self.scores.model.decoder.shape.positions);
         let ended = request.new_tokens == 0;
         self.open.push(Writer { sequence, number, place, text, tokens: Vec::new(), ended });
     }
@@ -205,10 +202,10 @@ impl<'a, D: Device> Writers<'a, D> {
         observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<(), Error> {
         let Self { scores, memory, open, .. } = self;
-        let positions = scores.decoder.shape.positions;
+        let positions = scores.model.decoder.shape.positions;
         let feeds: Vec<Feed<'_>> =
             open.iter_mut().map(|writer| writer.text.feed(writer.sequence, positions)).collect();
-        memory.advance(scores.device, scores.decoder, scores.weights, &feeds)?;
+        memory.advance(scores.model, &feeds)?;
         let mut wanted: Vec<Wanted<'_>> = open
             .iter()
             .map(|writer| Wanted {

@@ -11,7 +11,7 @@ use super::scores::Scores;
 use super::{ClassDraw, Factorisation, Law, SmallClass, Strategy, class_law, fill_order};
 use super::{min_p, nucleus, top_k, typical};
 use crate::config::ModelConfig;
-use crate::model::{Decoder, Head, ModelShape};
+use crate::model::{Decoder, Head, Model, ModelShape};
 
 /// The engine works in `f32`.
 const TOLERANCE: f64 = 1e-5;
@@ -73,11 +73,7 @@ fn golden() -> Golden {
 }
 
 /// A decoder with the case's head; what is below it does not matter.
-struct Bench {
-    device: Cpu,
-    decoder: Decoder,
-    weights: <Cpu as f2_engine::Memory>::Weights,
-}
+struct Bench(Model<Cpu>);
 
 impl Bench {
     fn new(case: &Case) -> Self {
@@ -86,18 +82,17 @@ impl Bench {
             ModelConfig { layers: 1, width, heads: 1, feed_forward: 1, ..ModelConfig::default() };
         let (vocabulary, class_ends) = (case.token_vectors.len(), case.ends.clone());
         let decoder = Decoder::new(ModelShape { model, positions: 2, vocabulary, class_ends });
-        let device = Cpu::new(1).unwrap();
-        let mut weights = device.weights(decoder.layout.len()).unwrap();
-        let Head::F2(head) = &decoder.head else { panic!("the case has classes") };
-        device.write_weights(&case.class_vectors.concat(), head.classes, &mut weights);
-        device.write_weights(&case.token_vectors.concat(), head.tokens, &mut weights);
-        Self { device, decoder, weights }
+        let Head::F2(head) = decoder.head.clone() else { panic!("the case has classes") };
+        let mut model = Model::zeros(Cpu::new(1).unwrap(), decoder).unwrap();
+        model.set_values(head.classes, &case.class_vectors.concat());
+        model.set_values(head.tokens, &case.token_vectors.concat());
+        Self(model)
     }
 
     /// The tokens of `count` draws from one hidden state.
     fn draw(&self, case: &Case, strategy: &Strategy, count: usize) -> Vec<u32> {
-        let Self { device, decoder, weights } = self;
-        let mut scores = Scores::new(device, decoder, weights, count).unwrap();
+        let device = &self.0.device;
+        let mut scores = Scores::new(&self.0, count).unwrap();
         let mut hidden = device.activations(count * case.h.len()).unwrap();
         device.write_activations(&case.h.repeat(count), &mut hidden);
         let wanted = |place| Wanted { history: &[], random: Philox::new(1, [place, 0, 0]) };
@@ -168,9 +163,9 @@ fn greedy_takes_the_best_token_of_the_best_class() {
 fn the_posterior_is_class_times_token() {
     for case in golden().cases {
         let bench = Bench::new(&case);
-        let mut scores = Scores::new(&bench.device, &bench.decoder, &bench.weights, 1).unwrap();
-        let mut hidden = bench.device.activations(case.h.len()).unwrap();
-        bench.device.write_activations(&case.h, &mut hidden);
+        let mut scores = Scores::new(&bench.0, 1).unwrap();
+        let mut hidden = bench.0.device.activations(case.h.len()).unwrap();
+        bench.0.device.write_activations(&case.h, &mut hidden);
         let close = |found: &[f32], expected: &[f64]| {
             assert_eq!(found.len(), expected.len());
             let pairs = found.iter().zip(expected);

@@ -19,7 +19,7 @@ pub(super) fn choose<D: Device>(
     hidden: &D::Activations,
     wanted: &mut [Wanted<'_>],
 ) -> Result<Option<Vec<Token>>, Error> {
-    let head = &scores.decoder.head;
+    let head = &scores.model.decoder.head;
     let (Some(law), Some(head)) = (token_law(strategy), draw_head(strategy, head)) else {
         return Ok(None);
     };

@@ -24,7 +24,7 @@ pub(super) fn choose<D: Device>(
     if let Some(tokens) = on_device::choose(scores, strategy, hidden, wanted)? {
         return Ok(tokens);
     }
-    let decoder = scores.decoder;
+    let decoder = &scores.model.decoder;
     match (strategy.class_draw(&decoder.head), &decoder.head) {
         (Some(draw), Head::F2(head)) => decoupled(scores, head, strategy, draw, hidden, wanted),
         _ => joint(scores, strategy, hidden, wanted),
@@ -37,7 +37,7 @@ fn joint<D: Device>(
     hidden: &D::Activations,
     wanted: &mut [Wanted<'_>],
 ) -> Result<Vec<Token>, Error> {
-    let decoder = scores.decoder;
+    let decoder = &scores.model.decoder;
     // The class of a token is worth telling even where it decided nothing.
     let classes = match &decoder.head {
         Head::F2(head) => Some((head, scores.classes(wanted.len(), hidden)?)),

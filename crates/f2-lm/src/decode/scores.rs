@@ -2,13 +2,11 @@ use f2_engine::{Device, DrawHead, Drawn, TokenLaw};
 
 use crate::Error;
 use crate::memory::bytes;
-use crate::model::{Decoder, Head, ModelShape};
+use crate::model::{Decoder, Head, Model, ModelShape};
 
 /// Log-probabilities from hidden states, brought to the host.
 pub(super) struct Scores<'a, D: Device> {
-    pub(super) device: &'a D,
-    pub(super) decoder: &'a Decoder,
-    pub(super) weights: &'a D::Weights,
+    pub(super) model: &'a Model<D>,
     logits: D::Floats,
     gathered: D::Activations,
     picked: D::Indices,
@@ -20,16 +18,10 @@ pub(super) struct Scores<'a, D: Device> {
 
 impl<'a, D: Device> Scores<'a, D> {
     /// Room for `rows` hidden states at a time.
-    pub(super) fn new(
-        device: &'a D,
-        decoder: &'a Decoder,
-        weights: &'a D::Weights,
-        rows: usize,
-    ) -> Result<Self, Error> {
+    pub(super) fn new(model: &'a Model<D>, rows: usize) -> Result<Self, Error> {
+        let Model { device, decoder, .. } = model;
         Ok(Self {
-            device,
-            decoder,
-            weights,
+            model,
             logits: device.floats(rows * decoder.shape.vocabulary)?,
             gathered: device.activations(rows * decoder.shape.model.width)?,
             picked: device.indices(rows)?,
@@ -51,7 +43,7 @@ impl<'a, D: Device> Scores<'a, D> {
         rows: usize,
         hidden: &D::Activations,
     ) -> Result<&mut [f32], Error> {
-        let Self { device, decoder, weights, logits, .. } = self;
+        let Self { model: Model { device, decoder, weights }, logits, .. } = self;
         let vocabulary = decoder.shape.vocabulary;
         match &decoder.head {
             Head::Plain(head) => {
@@ -69,12 +61,14 @@ impl<'a, D: Device> Scores<'a, D> {
         rows: usize,
         hidden: &D::Activations,
     ) -> Result<Vec<f32>, Error> {
-        let Head::F2(head) = &self.decoder.head else { panic!("a plain head has no classes") };
-        let Self { device, weights, logits, .. } = self;
+        let Head::F2(head) = &self.model.decoder.head else {
+            panic!("a plain head has no classes")
+        };
+        let Self { model: Model { device, weights, .. }, logits, .. } = self;
         device.logits(rows, head.classes, weights, hidden, logits);
         device.log_softmax(rows, head.ends.len(), logits);
         let mut values = vec![0.0; rows * head.ends.len()];
-        self.device.read_floats(&self.logits, 0, &mut values)?;
+        device.read_floats(logits, 0, &mut values)?;
         Ok(values)
     }
 
@@ -91,7 +85,7 @@ impl<'a, D: Device> Scores<'a, D> {
         hidden: &D::Activations,
         uniforms: &[[f64; 2]],
     ) -> Result<Vec<Drawn>, Error> {
-        let Self { device, weights, logits, draws, .. } = self;
+        let Self { model: Model { device, weights, .. }, logits, draws, .. } = self;
         let draws = draws.as_mut().expect("the device draws");
         Ok(device.draw(head, law, weights, hidden, uniforms, logits, draws)?)
     }
@@ -103,8 +97,11 @@ impl<'a, D: Device> Scores<'a, D> {
         wanted: &[(usize, Vec<u32>)],
         hidden: &D::Activations,
     ) -> Result<&mut [f32], Error> {
-        let Head::F2(head) = &self.decoder.head else { panic!("a plain head has no classes") };
-        let Self { device, weights, logits, gathered, picked, values, .. } = self;
+        let Head::F2(head) = &self.model.decoder.head else {
+            panic!("a plain head has no classes")
+        };
+        let Self { model, logits, gathered, picked, values, .. } = self;
+        let Model { device, weights, .. } = model;
         let len = |(class, rows): &(usize, Vec<u32>)| rows.len() * head.members(*class).len();
         values.resize(wanted.iter().map(len).sum(), 0.0);
         let mut rest = &mut values[..];

@@ -1,7 +1,8 @@
-use f2_engine::{
-    AttentionHeads, Device, Embedding, F2Head, Layout, Linear, Norm, Parameter, SoftmaxHead,
-};
+//! The decoder on paper: its shape, and where each of its parameters is.
 
+use f2_engine::{AttentionHeads, Embedding, F2Head, Layout, Norm, Parameter, SoftmaxHead};
+
+use super::block::{Block, add_norm};
 use crate::config::ModelConfig;
 
 /// What decides the parameters of a decoder.
@@ -15,23 +16,6 @@ pub struct ModelShape {
     pub vocabulary: usize,
     /// Where each frequency class ends; empty for the plain softmax.
     pub class_ends: Vec<u32>,
-}
-
-/// The parameters of one block, in the order they are used.
-#[derive(Clone, Copy, Debug)]
-pub struct Block {
-    /// Before attention.
-    pub attention_norm: Norm,
-    /// Queries, keys and values side by side.
-    pub qkv: Linear,
-    /// From the heads back into the residual stream.
-    pub attention_out: Linear,
-    /// Before the feed-forward layer.
-    pub feed_forward_norm: Norm,
-    /// Into the feed-forward layer.
-    pub expand: Linear,
-    /// Out of it, into the residual stream.
-    pub contract: Linear,
 }
 
 /// The output layer.
@@ -59,30 +43,14 @@ impl Head {
             Self::F2(head) => &head.ends,
         }
     }
-
-    /// The negative log-likelihood of the full posterior, which perplexity is made of: each
-    /// position's share into `losses: [2, positions]`.
-    pub fn likelihood<D: Device>(
-        &self,
-        device: &D,
-        weights: &D::Weights,
-        targets: &mut D::Targets,
-        hidden: &D::Activations,
-        losses: &mut D::Floats,
-    ) {
-        match self {
-            Self::Plain(head) => device.softmax_loss(*head, weights, targets, hidden, losses),
-            Self::F2(head) => device.f2_loss(head, weights, targets, hidden, losses),
-        }
-    }
 }
 
-/// Which parameter is where, and how they work together. Holds no numbers itself.
+/// The parameters by name and place. Holds no numbers itself.
 #[derive(Clone, Debug)]
 pub struct Decoder {
     /// What it was built from.
     pub shape: ModelShape,
-    /// The plan of the flat buffer.
+    /// Where each parameter is in the flat buffer.
     pub layout: Layout,
     /// Token and position vectors.
     pub embedding: Embedding,
@@ -106,7 +74,7 @@ impl Decoder {
             tokens: layout.add("embedding.tokens", &[shape.vocabulary, width], true),
             positions: layout.add("embedding.positions", &[shape.positions, width], true),
         };
-        let blocks = (0..model.layers).map(|layer| add_block(&mut layout, layer, model)).collect();
+        let blocks = (0..model.layers).map(|layer| Block::new(&mut layout, layer, model)).collect();
         let final_norm = add_norm(&mut layout, "final_norm", width);
         let tokens = if model.tied {
             embedding.tokens
@@ -121,33 +89,6 @@ impl Decoder {
         };
         let heads = AttentionHeads { count: model.heads, width: width / model.heads };
         Self { shape, layout, embedding, blocks, final_norm, head, heads }
-    }
-}
-
-fn add_block(layout: &mut Layout, layer: usize, model: &ModelConfig) -> Block {
-    let (width, inner) = (model.width, model.feed_forward);
-    let name = |part: &str| format!("block.{layer}.{part}");
-    Block {
-        attention_norm: add_norm(layout, &name("attention_norm"), width),
-        qkv: add_linear(layout, &name("qkv"), width, 3 * width),
-        attention_out: add_linear(layout, &name("attention_out"), width, width),
-        feed_forward_norm: add_norm(layout, &name("feed_forward_norm"), width),
-        expand: add_linear(layout, &name("expand"), width, inner),
-        contract: add_linear(layout, &name("contract"), inner, width),
-    }
-}
-
-fn add_norm(layout: &mut Layout, name: &str, width: usize) -> Norm {
-    Norm {
-        gain: layout.add(format!("{name}.gain"), &[width], false),
-        bias: layout.add(format!("{name}.bias"), &[width], false),
-    }
-}
-
-fn add_linear(layout: &mut Layout, name: &str, inputs: usize, outputs: usize) -> Linear {
-    Linear {
-        weight: layout.add(format!("{name}.weight"), &[outputs, inputs], true),
-        bias: layout.add(format!("{name}.bias"), &[outputs], false),
     }
 }
 

@@ -1,8 +1,9 @@
-//! The decoder token by token: what earlier tokens left in the cache is not computed again.
+//! The forward pass over new tokens alone: keys and values of earlier ones are in a cache.
 
-use f2_engine::{Device, Dropout, Error, Span};
+use f2_engine::{Device, Error, Span};
 
-use super::Decoder;
+use super::block::{Attention, BlockActivations, Pass, Residual};
+use super::{Decoder, Model};
 use crate::memory::bytes;
 
 /// Rows one pass takes at most; longer prompts go through in parts. Every pass reads, and for
@@ -20,7 +21,7 @@ pub struct Feed<'a> {
     pub tokens: &'a [u32],
 }
 
-/// A decoder's memory of several sequences, and the room one pass over new tokens needs.
+/// The key-value cache of several sequences, and the buffers one pass over new tokens needs.
 pub struct Incremental<D: Device> {
     cache: D::Cache,
     rows: usize,
@@ -28,15 +29,11 @@ pub struct Incremental<D: Device> {
     spans: D::Spans,
     picked: D::Indices,
     clock: D::Clock,
-    /// The residual stream before and after a branch, `[rows, width]`.
-    stream: [D::Activations; 2],
-    normed: D::Activations,
+    /// The residual stream before a block, and between its branches.
+    residuals: [Residual<D>; 2],
+    /// Inside a block; nothing of it is needed after.
+    inside: BlockActivations<D>,
     branch: D::Activations,
-    attended: D::Activations,
-    qkv: D::Activations,
-    before_gelu: D::Activations,
-    expanded: D::Activations,
-    statistics: D::Floats,
     /// The hidden states of every feed's last token, `[feeds, width]`.
     hidden: D::Activations,
     /// The last pass's operations, and how many rows they are for.
@@ -54,31 +51,22 @@ struct Part {
 
 impl<D: Device> Incremental<D> {
     /// Room for `sequences` sequences of up to `capacity` tokens.
-    pub fn new(
-        device: &D,
-        decoder: &Decoder,
-        sequences: usize,
-        capacity: usize,
-    ) -> Result<Self, Error> {
-        let model = &decoder.shape.model;
+    pub fn new(model: &Model<D>, sequences: usize, capacity: usize) -> Result<Self, Error> {
+        let Model { device, decoder, .. } = model;
+        let shape = &decoder.shape.model;
         let rows = MOST_ROWS.max(sequences);
-        let width = |columns: usize| device.activations(rows * columns);
+        let residual = || Residual::new(device, shape, rows);
         Ok(Self {
-            cache: device.cache(model.layers, sequences, capacity, decoder.heads)?,
+            cache: device.cache(shape.layers, sequences, capacity, decoder.heads)?,
             rows,
             tokens: device.indices(rows)?,
             spans: device.spans(rows)?,
             picked: device.indices(rows)?,
             clock: device.clock()?,
-            stream: [width(model.width)?, width(model.width)?],
-            normed: width(model.width)?,
-            branch: width(model.width)?,
-            attended: width(model.width)?,
-            qkv: width(3 * model.width)?,
-            before_gelu: width(model.feed_forward)?,
-            expanded: width(model.feed_forward)?,
-            statistics: device.floats(rows * 2)?,
-            hidden: width(model.width)?,
+            residuals: [residual()?, residual()?],
+            inside: BlockActivations::new(device, shape, rows)?,
+            branch: device.activations(rows * shape.width)?,
+            hidden: device.activations(rows * shape.width)?,
             recording: D::Recording::default(),
             recorded_rows: 0,
         })
@@ -90,7 +78,7 @@ impl<D: Device> Incremental<D> {
         // A device may need room for one layer's keys beside the cache, to reorder it.
         let parts = 2 * model.layers + 1;
         let cache = bytes(&[parts, sequences, capacity, model.width, D::ACTIVATION_BYTES]);
-        let columns = 9 * model.width + 2 * model.feed_forward;
+        let columns = 10 * model.width + 2 * model.feed_forward;
         let rows = bytes(&[MOST_ROWS.max(sequences), columns, D::ACTIVATION_BYTES]);
         cache.saturating_add(rows)
     }
@@ -105,29 +93,24 @@ impl<D: Device> Incremental<D> {
         device.reorder_cache(parents, length, &mut self.cache);
     }
 
-    /// Takes new tokens in, and leaves the hidden state of the last of each feed. A state does not
+    /// Feeds new tokens, and leaves the hidden state of the last of each feed. A state does not
     /// depend on what else is fed.
-    pub fn advance(
-        &mut self,
-        device: &D,
-        decoder: &Decoder,
-        weights: &D::Weights,
-        feeds: &[Feed<'_>],
-    ) -> Result<(), Error> {
+    pub fn advance(&mut self, model: &Model<D>, feeds: &[Feed<'_>]) -> Result<(), Error> {
+        let device = &model.device;
         let passes = cut(feeds, self.rows);
-        let width = decoder.shape.model.width;
+        let width = model.decoder.shape.model.width;
         let mut states = vec![0.0; if passes.len() > 1 { feeds.len() * width } else { 0 }];
         for parts in &passes {
             let ids: Vec<u32> = parts.iter().flat_map(|part| part.tokens(feeds)).copied().collect();
             let spans: Vec<Span> = parts.iter().map(|part| part.span).collect();
             device.write_indices(&ids, &mut self.tokens);
             device.load_spans(&spans, &mut self.spans);
-            self.pass(device, decoder, weights, ids.len());
+            self.pass(model, ids.len());
             let ended: Vec<&Part> = parts.iter().filter(|part| part.last).collect();
             let rows: Vec<u32> =
                 ended.iter().map(|part| part.span.first_row + part.span.rows - 1).collect();
             device.write_indices(&rows, &mut self.picked);
-            device.gather(width, &self.picked, &self.normed, &mut self.hidden);
+            device.gather(width, &self.picked, &self.residuals[0].normed, &mut self.hidden);
             if passes.len() > 1 {
                 let mut read = vec![0.0; ended.len() * width];
                 device.read_activations(&self.hidden, &mut read)?;
@@ -142,38 +125,32 @@ impl<D: Device> Incremental<D> {
         Ok(())
     }
 
-    /// All blocks over the rows in `tokens` and `spans`; leaves the hidden states in `normed`. As
-    /// long as the number of rows stays, the operations do.
-    fn pass(&mut self, device: &D, decoder: &Decoder, weights: &D::Weights, rows: usize) {
+    /// All blocks over the rows in `tokens` and `spans`; leaves the hidden states in the first
+    /// residual's norm. The operations are the same as long as the number of rows is.
+    fn pass(&mut self, model: &Model<D>, rows: usize) {
         let mut recording = std::mem::take(&mut self.recording);
         if self.recorded_rows != rows {
             (recording, self.recorded_rows) = (D::Recording::default(), rows);
         }
-        device.replay(&mut recording, &mut || self.blocks(device, decoder, weights, rows));
+        model.device.replay(&mut recording, &mut || self.blocks(model, rows));
         self.recording = recording;
     }
 
-    fn blocks(&mut self, device: &D, decoder: &Decoder, weights: &D::Weights, rows: usize) {
-        let Self { cache, tokens, spans, clock, stream: [before, after], .. } = self;
-        let Self { normed, branch, attended, qkv, before_gelu, expanded, statistics, .. } = self;
-        let none = Dropout { probability: 0.0, site: 0, clock };
-        device.embed_spans(decoder.embedding, weights, tokens, spans, before);
+    fn blocks(&mut self, model: &Model<D>, rows: usize) {
+        let Self { cache, tokens, spans, clock, residuals: [start, middle], .. } = self;
+        let (inside, branch) = (&mut self.inside, &mut self.branch);
+        let Model { device, decoder, weights } = model;
+        let pass = Pass { model, rows, dropout: 0.0, clock };
+        device.embed_spans(decoder.embedding, weights, tokens, spans, &mut start.sum);
         let first = decoder.blocks[0].attention_norm;
-        device.norm(rows, first, weights, before, normed, statistics);
-        for (layer, block) in decoder.blocks.iter().enumerate() {
-            device.linear(rows, block.qkv, weights, normed, qkv);
-            device.attention_cached(layer, spans, qkv, cache, attended);
-            device.linear(rows, block.attention_out, weights, attended, branch);
-            let norm = block.feed_forward_norm;
-            device.residual_norm(
-                rows, norm, weights, none, before, branch, after, normed, statistics,
-            );
-            device.linear_gelu(rows, block.expand, weights, normed, before_gelu, expanded);
-            device.linear(rows, block.contract, weights, expanded, branch);
-            let norm = decoder.norm_after(layer);
-            device.residual_norm(
-                rows, norm, weights, none, after, branch, before, normed, statistics,
-            );
+        let Residual { sum, normed, statistics } = &mut *start;
+        device.norm(rows, first, weights, sum, normed, statistics);
+        for block in &decoder.blocks {
+            let attention = Attention::Cached { spans, cache };
+            block.attention(&pass, attention, start, inside, branch, middle);
+            // What was before the block is not needed any more: the stream goes on there.
+            let next = decoder.norm_after(block.layer);
+            block.feed_forward(&pass, next, middle, inside, branch, start);
         }
     }
 }

@@ -1,25 +1,28 @@
-//! Where training starts from.
+//! Random parameters to start training from.
 
 use f2_engine::{Device, NamedParameter, Philox};
 use rayon::prelude::*;
 
-use super::Decoder;
+use super::{Decoder, Model};
 
 /// The standard deviation of every matrix and embedding (GPT-2, and the authors' code).
 const DEVIATION: f64 = 0.02;
 /// Keeps these draws apart from all others made with the run's seed.
 const PURPOSE: u32 = u32::from_le_bytes(*b"init");
 
-impl Decoder {
-    /// Writes starting values: matrices from N(0, 0.02), gains one, biases zero. A parameter's
+impl<D: Device> Model<D> {
+    /// Draws starting values: matrices from N(0, 0.02), gains one, biases zero. A parameter's
     /// values depend on the seed, its place in the layout and nothing else.
-    pub fn initialise<D: Device>(&self, device: &D, seed: u64, weights: &mut D::Weights) {
-        for (index, named) in self.layout.parameters().iter().enumerate() {
-            let values = self.starting_values(named, index as u32, seed);
+    pub fn initialise(&mut self, seed: u64) {
+        let Self { device, decoder, weights } = self;
+        for (index, named) in decoder.layout.parameters().iter().enumerate() {
+            let values = decoder.starting_values(named, index as u32, seed);
             device.write_weights(&values, named.parameter, weights);
         }
     }
+}
 
+impl Decoder {
     fn starting_values(&self, named: &NamedParameter, index: u32, seed: u64) -> Vec<f32> {
         let mut values = vec![0.0; named.parameter.len()];
         match named.name.rsplit('.').next() {
@@ -51,7 +54,6 @@ impl Decoder {
 #[cfg(test)]
 mod tests {
     use f2_engine::Cpu;
-    use f2_engine::prelude::*;
 
     use super::*;
     use crate::config::ModelConfig;
@@ -71,13 +73,10 @@ mod tests {
 
     fn values(decoder: &Decoder, seed: u64, name: &str) -> Vec<f32> {
         let device = Cpu::new(1).unwrap();
-        let mut weights = device.weights(decoder.layout.len()).unwrap();
-        decoder.initialise(&device, seed, &mut weights);
+        let model = Model::initialised(device, decoder.clone(), seed).unwrap();
         let all = decoder.layout.parameters();
         let parameter = all.iter().find(|named| named.name == name).unwrap().parameter;
-        let mut values = vec![0.0; parameter.len()];
-        device.read_weights(&weights, parameter, &mut values).unwrap();
-        values
+        model.values(parameter).unwrap()
     }
 
     fn deviation(values: &[f32]) -> f64 {

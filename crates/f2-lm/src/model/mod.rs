@@ -1,21 +1,30 @@
 //! The GPT-2 decoder: pre-norm blocks, GELU, learned positions, a final norm, and one of two
 //! heads.
+//!
+//! [`Decoder`] says which parameter is where and [`Model`] holds their values on a device. One
+//! block's computation is in `block.rs`, forward and backward; `passes.rs` runs all blocks over a
+//! whole batch and `incremental.rs` over new tokens after a key-value cache. A [`Workspace`] holds
+//! a batch on its way through a model; a [`Network`] is a model in training.
 
 mod activations;
-mod backward;
-mod continuation;
+mod block;
 mod decoder;
-mod forward;
+mod greedy;
 mod incremental;
 mod initialise;
+#[allow(clippy::module_inception, reason = "it holds the type the module is named after")]
+mod model;
 mod network;
-mod pass;
+mod passes;
 mod work;
+mod workspace;
 
-pub use activations::Activations;
-pub use continuation::Continuation;
-pub use decoder::{Block, Decoder, Head, ModelShape};
+use activations::Activations;
+pub use block::Block;
+pub use decoder::{Decoder, Head, ModelShape};
+pub use greedy::GreedyContinuation;
 pub use incremental::{Feed, Incremental};
-pub use network::{Batch, Network, Recordings};
-pub use pass::Pass;
+pub use model::Model;
+pub use network::Network;
 pub use work::Work;
+pub use workspace::{Batch, Recordings, Workspace};

@@ -1,3 +1,5 @@
+//! Floating-point operations of training.
+
 use f2_engine::IGNORED;
 
 use super::{Decoder, Head};

@@ -53,7 +53,7 @@ pub fn objective<D: Device>(
     config: &TrainConfig,
     network: &Network<D>,
 ) -> Result<Box<dyn Objective<D>>, Error> {
-    let vocabulary = network.decoder.shape.vocabulary;
+    let vocabulary = network.model.decoder.shape.vocabulary;
     Ok(match config.objective.name {
         ObjectiveName::Mle | ObjectiveName::F2 => Box::new(Likelihood),
         ObjectiveName::Unlikelihood => {

@@ -6,7 +6,7 @@ use f2_engine::{Device, IGNORED, Moment, Penalties, Philox, Sequences, Weighting
 use super::{Objective, Step, Unlikelihood};
 use crate::Error;
 use crate::config::{TrainConfig, UnlikelihoodConfig};
-use crate::model::{Batch, Continuation, Network, Recordings, Work};
+use crate::model::{Batch, GreedyContinuation, Network, Recordings, Work};
 
 /// The smallest `1 - p` a repeated token's penalty distinguishes.
 const FLOOR: f32 = 1e-20;
@@ -25,7 +25,7 @@ const PURPOSE: u32 = u32::from_le_bytes(*b"coin");
 pub struct SequenceUnlikelihood<D: Device> {
     config: UnlikelihoodConfig,
     token: Unlikelihood,
-    continuation: Continuation<D>,
+    continuation: GreedyContinuation<D>,
     recordings: Recordings<D>,
 }
 
@@ -36,8 +36,8 @@ impl<D: Device> SequenceUnlikelihood<D> {
         let (prefix, continuation) = (settings.prefix, settings.continuation);
         let sequences = settings.continuations(config.batch.sequence);
         Ok(Self {
-            token: Unlikelihood::new(&settings, network.decoder.shape.vocabulary),
-            continuation: Continuation::new(network, sequences, prefix, continuation)?,
+            token: Unlikelihood::new(&settings, network.model.decoder.shape.vocabulary),
+            continuation: GreedyContinuation::new(network, sequences, prefix, continuation)?,
             recordings: Recordings::default(),
             config: settings,
         })
@@ -52,7 +52,7 @@ impl<D: Device> SequenceUnlikelihood<D> {
     /// None where the rows are too short for them.
     fn prefixes(&self, step: &mut Step<'_, D>) -> Result<Option<Vec<u32>>, Error> {
         step.read(0)?;
-        let Continuation { sequences, prefix, .. } = self.continuation;
+        let GreedyContinuation { sequences, prefix, .. } = self.continuation;
         let row = step.sequence();
         let rows = step.inputs().chunks_exact(row).zip(step.ids().chunks_exact(row));
         let prefixes: Vec<u32> = rows
@@ -66,7 +66,7 @@ impl<D: Device> SequenceUnlikelihood<D> {
     }
 
     fn sequence_step(&mut self, step: &mut Step<'_, D>, prefixes: &[u32]) -> Result<(), Error> {
-        let Continuation { sequences, prefix, length, .. } = self.continuation;
+        let GreedyContinuation { sequences, prefix, length, .. } = self.continuation;
         let chosen = step.network.continue_greedily(prefixes, &mut self.continuation)?;
         let rows = prefixes.chunks(prefix).zip(chosen.chunks(length));
         // What follows the last token is not asked for.
@@ -137,8 +137,8 @@ fn repeats(tokens: &[u32], ngram: usize, include_last: bool) -> Vec<bool> {
 /// Floating-point operations of the continuation (forward alone, a third of the work) and of the
 /// pass that follows it.
 fn operations<D: Device>(network: &Network<D>, batch: Sequences, repeated: &[bool]) -> f64 {
-    let work = Work::new(&network.decoder, batch.length);
-    let outputs = network.decoder.shape.vocabulary as f64 * work.per_output;
+    let work = Work::new(&network.model.decoder, batch.length);
+    let outputs = network.model.decoder.shape.vocabulary as f64 * work.per_output;
     let chosen = batch.positions() as f64 * work.trunk + repeated.len() as f64 * outputs;
     let penalised = repeated.iter().filter(|repeated| **repeated).count();
     if penalised == 0 {

@@ -123,7 +123,7 @@ impl<'a, D: Device> Step<'a, D> {
         let rows = rows.start as u64..rows.end as u64;
         let StepBuffers { inputs, ids, .. } = &mut *self.buffers;
         batches.fill(text, number, rows, inputs, ids);
-        self.buffers.check(self.network.decoder.shape.vocabulary)?;
+        self.buffers.check(self.network.model.decoder.shape.vocabulary)?;
         self.read = Some(index);
         Ok(())
     }
@@ -192,8 +192,9 @@ impl<'a, D: Device> Step<'a, D> {
         }
         self.network.backward(self.recordings);
         (self.holds, self.predicted) = (false, false);
-        let work = Work::new(&self.network.decoder, self.micro.length);
-        self.count(work.of_step(&self.network.decoder.head, &self.buffers.ids));
+        let decoder = &self.network.model.decoder;
+        let work = Work::new(decoder, self.micro.length);
+        self.count(work.of_step(&decoder.head, &self.buffers.ids));
     }
 
     /// Adds to the floating-point operations the step needed.

@@ -10,7 +10,7 @@ use super::model_file::ModelFile;
 use super::{RunFolder, Vocabulary};
 use crate::Error;
 use crate::memory::{Purpose, bytes, check_memory};
-use crate::model::{Decoder, ModelShape};
+use crate::model::{Decoder, Model, ModelShape};
 
 /// Which checkpoint of a run is meant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,14 +77,15 @@ impl SavedModel {
         Decoder::new(self.shape.clone())
     }
 
-    /// Reads the parameters of its decoder onto a device.
-    pub fn load<D: Device>(&self, device: &D, decoder: &Decoder) -> Result<D::Weights, Error> {
+    /// Reads it onto a device.
+    pub fn load<D: Device>(&self, device: D) -> Result<Model<D>, Error> {
+        let decoder = self.decoder();
         checkpoint::check_model(&self.folder, &decoder.layout)?;
         let needed = bytes(&[decoder.layout.len(), D::WEIGHT_BYTES]);
-        check_memory(device, Purpose::Loading, needed)?;
-        let mut weights = device.weights(decoder.layout.len())?;
-        checkpoint::load_model(&self.folder, device, &decoder.layout, &mut weights)?;
-        Ok(weights)
+        check_memory(&device, Purpose::Loading, needed)?;
+        let mut model = Model::zeros(device, decoder)?;
+        checkpoint::load_model(&self.folder, &mut model)?;
+        Ok(model)
     }
 }
 

@@ -4,7 +4,7 @@ use crate::Error;
 use crate::batch::TrainingBatches;
 use crate::config::{ObjectiveName, TrainConfig};
 use crate::memory::{Purpose, check_memory};
-use crate::model::{Activations, Decoder, Incremental, ModelShape, Work};
+use crate::model::{Decoder, Incremental, Work, Workspace};
 
 /// What a run will cost, before anything is allocated.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,16 +30,14 @@ impl Plan {
     pub fn new<D: Device>(decoder: &Decoder, config: &TrainConfig, mean_outputs: f64) -> Self {
         let tokens_per_step = config.batch.tokens_per_step();
         let positions = config.batch.micro_size() * config.batch.sequence;
-        let ModelShape { ref model, vocabulary, ref class_ends, .. } = decoder.shape;
-        let classes = class_ends.len().max(1);
         let work = Work::new(decoder, config.batch.sequence);
         Self {
             parameters: decoder.layout.count(),
             parameter_bytes: (decoder.layout.len() * (D::WEIGHT_BYTES + 3 * size_of::<f32>()))
                 as u64,
-            activation_bytes: Activations::<D>::bytes(decoder, positions) as u64
+            activation_bytes: Workspace::<D>::activation_bytes(decoder, positions)
                 + continuation_bytes::<D>(decoder, config),
-            head_bytes: D::target_bytes(positions, model.width, vocabulary, classes) as u64,
+            head_bytes: Workspace::<D>::head_bytes(decoder, positions),
             tokens_per_step,
             operations_per_step: tokens_per_step as f64
                 * (work.trunk + work.per_output * mean_outputs),

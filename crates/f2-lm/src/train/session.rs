@@ -12,7 +12,6 @@ use super::text::{cut, limited};
 use super::{Text, Trainer};
 use crate::Error;
 use crate::batch::{EvaluationWindows, TrainingBatches};
-use crate::model::Network;
 use crate::run::checkpoint::{self, Best, TrainingState};
 use crate::run::{Event, RunFolder};
 use crate::schedule::{Budget, Schedule};
@@ -78,7 +77,7 @@ impl<'a, D: Device> Session<'a, D> {
         if let Some(token) = text.end_of_text {
             trainer.objective.expect_end_of_text(token);
         }
-        let state = TrainingState::start(trainer.network.device.name(), threads);
+        let state = TrainingState::start(trainer.network.model.device.name(), threads);
         let reporter = Reporter::open(&run, observer)?;
         let schedule = Schedule::new(&config.schedule);
         let now = Instant::now();
@@ -108,9 +107,8 @@ impl<'a, D: Device> Session<'a, D> {
     /// [`checkpoint::open`].
     pub fn restore(&mut self, folder: &Path, state: TrainingState) -> Result<(), Error> {
         let Trainer { network, moments, objective, .. } = &mut self.trainer;
-        let Network { device, decoder, weights, .. } = network;
-        checkpoint::load_model(folder, device, &decoder.layout, weights)?;
-        checkpoint::load_moments(folder, device, &decoder.layout, moments)?;
+        checkpoint::load_model(folder, &mut network.model)?;
+        checkpoint::load_moments(folder, &network.model, moments)?;
         objective.restore(&state.objective).map_err(|reason| Error::BadCheckpoint {
             path: folder.join(checkpoint::STATE),
             reason,

@@ -5,7 +5,7 @@ use f2_engine::{AdamW, Decay, Device, IGNORED, Moments, Sequences, Weighting};
 use crate::Error;
 use crate::batch::{EvaluationWindows, TokenSource, TrainingBatches};
 use crate::config::{DecayForm, OptimiserConfig, TrainConfig};
-use crate::model::{Batch, Decoder, Network, Recordings};
+use crate::model::{Batch, Decoder, Model, Network, Recordings};
 use crate::objective::{Objective, Step, StepBatch, StepBuffers, objective};
 
 /// A model with all that training it needs, on one device.
@@ -62,13 +62,13 @@ impl<D: Device> Trainer<D> {
         let micro = Sequences { count: config.batch.micro_size(), length: config.batch.sequence };
         let parameters = decoder.layout.len();
         let network = Network::new(device, decoder, micro.positions(), config.seed)?;
-        let device = &network.device;
+        let device = &network.model.device;
         Ok(Self {
             moments: Moments {
                 first: device.floats(parameters)?,
                 second: device.floats(parameters)?,
             },
-            decayed: network.decoder.layout.decayed(),
+            decayed: network.model.decoder.layout.decayed(),
             norm: device.floats(1)?,
             outcome: [device.reading()?, device.reading()?],
             begun: None,
@@ -109,7 +109,7 @@ impl<D: Device> Trainer<D> {
             self.begun = Some(Begun { step: step + 1, operations });
         }
         let [loss, norm] = &self.outcome;
-        let read = |reading| self.network.device.finish_reading(reading);
+        let read = |reading| self.network.model.device.finish_reading(reading);
         Ok(StepReport { loss: read(loss)?, gradient_norm: read(norm)?, operations })
     }
 
@@ -135,8 +135,8 @@ impl<D: Device> Trainer<D> {
     /// Takes back a step that was begun and will not be made.
     fn forget_begun(&mut self) {
         if self.begun.take().is_some() {
-            let Network { device, gradients, .. } = &mut self.network;
-            device.zero_floats(gradients);
+            let Network { model, gradients, .. } = &mut self.network;
+            model.device.zero_floats(gradients);
         }
     }
 
@@ -144,7 +144,8 @@ impl<D: Device> Trainer<D> {
     fn update(&mut self, update: AdamW) {
         let [loss, norm] = &mut self.outcome;
         self.network.begin_reading_loss(loss);
-        let Network { device, weights, gradients, .. } = &mut self.network;
+        let Network { model, gradients, .. } = &mut self.network;
+        let Model { device, weights, .. } = model;
         device.global_norm(gradients, &mut self.norm);
         device.adamw(update, &self.decayed, &self.norm, weights, &mut self.moments, gradients);
         device.begin_reading(&self.norm, norm);
@@ -159,7 +160,7 @@ impl<D: Device> Trainer<D> {
         stop: &dyn Fn() -> bool,
     ) -> Result<Option<f64>, Error> {
         self.forget_begun();
-        let vocabulary = self.network.decoder.shape.vocabulary;
+        let vocabulary = self.network.model.decoder.shape.vocabulary;
         let mut sum = 0.0;
         for first in (0..windows.count()).step_by(self.micro.count) {
             if stop() {

@@ -3,10 +3,9 @@ use std::path::Path;
 
 use f2_classes::{Method, RankCounts, select};
 use f2_engine::Cpu;
-use f2_engine::prelude::*;
 use f2_lm::config::ModelConfig;
 use f2_lm::exchange::export;
-use f2_lm::model::{Decoder, ModelShape};
+use f2_lm::model::{Decoder, Model, ModelShape};
 use f2_lm::run::{Pick, SavedModel, checkpoint};
 use safetensors::SafeTensors;
 use serde_json::{Value, json};
@@ -50,16 +49,15 @@ pub(crate) fn model(folder: &Path, f2: bool, tied: bool) -> SavedModel {
     };
     let decoder =
         Decoder::new(ModelShape { model, positions: 13, vocabulary: VOCABULARY, class_ends });
-    let device = Cpu::new(1).unwrap();
-    let mut weights = device.weights(decoder.layout.len()).unwrap();
+    let mut model = Model::zeros(Cpu::new(1).unwrap(), decoder.clone()).unwrap();
     let bytes = fs::read(fixture("decoder.safetensors")).unwrap();
     let frozen = SafeTensors::deserialize(&bytes).unwrap();
     for named in decoder.layout.parameters() {
         let values = frozen.tensor(&format!("weight/{}", named.name)).unwrap();
         let values = values.data().as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes));
-        device.write_weights(&values.collect::<Vec<f32>>(), named.parameter, &mut weights);
+        model.set_values(named.parameter, &values.collect::<Vec<f32>>());
     }
-    checkpoint::save_model(folder, &device, &decoder, &weights).unwrap();
+    checkpoint::save_model(folder, &model).unwrap();
     SavedModel::open(folder, Pick::Best).unwrap()
 }
 

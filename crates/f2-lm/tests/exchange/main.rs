@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use f2_engine::prelude::*;
 use f2_engine::{Cpu, Sequences};
 use f2_lm::exchange::{ExchangeError, ForeignModel};
-use f2_lm::model::{Activations, Pass};
+use f2_lm::model::{Batch, Model, Recordings, Workspace};
 use f2_lm::run::{Pick, SavedModel};
 use safetensors::SafeTensors;
 
@@ -38,30 +38,22 @@ fn import(from: &Path, to: &Path) -> Result<SavedModel, ExchangeError> {
 
 /// The model's hidden states after each token, and its logits or, for F², log-probabilities.
 fn run(model: &SavedModel, tokens: &[u32]) -> (Vec<f32>, Vec<f32>) {
-    let (device, decoder) = (Cpu::new(1).unwrap(), model.decoder());
-    let weights = model.load(&device, &decoder).unwrap();
+    let loaded = model.load(Cpu::new(1).unwrap()).unwrap();
     let rows = tokens.len();
-    let mut activations = Activations::<Cpu>::new(&device, &decoder, rows).unwrap();
-    let (mut ids, clock) = (device.tokens(rows).unwrap(), device.clock().unwrap());
-    device.load_tokens(tokens, &mut ids);
-    let pass = Pass {
-        device: &device,
-        sequences: Sequences { count: 1, length: rows },
-        weights: &weights,
-        tokens: &ids,
-        clock: &clock,
-        training: false,
-    };
-    decoder.forward(&pass, &mut activations);
+    let mut workspace = Workspace::new(&loaded, rows).unwrap();
+    let sequences = Sequences { count: 1, length: rows };
+    let batch = Batch { sequences, inputs: tokens, dropout: None };
+    workspace.forward(&loaded, batch, &mut Recordings::default());
+    let Model { device, decoder, weights } = &loaded;
     let mut hidden = vec![0.0; rows * model.shape.model.width];
-    device.read_activations(activations.hidden(), &mut hidden).unwrap();
+    device.read_activations(workspace.hidden(), &mut hidden).unwrap();
     let mut out = device.floats(rows * model.shape.vocabulary).unwrap();
     match &decoder.head {
         f2_lm::model::Head::Plain(head) => {
-            device.logits(rows, head.tokens, &weights, activations.hidden(), &mut out);
+            device.logits(rows, head.tokens, weights, workspace.hidden(), &mut out);
         }
         f2_lm::model::Head::F2(head) => {
-            device.f2_log_posterior(rows, head, &weights, activations.hidden(), &mut out);
+            device.f2_log_posterior(rows, head, weights, workspace.hidden(), &mut out);
         }
     }
     let mut values = vec![0.0; rows * model.shape.vocabulary];

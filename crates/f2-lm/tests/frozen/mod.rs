@@ -10,7 +10,7 @@ use f2_engine::Cpu;
 use f2_engine::prelude::*;
 use f2_lm::batch::TrainingBatches;
 use f2_lm::config::{TrainConfig, WindowOrder};
-use f2_lm::model::{Decoder, ModelShape, Network};
+use f2_lm::model::{Decoder, Model, ModelShape, Network};
 use f2_lm::train::Trainer;
 use safetensors::SafeTensors;
 use serde_json::Value;
@@ -62,7 +62,7 @@ pub fn trainer(configure: impl FnOnce(&mut TrainConfig)) -> Trainer<Cpu> {
     let mut trainer = Trainer::new(Cpu::new(2).unwrap(), decoder, &config).unwrap();
     let bytes = fixture("decoder.safetensors");
     let tensors = SafeTensors::deserialize(&bytes).unwrap();
-    let Network { device, decoder, weights, .. } = &mut trainer.network;
+    let Model { device, decoder, weights } = &mut trainer.network.model;
     for named in decoder.layout.parameters() {
         let values = floats(&tensors, &format!("weight/{}", named.name));
         device.write_weights(&values, named.parameter, weights);
@@ -89,7 +89,7 @@ pub fn batch(step: usize) -> (TrainingBatches, Vec<u32>) {
 pub fn assert_gradients(trainer: &Trainer<Cpu>, file: &str, name: &str) {
     let bytes = fixture(file);
     let tensors = SafeTensors::deserialize(&bytes).unwrap();
-    let Network { device, decoder, gradients, .. } = &trainer.network;
+    let Network { model: Model { device, decoder, .. }, gradients, .. } = &trainer.network;
     for named in decoder.layout.parameters() {
         let expected = floats(&tensors, &format!("{name}/{}", named.name));
         let mut found = vec![0.0; expected.len()];

@@ -9,9 +9,8 @@ use std::path::{Path, PathBuf};
 use f2_classes::{Method, RankCounts, select};
 use f2_corpus::{Inputs, Options, Silent, TokenizerChoice, prepare};
 use f2_engine::Cpu;
-use f2_engine::prelude::*;
 use f2_lm::config::ModelConfig;
-use f2_lm::model::{Decoder, ModelShape};
+use f2_lm::model::{Decoder, Model, ModelShape};
 use f2_lm::run::checkpoint;
 use f2_lm::train::{Classes, Source};
 
@@ -60,10 +59,8 @@ impl Workshop {
         let decoder = decoder(source.record.vocabulary, ends);
         let folder = self.path(name);
         fs::create_dir(&folder).unwrap();
-        let device = Cpu::new(1).unwrap();
-        let mut weights = device.weights(decoder.layout.len()).unwrap();
-        decoder.initialise(&device, 3, &mut weights);
-        checkpoint::save_model(&folder, &device, &decoder, &weights).unwrap();
+        let model = Model::initialised(Cpu::new(1).unwrap(), decoder, 3).unwrap();
+        checkpoint::save_model(&folder, &model).unwrap();
         for (name, content) in source.attachments(classes.as_ref()).unwrap() {
             fs::write(folder.join(name), content).unwrap();
         }

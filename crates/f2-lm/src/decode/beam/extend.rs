@@ -26,7 +26,7 @@ pub(super) fn extensions<D: Device>(
 ) -> Result<Vec<Vec<Extension>>, Error> {
     let group = search.width / search.groups;
     let count = group + search.width;
-    let decoder = scores.decoder;
+    let decoder = &scores.model.decoder;
     let found = match (strategy.class_draw(&decoder.head), &decoder.head) {
         (Some(_), Head::F2(head)) => {
             decoupled(scores, head, strategy, [search.width, count], hidden, histories)?
@@ -43,7 +43,7 @@ fn joint<D: Device>(
     hidden: &D::Activations,
     histories: &[&[u32]],
 ) -> Result<Vec<Vec<Extension>>, Error> {
-    let decoder = scores.decoder;
+    let decoder = &scores.model.decoder;
     let class_logs = match &decoder.head {
         Head::F2(_) => scores.classes(histories.len(), hidden)?,
         Head::Plain(_) => Vec::new(),

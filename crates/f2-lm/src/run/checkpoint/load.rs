@@ -8,6 +8,7 @@ use super::save::{FIRST, SECOND};
 use super::tensors::Tensors;
 use super::{MODEL, OPTIMISER, STATE, TrainingState};
 use crate::Error;
+use crate::model::Model;
 use crate::tensor_file::TensorFile;
 
 /// Reads where a checkpoint stands, after checking that every file in it is whole.
@@ -44,14 +45,10 @@ fn unreadable(path: &Path, source: io::Error) -> Error {
     }
 }
 
-/// Reads the parameters of a checkpoint into `weights`.
-pub fn load_model<D: Device>(
-    folder: &Path,
-    device: &D,
-    layout: &Layout,
-    weights: &mut D::Weights,
-) -> Result<(), Error> {
-    read_model(folder, layout, |named, values| {
+/// Reads the parameters of a checkpoint into a model.
+pub fn load_model<D: Device>(folder: &Path, model: &mut Model<D>) -> Result<(), Error> {
+    let Model { device, decoder, weights } = model;
+    read_model(folder, &decoder.layout, |named, values| {
         device.write_weights(values, named.parameter, weights);
     })
 }
@@ -73,15 +70,14 @@ pub(in crate::run) fn check_model(folder: &Path, layout: &Layout) -> Result<(), 
 /// Reads Adam's moments of a checkpoint.
 pub fn load_moments<D: Device>(
     folder: &Path,
-    device: &D,
-    layout: &Layout,
+    model: &Model<D>,
     moments: &mut Moments<D>,
 ) -> Result<(), Error> {
     let path = folder.join(OPTIMISER);
     let tensors = Tensors::open(&path)?;
     for (prefix, to) in [(FIRST, &mut moments.first), (SECOND, &mut moments.second)] {
-        tensors.read(prefix, layout, TensorFile::floats, |named, values| {
-            device.write_floats(values, named.parameter.offset, to);
+        tensors.read(prefix, &model.decoder.layout, TensorFile::floats, |named, values| {
+            model.device.write_floats(values, named.parameter.offset, to);
         })?;
     }
     Ok(())

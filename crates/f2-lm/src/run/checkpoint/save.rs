@@ -8,17 +8,13 @@ use f2_files::{FileRecord, StagedFolder, WriteError, disk};
 use super::tensors::{self, WriteFailure};
 use super::{MODEL, OPTIMISER, SHAPE, STATE, TrainingState, path};
 use crate::Error;
-use crate::model::Decoder;
+use crate::model::Model;
 use crate::run::model_file::ModelFile;
 
 /// What goes into a checkpoint.
 pub struct Contents<'a, D: Device> {
-    /// Holds the numbers.
-    pub device: &'a D,
-    /// Names them.
-    pub decoder: &'a Decoder,
-    /// The parameters.
-    pub weights: &'a D::Weights,
+    /// The model.
+    pub model: &'a Model<D>,
     /// Adam's moments.
     pub moments: &'a Moments<D>,
     /// Where training stands. Files and checksum are filled in here.
@@ -32,8 +28,7 @@ pub struct Contents<'a, D: Device> {
 pub fn save<D: Device>(checkpoints: &Path, contents: &Contents<'_, D>) -> Result<(), Error> {
     let destination = path(checkpoints, contents.state.step);
     let staged = StagedFolder::create(&destination)?;
-    let Contents { device, decoder, weights, .. } = *contents;
-    save_model(staged.path(), device, decoder, weights)?;
+    save_model(staged.path(), contents.model)?;
     write_moments(staged.path(), contents).map_err(|failure| named(&destination, failure))?;
     write_rest(staged.path(), contents).map_err(WriteError::of(&destination))?;
     Ok(staged.publish()?)
@@ -41,12 +36,8 @@ pub fn save<D: Device>(checkpoints: &Path, contents: &Contents<'_, D>) -> Result
 
 /// Writes a model's own two files, parameters and shape, into a folder that is not yet in its
 /// place.
-pub fn save_model<D: Device>(
-    folder: &Path,
-    device: &D,
-    decoder: &Decoder,
-    weights: &D::Weights,
-) -> Result<(), Error> {
+pub fn save_model<D: Device>(folder: &Path, model: &Model<D>) -> Result<(), Error> {
+    let Model { device, decoder, weights } = model;
     let fetch = |named: &f2_engine::NamedParameter, to: &mut [f32]| {
         device.read_weights(weights, named.parameter, to)?;
         if to.iter().all(|value| value.is_finite()) {
@@ -73,8 +64,8 @@ fn named(path: &Path, failure: WriteFailure) -> Error {
 }
 
 fn write_moments<D: Device>(folder: &Path, contents: &Contents<'_, D>) -> Result<(), WriteFailure> {
-    let Contents { device, decoder, moments, .. } = *contents;
-    let layout = &decoder.layout;
+    let Contents { model, moments, .. } = *contents;
+    let (device, layout) = (&model.device, &model.decoder.layout);
     let fetch = |from| {
         move |named: &f2_engine::NamedParameter, to: &mut [f32]| {
             Ok(device.read_floats(from, named.parameter.offset, to)?)

@@ -5,7 +5,7 @@ use f2_engine::{Device, F2Head, Parameter};
 use super::InitialModel;
 use crate::Error;
 use crate::config::ClassVectors;
-use crate::model::{Decoder, Head, Network};
+use crate::model::{Decoder, Head, Model, Network};
 use crate::run::checkpoint;
 
 impl InitialModel {
@@ -20,7 +20,7 @@ impl InitialModel {
         class_vectors: ClassVectors,
         counts: &[u64],
     ) -> Result<(), Error> {
-        let Network { device, decoder, weights, .. } = network;
+        let Model { device, decoder, weights } = &mut network.model;
         let keeps_classes = self.keeps_classes(decoder);
         let layout = self.model.decoder().layout;
         checkpoint::read_model(&self.model.folder, &layout, |named, values| {

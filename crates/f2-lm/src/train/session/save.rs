@@ -33,11 +33,8 @@ impl<D: Device> Session<'_, D> {
         self.state.objective = self.trainer.objective.state();
         self.state.seconds = self.seconds();
         let checkpoints = self.run.checkpoints();
-        let network = &self.trainer.network;
         let contents = Contents {
-            device: &network.device,
-            decoder: &network.decoder,
-            weights: &network.weights,
+            model: &self.trainer.network.model,
             moments: &self.trainer.moments,
             state: &self.state,
             attachments: &self.attachments,

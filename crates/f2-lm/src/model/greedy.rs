@@ -1,10 +1,12 @@
+//! Greedy continuation with the parameters of a model in training.
+
 use f2_engine::{Device, Labels};
 
-use super::{Feed, Head, Incremental, Network};
+use super::{Feed, Head, Incremental, Model, Network};
 use crate::Error;
 
 /// Room for continuing sequences greedily while a network is trained.
-pub struct Continuation<D: Device> {
+pub struct GreedyContinuation<D: Device> {
     /// How many sequences there are.
     pub sequences: usize,
     /// How many tokens of each are given.
@@ -14,7 +16,7 @@ pub struct Continuation<D: Device> {
     memory: Incremental<D>,
 }
 
-impl<D: Device> Continuation<D> {
+impl<D: Device> GreedyContinuation<D> {
     /// Allocates it for the network's decoder.
     pub fn new(
         network: &Network<D>,
@@ -22,8 +24,7 @@ impl<D: Device> Continuation<D> {
         prefix: usize,
         length: usize,
     ) -> Result<Self, Error> {
-        let (device, decoder) = (&network.device, &network.decoder);
-        let memory = Incremental::new(device, decoder, sequences, prefix + length)?;
+        let memory = Incremental::new(&network.model, sequences, prefix + length)?;
         Ok(Self { sequences, prefix, length, memory })
     }
 }
@@ -37,7 +38,7 @@ impl<D: Device> Network<D> {
     pub fn continue_greedily(
         &mut self,
         prefixes: &[u32],
-        room: &mut Continuation<D>,
+        room: &mut GreedyContinuation<D>,
     ) -> Result<Vec<u32>, Error> {
         let (sequences, length) = (room.sequences, room.length);
         let mut chosen = vec![0; sequences * length];
@@ -57,14 +58,16 @@ impl<D: Device> Network<D> {
         &mut self,
         new: &[u32],
         cached: usize,
-        room: &mut Continuation<D>,
+        room: &mut GreedyContinuation<D>,
     ) -> Result<Vec<u32>, Error> {
-        let Self { device, decoder, weights, targets, predictions, .. } = self;
+        let Self { model, workspace, predictions, .. } = self;
+        let Model { device, decoder, weights } = &*model;
+        let targets = &mut workspace.targets;
         let Head::Plain(head) = decoder.head else { panic!("only a plain head predicts") };
         let rows = new.chunks(new.len() / room.sequences).enumerate();
         let feeds: Vec<Feed<'_>> =
             rows.map(|(sequence, tokens)| Feed { sequence, cached, tokens }).collect();
-        room.memory.advance(device, decoder, weights, &feeds)?;
+        room.memory.advance(model, &feeds)?;
         // Any target will do: all that is asked for is the prediction.
         let mut chosen = vec![0; room.sequences];
         device.load_targets(&Labels::plain(&chosen, 0.0), targets);

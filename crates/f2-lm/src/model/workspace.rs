@@ -1,0 +1,192 @@
+//! A batch on its way through a model.
+
+use std::collections::HashMap;
+
+use f2_engine::{Device, Labels, Moment, Penalties, Sequences, Weighting};
+
+use super::block::Pass;
+use super::{Activations, Decoder, Head, Model};
+use crate::Error;
+
+/// A batch of input tokens.
+#[derive(Clone, Copy, Debug)]
+pub struct Batch<'a> {
+    /// How many sequences, and how long.
+    pub sequences: Sequences,
+    /// Their tokens, row by row.
+    pub inputs: &'a [u32],
+    /// The moment dropout is drawn at; none for no dropout.
+    pub dropout: Option<Moment>,
+}
+
+/// The operations of the passes of batches, all with dropout or all without, recorded by devices
+/// that can. A recording replays the sizes it was made with, so every shape has its own.
+pub struct Recordings<D: Device> {
+    /// By the number and length of the sequences.
+    by_shape: HashMap<[usize; 2], Recorded<D>>,
+}
+
+/// The passes of batches of one shape.
+struct Recorded<D: Device> {
+    forward: D::Recording,
+    backward: D::Recording,
+}
+
+impl<D: Device> Default for Recordings<D> {
+    fn default() -> Self {
+        Self { by_shape: HashMap::new() }
+    }
+}
+
+impl<D: Device> Recordings<D> {
+    fn of(&mut self, Sequences { count, length }: Sequences) -> &mut Recorded<D> {
+        self.by_shape.entry([count, length]).or_insert_with(|| Recorded {
+            forward: D::Recording::default(),
+            backward: D::Recording::default(),
+        })
+    }
+}
+
+/// The buffers a batch needs to go through a model: activations, targets and losses. All are
+/// allocated when it is built; passes allocate nothing.
+pub struct Workspace<D: Device> {
+    pub(super) activations: Activations<D>,
+    pub(super) tokens: D::Tokens,
+    pub(super) targets: D::Targets,
+    pub(super) clock: D::Clock,
+    /// `[2, positions]`: the two parts of every position's loss.
+    pub(super) losses: D::Floats,
+    /// The batch that the activations are of, and whether dropout acted on it.
+    pub(super) sequences: Sequences,
+    pub(super) training: bool,
+    positions: usize,
+}
+
+impl<D: Device> Workspace<D> {
+    /// Room for batches of up to `positions` positions.
+    pub fn new(model: &Model<D>, positions: usize) -> Result<Self, Error> {
+        let Model { device, decoder, .. } = model;
+        let shape = &decoder.shape;
+        let classes = shape.class_ends.len().max(1);
+        Ok(Self {
+            activations: Activations::new(device, decoder, positions)?,
+            tokens: device.tokens(positions)?,
+            targets: device.targets(positions, shape.model.width, shape.vocabulary, classes)?,
+            clock: device.clock()?,
+            losses: device.floats(2 * positions)?,
+            sequences: Sequences { count: 0, length: 0 },
+            training: false,
+            positions,
+        })
+    }
+
+    /// The bytes that the activations of `positions` positions take.
+    pub fn activation_bytes(decoder: &Decoder, positions: usize) -> u64 {
+        Activations::<D>::bytes(decoder, positions) as u64
+    }
+
+    /// The bytes that the head's logits and targets take.
+    pub fn head_bytes(decoder: &Decoder, positions: usize) -> u64 {
+        let shape = &decoder.shape;
+        let classes = shape.class_ends.len().max(1);
+        D::target_bytes(positions, shape.model.width, shape.vocabulary, classes) as u64
+    }
+
+    /// The most positions a batch may have.
+    pub fn positions(&self) -> usize {
+        self.positions
+    }
+
+    /// Computes the hidden states of a batch.
+    pub fn forward(&mut self, model: &Model<D>, batch: Batch<'_>, recordings: &mut Recordings<D>) {
+        let Self { activations, tokens, clock, .. } = self;
+        if let Some(moment) = batch.dropout {
+            model.device.set_clock(moment, clock);
+        }
+        model.device.load_tokens(batch.inputs, tokens);
+        (self.sequences, self.training) = (batch.sequences, batch.dropout.is_some());
+        let pass = pass(model, batch.sequences, self.training, clock);
+        model.device.replay(&mut recordings.of(batch.sequences).forward, &mut || {
+            activations.forward(&pass, batch.sequences, tokens);
+        });
+    }
+
+    /// The hidden states of the batch, `[positions, width]`.
+    pub fn hidden(&self) -> &D::Activations {
+        self.activations.hidden()
+    }
+
+    /// Says what the batch should have predicted, and how much each position counts. `ids` are
+    /// next tokens or [`f2_engine::IGNORED`].
+    pub fn set_targets(
+        &mut self,
+        model: &Model<D>,
+        ids: &[u32],
+        weights: Weighting<'_>,
+        penalties: Option<Penalties<'_>>,
+    ) {
+        let class_ends = model.decoder.head.class_ends();
+        let labels = Labels { ids, weights, class_ends, penalties };
+        model.device.load_targets(&labels, &mut self.targets);
+    }
+
+    /// The negative log-likelihood of the batch's targets under the full posterior: each
+    /// position's two parts, weighted, into `losses`.
+    pub(super) fn likelihood(&mut self, model: &Model<D>) {
+        let Self { activations, targets, losses, .. } = self;
+        let Model { device, decoder, weights } = model;
+        let hidden = activations.hidden();
+        match &decoder.head {
+            Head::Plain(head) => device.softmax_loss(*head, weights, targets, hidden, losses),
+            Head::F2(head) => device.f2_loss(head, weights, targets, hidden, losses),
+        }
+    }
+
+    /// The negative log-likelihood of the batch's targets, in nats, added up in double precision.
+    pub fn negative_log_likelihood(&mut self, model: &Model<D>) -> Result<f64, Error> {
+        self.likelihood(model);
+        let mut losses = vec![0.0; 2 * self.sequences.positions()];
+        model.device.read_floats(&self.losses, 0, &mut losses)?;
+        Ok(losses.iter().map(|loss| f64::from(*loss)).sum())
+    }
+
+    /// Adds the loss of the batch's targets to `total` and its gradient to `gradients`.
+    pub(super) fn backward(
+        &mut self,
+        model: &Model<D>,
+        recordings: &mut Recordings<D>,
+        total: &mut D::Floats,
+        gradients: &mut D::Floats,
+    ) {
+        let Self { activations, tokens, targets, clock, losses, sequences, training, .. } = self;
+        let Model { device, decoder, weights } = model;
+        let (hidden, d_hidden) = activations.hidden_and_gradient();
+        match &decoder.head {
+            Head::Plain(head) => {
+                let head = *head;
+                device.softmax_loss_backward(
+                    head, weights, targets, hidden, losses, d_hidden, gradients,
+                );
+            }
+            Head::F2(head) => {
+                device
+                    .f2_loss_backward(head, weights, targets, hidden, losses, d_hidden, gradients);
+            }
+        }
+        device.add_sum(losses, 0..2 * sequences.positions(), total, 0);
+        let pass = pass(model, *sequences, *training, clock);
+        device.replay(&mut recordings.of(*sequences).backward, &mut || {
+            activations.backward(&pass, *sequences, tokens, gradients);
+        });
+    }
+}
+
+fn pass<'a, D: Device>(
+    model: &'a Model<D>,
+    sequences: Sequences,
+    training: bool,
+    clock: &'a D::Clock,
+) -> Pass<'a, D> {
+    let dropout = if training { model.decoder.shape.model.dropout as f32 } else { 0.0 };
+    Pass { model, rows: sequences.positions(), dropout, clock }
+}
