@@ -146,7 +146,9 @@ fn general_advice(error: &Error) -> Option<&'static str> {
             "train the model again, or take another checkpoint with `--checkpoint`"
         }
         Error::Read(_) => CHECK_NAME,
-        Error::ConfigSyntax { .. } => "mend the line; configs/demo.toml is a file to begin with",
+        Error::ConfigSyntax { .. } => {
+            "correct the line; `f2 train --preset demo --show-config` prints a complete file"
+        }
         Error::UnknownKey { .. } | Error::ConfigValue { .. } => {
             "docs/settings.md explains every setting; `f2 train --show-config` prints them all, \
              and where their values come from"

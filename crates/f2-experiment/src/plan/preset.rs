@@ -27,13 +27,13 @@ impl PlanPreset {
         }
     }
 
-    /// The plan as TOML, the text of `configs/plans/NAME.toml`.
+    /// The plan as TOML, the text of `plans/NAME.toml`.
     pub fn text(self) -> &'static str {
         match self {
-            Self::Demo => include_str!("../../../../configs/plans/demo.toml"),
-            Self::Tiny => include_str!("../../../../configs/plans/tiny.toml"),
-            Self::Small => include_str!("../../../../configs/plans/small.toml"),
-            Self::Paper => include_str!("../../../../configs/plans/paper.toml"),
+            Self::Demo => include_str!("../../plans/demo.toml"),
+            Self::Tiny => include_str!("../../plans/tiny.toml"),
+            Self::Small => include_str!("../../plans/small.toml"),
+            Self::Paper => include_str!("../../plans/paper.toml"),
         }
     }
 

@@ -24,12 +24,12 @@ impl Preset {
         }
     }
 
-    /// The preset as TOML, the text of `configs/NAME.toml`.
+    /// The preset as TOML, the text of `presets/NAME.toml`.
     pub fn text(self) -> &'static str {
         match self {
-            Self::Demo => include_str!("../../../../configs/demo.toml"),
-            Self::Wikitext103 => include_str!("../../../../configs/wikitext103.toml"),
-            Self::Lyrics => include_str!("../../../../configs/lyrics.toml"),
+            Self::Demo => include_str!("../../presets/demo.toml"),
+            Self::Wikitext103 => include_str!("../../presets/wikitext103.toml"),
+            Self::Lyrics => include_str!("../../presets/lyrics.toml"),
         }
     }
 }
