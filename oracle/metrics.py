@@ -1,9 +1,11 @@
-"""The metrics written as plainly as possible, and the fixture they give.
+"""The metrics written as plainly as possible, and the fixtures they give.
 
     python3 oracle/metrics.py
 
-writes crates/f2-metrics/tests/fixtures/metrics_orders.json: synthetic texts of many lengths,
-empty ones among them, with every metric of the orders 1 to 5 in both conventions.
+writes two files to crates/f2-metrics/tests/fixtures, both with the metrics of the orders 1 to 5 in
+both conventions: metrics_orders.json, synthetic texts of many lengths, empty ones among them; and
+metrics_long.json, sets of the size and length that the paper's protocol gives, whose texts the test
+generates itself from the same numbers, so that the fixture stays small.
 
 Texts are lists of token ids. Scores are fractions; KL divergence is in nats; None where a
 metric is not defined.
@@ -12,11 +14,12 @@ import json
 import math
 import random
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 MISSING = 1e-10
 ORDERS = 5
-FIXTURE = Path(__file__).parent.parent / "crates/f2-metrics/tests/fixtures/metrics_orders.json"
+FIXTURES = Path(__file__).parent.parent / "crates/f2-metrics/tests/fixtures"
 
 
 def ngrams(text, n):
@@ -70,6 +73,11 @@ def ms_jaccard(refs, hyps, convention):
     return scores
 
 
+@cache
+def ngram_counts(text, n):
+    return Counter(ngrams(text, n))
+
+
 def bleu(text, others, n, convention):
     """BLEU-n against all others by counting, nothing shared between texts."""
     closest = min((len(o) for o in others), key=lambda length: (abs(length - len(text)), length))
@@ -78,11 +86,10 @@ def bleu(text, others, n, convention):
     penalty = 1.0 if len(text) > closest else math.exp(1 - closest / len(text))
     logarithms = 0.0
     for order in range(1, n + 1):
-        own = Counter(ngrams(text, order))
-        most = Counter()
-        for other in others:
-            most |= Counter(ngrams(other, order))
-        matches = sum((own & most).values())
+        own = ngram_counts(tuple(text), order)
+        counts = [ngram_counts(tuple(other), order) for other in others]
+        matches = sum(min(count, max(other[gram] for other in counts))
+                      for gram, count in own.items())
         if matches == 0 and order == 1 and convention == "textbook":
             return 0.0
         if matches == 0:
@@ -124,16 +131,89 @@ def cases():
     yield "too short for most orders", zipf_texts(rng, [2] * 5, 4), zipf_texts(rng, [2, 1, 2], 4)
 
 
+def ends_in_loop(text):
+    """Whether the phrase that is repeated most often at the end is one of three tokens or more that
+    comes twice, or a shorter one that comes more than fifty times."""
+    best_length, most = 0, 0
+    for length in range(1, 101):
+        repeated = 0
+        while (repeated + length < len(text)
+               and text[-1 - repeated] == text[-1 - repeated - length]):
+            repeated += 1
+        copies = 1 + repeated // length
+        if copies > most:
+            best_length, most = length, copies
+    return most > 1 and (best_length >= 3 or most > 50)
+
+
+def band_bounds(counts):
+    """The ranks at which the running total reaches 40, 70 and 90 %."""
+    bounds, total = [], sum(counts)
+    for tenths in (4, 7, 9):
+        bounds.append(next(rank for rank in range(len(counts))
+                           if 10 * sum(counts[:rank + 1]) >= tenths * total))
+    return bounds
+
+
+def band_shares(texts, bounds):
+    tokens = [token for text in texts for token in text]
+    edges = [0] + bounds + [math.inf]
+    return [sum(low <= token < high for token in tokens) / len(tokens)
+            for low, high in zip(edges, edges[1:])]
+
+
+def split_mix(state):
+    """SplitMix64."""
+    while True:
+        state = (state + 0x9E3779B97F4A7C15) % 2**64
+        z = state
+        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+        z = (z ^ z >> 27) * 0x94D049BB133111EB % 2**64
+        yield z ^ z >> 31
+
+
+def generated_texts(seed, texts, length, octaves, loop_every, period):
+    """Texts whose ranks are spread evenly over octaves, as Zipf's law has it. In every
+    `loop_every`th one the second half repeats its first `period` tokens."""
+    numbers, made = split_mix(seed), []
+    for number in range(texts):
+        text = []
+        for position in range(length):
+            drawn = next(numbers)
+            octave = drawn % octaves
+            token = (1 << octave) - 1 + (drawn >> 32) % (1 << octave)
+            loops = number % loop_every == 0 and position >= length // 2 + period
+            text.append(text[-period] if loops else token)
+        made.append(text)
+    return made
+
+
+def long_case():
+    refs = dict(seed=1, texts=160, length=100, octaves=12, loop_every=1000, period=1)
+    hyps = dict(seed=2, texts=128, length=100, octaves=9, loop_every=8, period=5)
+    counts = [10**6 // (rank + 1) for rank in range(4095)]
+    case = dict(refs=refs, hyps=hyps, bands=dict(total=10**6, ranks=4095))
+    refs, hyps = generated_texts(**refs), generated_texts(**hyps)
+    case["bands"]["bounds"] = bounds = band_bounds(counts)
+    case["bands"] |= dict(refs=band_shares(refs, bounds), hyps=band_shares(hyps, bounds))
+    case["repetition"] = sum(map(ends_in_loop, hyps)) / len(hyps)
+    return case | scores(refs, hyps)
+
+
+def scores(refs, hyps):
+    by_convention = dict(uniq=len(set().union(*hyps)))
+    for convention in ("paper", "textbook"):
+        by_convention[convention] = dict(
+            kld=kld(refs, hyps, convention), ms_jaccard=ms_jaccard(refs, hyps, convention),
+            self_bleu=self_bleu(hyps, convention), distinct=distinct(hyps, convention))
+    return by_convention
+
+
 def main():
-    fixture = []
-    for name, refs, hyps in cases():
-        case = dict(name=name, refs=refs, hyps=hyps, uniq=len(set().union(*hyps)))
-        for convention in ("paper", "textbook"):
-            case[convention] = dict(
-                kld=kld(refs, hyps, convention), ms_jaccard=ms_jaccard(refs, hyps, convention),
-                self_bleu=self_bleu(hyps, convention), distinct=distinct(hyps, convention))
-        fixture.append(case)
-    FIXTURE.write_text(json.dumps(fixture) + "\n")
+    orders = [dict(name=name, refs=refs, hyps=hyps) | scores(refs, hyps)
+              for name, refs, hyps in cases()]
+    (FIXTURES / "metrics_orders.json").write_text(json.dumps(orders) + "\n")
+    (FIXTURES / "metrics_long.json").write_text(json.dumps(long_case()) + "\n")
 
 
 if __name__ == "__main__":

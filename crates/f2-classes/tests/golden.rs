@@ -1,5 +1,5 @@
-//! MefMax against an independent implementation in Python (numpy): the fixtures here, and the
-//! golden files on real and large counts where present.
+//! MefMax against independent implementations in Python, one of them oracle/mefmax.py: edge cases,
+//! and vocabularies of the paper's size.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,8 +20,8 @@ struct Golden {
 #[derive(Deserialize)]
 struct Case {
     name: String,
-    /// Runs of (count, how many ranks).
-    counts_rle: Vec<(u64, usize)>,
+    #[serde(flatten)]
+    counts: Counts,
     max_class_num: usize,
     paper: Paper,
     #[serde(rename = "greedy_ends_by_K")]
@@ -30,6 +30,30 @@ struct Case {
     fixed_eq_token_by_k: BTreeMap<usize, Vec<usize>>,
     author: Option<Author>,
     dp: Option<BTreeMap<usize, Optimum>>,
+}
+
+/// Counts by rank.
+#[derive(Deserialize)]
+enum Counts {
+    /// Runs of (count, how many ranks).
+    #[serde(rename = "counts_rle")]
+    Runs(Vec<(u64, usize)>),
+    /// By the formula of oracle/mefmax.py.
+    #[serde(rename = "harmonic")]
+    Harmonic { total: u64, shift: u64, vocabulary: u64 },
+}
+
+impl Counts {
+    fn by_rank(&self) -> Vec<u64> {
+        match self {
+            Self::Runs(runs) => {
+                runs.iter().flat_map(|&(count, n)| std::iter::repeat_n(count, n)).collect()
+            }
+            Self::Harmonic { total, shift, vocabulary } => {
+                (1..=*vocabulary).map(|rank| (total / (rank + shift)).max(1)).collect()
+            }
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -64,12 +88,6 @@ fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
 }
 
-/// A golden file beside the repository, which not every machine has.
-fn beside_the_repository(name: &str) -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/golden").join(name);
-    path.exists().then_some(path)
-}
-
 fn read<T: DeserializeOwned>(path: &Path) -> T {
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
@@ -83,9 +101,7 @@ fn chosen(counts: &RankCounts, method: Method, k: impl Into<Option<usize>>) -> C
 }
 
 fn check(case: &Case) {
-    let runs = case.counts_rle.iter();
-    let by_rank: Vec<u64> = runs.flat_map(|&(count, n)| std::iter::repeat_n(count, n)).collect();
-    let counts = RankCounts::new(&by_rank).unwrap();
+    let counts = RankCounts::new(&case.counts.by_rank()).unwrap();
     assert_eq!(counts.class_cap(), case.max_class_num, "{}", case.name);
     check_greedy(case, &counts);
     for (&k, ends) in &case.greedy_ends_by_k {
@@ -144,19 +160,17 @@ fn check_optimum(name: &str, k: usize, optimum: &Optimum, counts: &RankCounts) {
 }
 
 #[test]
-fn the_fixtures_reproduce() {
+fn edge_cases_reproduce() {
     let golden: Golden = read(&fixture("mefmax.json"));
     assert_eq!(golden.cases.len(), 15);
     golden.cases.iter().for_each(check);
 }
 
 #[test]
-fn all_golden_cases_reproduce() {
-    for name in ["mefmax.json", "real/mefmax_wikitext.json"] {
-        if let Some(path) = beside_the_repository(name) {
-            read::<Golden>(&path).cases.iter().for_each(check);
-        }
-    }
+fn vocabularies_of_the_papers_size_reproduce() {
+    let golden: Golden = read(&fixture("mefmax_large.json"));
+    assert_eq!(golden.cases.len(), 4);
+    golden.cases.iter().for_each(check);
 }
 
 #[derive(Deserialize)]

@@ -7,7 +7,7 @@ use f2_metrics::{
     Bands, Convention, Error, Settings, Smoothing, distinct, ends_in_loop, evaluate, kl_divergence,
     ms_jaccard, repetition, self_bleu, self_bleu_parts, uniq,
 };
-use fixtures::{Json, beside_the_repository, close, floats, integers, load, texts};
+use fixtures::{Json, close, floats, generated, integers, load, texts};
 
 const BOTH: [(Convention, &str, &str); 2] =
     [(Convention::Paper, "author", ""), (Convention::Textbook, "clean", "_clean")];
@@ -19,17 +19,20 @@ fn small_corpora() {
     }
 }
 
+/// Sets of the size and length that the paper's protocol gives; the texts follow from a seed.
 #[test]
-fn wikipedia_text_where_the_golden_files_are_present() {
-    let Some(case) = beside_the_repository("golden/real/metrics.json") else { return };
-    check_corpus(&case);
-    let ids = beside_the_repository("golden/real/ids.json").unwrap();
-    let runs = ids["counts_rle"].as_array().unwrap().iter().map(integers);
-    let counts: Vec<u64> = runs.flat_map(|run| vec![u64::from(run[0]); run[1] as usize]).collect();
+fn long_texts_and_their_bands() {
+    let case = load("metrics_long.json");
+    let (refs, hyps) = (generated(&case["refs"]), generated(&case["hyps"]));
+    check_orders(&case, &refs, &hyps);
+    close(&[repetition(&hyps).unwrap()], &[case["repetition"].as_f64().unwrap()]);
+    let expect = &case["bands"];
+    let [total, ranks] = ["total", "ranks"].map(|name| expect[name].as_u64().unwrap());
+    let counts: Vec<u64> = (1..=ranks).map(|rank| total / rank).collect();
     let bands = Bands::from_counts(&counts).unwrap();
-    assert_eq!(bands.bounds().to_vec(), integers(&case["category_bounds"]));
-    close(&bands.shares(&texts(&case["refs"])).unwrap(), &floats(&case["ref_shares"]));
-    close(&bands.shares(&texts(&case["hyps"])).unwrap(), &floats(&case["hyp_shares"]));
+    assert_eq!(bands.bounds().to_vec(), integers(&expect["bounds"]));
+    close(&bands.shares(&refs).unwrap(), &floats(&expect["refs"]));
+    close(&bands.shares(&hyps).unwrap(), &floats(&expect["hyps"]));
 }
 
 fn check_corpus(case: &Json) {
@@ -98,18 +101,20 @@ fn frequency_bands() {
 #[test]
 fn five_orders_in_both_conventions_on_texts_of_all_lengths() {
     for case in load("metrics_orders.json").as_array().unwrap() {
-        for (convention, name) in [(Convention::Paper, "paper"), (Convention::Textbook, "textbook")]
-        {
-            let settings = Settings { max_order: 5, convention, ..Settings::default() };
-            let (refs, hyps) = (texts(&case["refs"]), texts(&case["hyps"]));
-            let metrics = evaluate(Some(&refs), &hyps, &settings).unwrap().metrics;
-            let expect = &case[name];
-            close(&[metrics.kld.unwrap()], &[expect["kld"].as_f64().unwrap()]);
-            fixtures::close_where_defined(&metrics.ms_jaccard, &expect["ms_jaccard"]);
-            fixtures::close_where_defined(&metrics.self_bleu, &expect["self_bleu"]);
-            fixtures::close_where_defined(&metrics.distinct, &expect["distinct"]);
-            assert_eq!(metrics.uniq, case["uniq"].as_f64());
-        }
+        check_orders(case, &texts(&case["refs"]), &texts(&case["hyps"]));
+    }
+}
+
+fn check_orders(case: &Json, refs: &[Vec<u32>], hyps: &[Vec<u32>]) {
+    for (convention, name) in [(Convention::Paper, "paper"), (Convention::Textbook, "textbook")] {
+        let settings = Settings { max_order: 5, convention, ..Settings::default() };
+        let metrics = evaluate(Some(refs), hyps, &settings).unwrap().metrics;
+        let expect = &case[name];
+        close(&[metrics.kld.unwrap()], &[expect["kld"].as_f64().unwrap()]);
+        fixtures::close_where_defined(&metrics.ms_jaccard, &expect["ms_jaccard"]);
+        fixtures::close_where_defined(&metrics.self_bleu, &expect["self_bleu"]);
+        fixtures::close_where_defined(&metrics.distinct, &expect["distinct"]);
+        assert_eq!(metrics.uniq, case["uniq"].as_f64());
     }
 }
 
