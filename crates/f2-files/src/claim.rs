@@ -30,13 +30,14 @@ pub(crate) fn claim(file: &File) -> Claim {
 pub(crate) fn make_and_claim<T>(
     path: &Path,
     mut make: impl FnMut() -> io::Result<T>,
-    file: impl Fn(&T) -> &File,
+    file: impl Fn(&T) -> Option<&File>,
 ) -> io::Result<T> {
     loop {
         let made = make()?;
-        match claim(file(&made)) {
+        let Some(file) = file(&made) else { return Ok(made) };
+        match claim(file) {
             Claim::Unknown => return Ok(made),
-            Claim::Ours if is_at(file(&made), path) => return Ok(made),
+            Claim::Ours if is_at(file, path) => return Ok(made),
             Claim::Ours | Claim::Taken => std::thread::yield_now(),
         }
     }

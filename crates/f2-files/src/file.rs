@@ -81,7 +81,7 @@ fn write_and_sync(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<OutputFile>) -> io::Result<()>,
 ) -> io::Result<OutputFile> {
-    let file = make_and_claim(path, || OutputFile::create(path), OutputFile::file)?;
+    let file = make_and_claim(path, || OutputFile::create(path), |made| Some(made.file()))?;
     let file = write_through(file, write)?;
     file.sync()?;
     Ok(file)
@@ -97,15 +97,14 @@ fn write_through(
     out.into_inner().map_err(io::IntoInnerError::into_error)
 }
 
-/// Makes a rename in `path`'s folder durable. Folders cannot be synced everywhere; where they
-/// cannot, the file system orders renames itself.
+/// Makes a rename in `path`'s folder durable.
 pub(crate) fn sync_parent(path: &Path) -> io::Result<()> {
     let parent = match path.parent() {
         Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
         Some(parent) => parent,
         None => return Ok(()),
     };
-    if cfg!(unix) { disk::sync(parent) } else { Ok(()) }
+    disk::sync(parent)
 }
 
 #[cfg(test)]

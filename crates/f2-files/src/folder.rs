@@ -30,7 +30,7 @@ pub struct StagedFolder {
     destination: PathBuf,
     published: bool,
     /// Tells those who sweep leftovers that this is none.
-    _claimed: File,
+    _claimed: Option<File>,
 }
 
 impl StagedFolder {
@@ -42,7 +42,7 @@ impl StagedFolder {
             let destination = followed(destination)?;
             sweep_siblings(&destination);
             let staging = temporary_sibling(&destination);
-            let claimed = make_and_claim(&staging, || make_anew(&staging), |folder| folder)?;
+            let claimed = make_and_claim(&staging, || make_anew(&staging), Option::as_ref)?;
             Ok(Self { staging, destination, published: false, _claimed: claimed })
         };
         begin().map_err(WriteError::of(destination))
@@ -91,8 +91,9 @@ pub fn remove_folder_at_once(path: &Path) -> Result<(), WriteError> {
     removed.map_err(WriteError::of(path))
 }
 
-/// Makes an empty folder, and all it lies in.
-fn make_anew(folder: &Path) -> io::Result<File> {
+/// Makes an empty folder and its missing parents, and opens it to be claimed where the system can
+/// open folders. Windows cannot: there a folder that a killed writer left is not swept.
+fn make_anew(folder: &Path) -> io::Result<Option<File>> {
     if let Some(parent) = folder.parent() {
         disk::create_folders(parent)?;
     }
@@ -100,7 +101,7 @@ fn make_anew(folder: &Path) -> io::Result<File> {
         disk::remove_folder(folder)?;
     }
     disk::create_folder(folder)?;
-    File::open(folder)
+    if cfg!(unix) { File::open(folder).map(Some) } else { Ok(None) }
 }
 
 fn sync_tree(folder: &Path) -> io::Result<()> {
@@ -112,7 +113,7 @@ fn sync_tree(folder: &Path) -> io::Result<()> {
             disk::sync(&path)?;
         }
     }
-    if cfg!(unix) { disk::sync(folder) } else { Ok(()) }
+    disk::sync(folder)
 }
 
 #[cfg(test)]
