@@ -1,6 +1,10 @@
-use rayon::prelude::*;
+//! Frequency bands: shares of tokens by how often the training text uses them.
 
-use crate::Error;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::metrics::Value;
+use crate::{Error, Measure};
 
 /// The bands from the most frequent tokens to the least.
 pub const BAND_NAMES: [&str; 4] = ["frequent", "medium", "rare", "very_rare"];
@@ -26,6 +30,57 @@ const CUTS: [u128; 3] = [4, 7, 9];
 pub struct Bands {
     bounds: [u32; 3],
     ranks: usize,
+}
+
+/// A value for each band.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(bound(serialize = "V: Value", deserialize = "V: Deserialize<'de>"))]
+pub struct BandShares<V = f64> {
+    /// Up to 40 % of the training tokens.
+    pub frequent: V,
+    /// Up to 70 %.
+    pub medium: V,
+    /// Up to 90 %.
+    pub rare: V,
+    /// The rest. Its share is called VR.
+    pub very_rare: V,
+    /// Differences to human relative to human, in the same order; `None` where human has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relative_to_human: Option<[Option<f64>; 4]>,
+}
+
+impl<V: Copy> BandShares<V> {
+    /// From the most frequent band to the least.
+    pub fn new([frequent, medium, rare, very_rare]: [V; 4]) -> Self {
+        Self { frequent, medium, rare, very_rare, relative_to_human: None }
+    }
+
+    /// From the most frequent band to the least.
+    pub fn shares(&self) -> [V; 4] {
+        [self.frequent, self.medium, self.rare, self.very_rare]
+    }
+
+    /// Puts something in the place of each value; nothing unless all bands have it.
+    pub(crate) fn map<W: Copy>(
+        &self,
+        mut put: impl FnMut(Measure, V) -> Option<W>,
+    ) -> Option<BandShares<W>> {
+        let [one, two, three, four] =
+            [0, 1, 2, 3].map(|band| put(Measure::Band(band), self.shares()[band]));
+        Some(BandShares::new([one?, two?, three?, four?]))
+    }
+}
+
+impl BandShares {
+    /// The same shares, with their differences to those of human text.
+    #[must_use]
+    pub fn beside(mut self, human: &Self) -> Self {
+        let (own, human) = (self.shares(), human.shares());
+        let relative =
+            |band: usize| (human[band] > 0.0).then(|| (own[band] - human[band]) / human[band]);
+        self.relative_to_human = Some([0, 1, 2, 3].map(relative));
+        self
+    }
 }
 
 impl Bands {

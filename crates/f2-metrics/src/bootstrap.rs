@@ -14,6 +14,7 @@
 //! interval is the value plus the replicates' quantiles minus the replicates' mean.
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use crate::Metrics;
 
@@ -27,12 +28,25 @@ pub struct Bootstrap {
 }
 
 /// Where 95 % of the values lie that other texts from the same source would give.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "[f64; 2]", into = "[f64; 2]")]
 pub struct Interval {
     /// The lower end.
     pub low: f64,
     /// The upper end.
     pub high: f64,
+}
+
+impl From<[f64; 2]> for Interval {
+    fn from([low, high]: [f64; 2]) -> Self {
+        Self { low, high }
+    }
+}
+
+impl From<Interval> for [f64; 2] {
+    fn from(Interval { low, high }: Interval) -> Self {
+        [low, high]
+    }
 }
 
 /// How often each text counts.
@@ -69,32 +83,16 @@ impl Bootstrap {
         };
         let replicates: Vec<Metrics> =
             (0..self.replicates).into_par_iter().map(replicate).collect();
-        value.spread_of(&replicates)
+        spread(value, &replicates)
     }
 }
 
-impl Metrics {
-    /// The interval around each of these values.
-    fn spread_of(&self, replicates: &[Metrics]) -> Metrics<Interval> {
-        let around = |value: Option<f64>, most: f64, pick: &dyn Fn(&Metrics) -> Option<f64>| {
-            interval(value?, replicates.iter().filter_map(pick).collect(), most)
-        };
-        let by_order = |values: fn(&Metrics) -> &Vec<Option<f64>>| {
-            let own = values(self).iter().enumerate();
-            own.map(|(n, &value)| around(value, 1.0, &|each| values(each)[n])).collect()
-        };
-        Metrics {
-            kld: around(self.kld, f64::INFINITY, &|each| each.kld),
-            ms_jaccard: by_order(|each| &each.ms_jaccard),
-            self_bleu: by_order(|each| &each.self_bleu),
-            distinct: by_order(|each| &each.distinct),
-            rep: around(self.rep, 1.0, &|each| each.rep),
-            uniq: around(self.uniq, f64::INFINITY, &|each| each.uniq),
-            bands: std::array::from_fn(|band| {
-                around(self.bands[band], 1.0, &|each| each.bands[band])
-            }),
-        }
-    }
+/// The interval around each of these values.
+fn spread(value: &Metrics, replicates: &[Metrics]) -> Metrics<Interval> {
+    value.map(|measure, value| {
+        let drawn = replicates.iter().filter_map(|replicate| replicate.get(measure)).collect();
+        interval(value, drawn, measure.most())
+    })
 }
 
 /// The quantiles of the replicates, moved so that the replicates' mean falls on the value, and

@@ -1,3 +1,5 @@
+//! Distinct: how little a text repeats itself.
+
 use std::ops::Range;
 
 use rayon::prelude::*;

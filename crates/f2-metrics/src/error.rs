@@ -1,3 +1,5 @@
+//! The reasons for a score that cannot be given.
+
 use thiserror::Error;
 
 /// Why a score cannot be given.

@@ -1,3 +1,5 @@
+//! All metrics of a set of texts at once, on one shared index of n-grams.
+
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -8,7 +10,8 @@ use crate::ms_jaccard::{Side, geometric_means, jaccard};
 use crate::ngrams::{NgramIndex, Windows};
 use crate::uniq::used;
 use crate::{
-    Bands, Bootstrap, Convention, Error, Interval, bands, distinct, ends_in_loop, self_bleu,
+    BandShares, Bands, Bootstrap, Convention, Error, Interval, Metrics, bands, distinct,
+    ends_in_loop, self_bleu,
 };
 
 /// What [`evaluate`] measures, and how.
@@ -28,27 +31,6 @@ impl Default for Settings {
     fn default() -> Self {
         Self { max_order: 3, convention: Convention::Paper, bands: None, bootstrap: None }
     }
-}
-
-/// One value for each metric; `None` where it is not defined or was not asked for.
-///
-/// Lists hold the orders from 1 up.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Metrics<V = f64> {
-    /// KL divergence of unigrams from the references, in nats.
-    pub kld: Option<V>,
-    /// MS-Jaccard with the references.
-    pub ms_jaccard: Vec<Option<V>>,
-    /// Self-BLEU.
-    pub self_bleu: Vec<Option<V>>,
-    /// Distinct.
-    pub distinct: Vec<Option<V>>,
-    /// The share of texts that end in a loop.
-    pub rep: Option<V>,
-    /// The number of different tokens.
-    pub uniq: Option<V>,
-    /// The shares of frequent, medium, rare and very rare tokens.
-    pub bands: [Option<V>; 4],
 }
 
 /// All metrics of a set of texts.
@@ -175,6 +157,7 @@ impl Measured {
         let loops: u32 =
             loops.map(|(&ends_in_loop, weight)| u32::from(ends_in_loop) * weight).sum();
         let metrics = Metrics {
+            ppl: None,
             kld,
             ms_jaccard,
             self_bleu,
@@ -215,10 +198,9 @@ impl Measured {
         })
     }
 
-    fn bands(&self, weights: &Weights) -> [Option<f64>; 4] {
-        let counts = self.bands.as_ref();
-        let shares = counts.and_then(|counts| bands::shares(counts, &weights.hypotheses));
-        shares.map_or([None; 4], |shares| shares.map(Some))
+    fn bands(&self, weights: &Weights) -> Option<BandShares> {
+        let shares = bands::shares(self.bands.as_ref()?, &weights.hypotheses);
+        shares.map(BandShares::new)
     }
 }
 
@@ -278,7 +260,7 @@ mod tests {
         let kld = intervals.kld.unwrap();
         let value = first.metrics.kld.unwrap();
         assert!(kld.low < value && value < kld.high, "{kld:?} around {value}");
-        assert!(intervals.bands.iter().all(Option::is_some));
+        assert!(intervals.bands.is_some());
         let draws = AtomicUsize::new(0);
         let count = || {
             draws.fetch_add(1, Ordering::Relaxed);

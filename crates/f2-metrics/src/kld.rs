@@ -1,3 +1,5 @@
+//! KL divergence between the unigrams of two sets of texts.
+
 use crate::convention::MISSING;
 use crate::ngrams::{NgramIndex, Windows};
 use crate::{Convention, Error};

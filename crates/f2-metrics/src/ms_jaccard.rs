@@ -1,3 +1,5 @@
+//! MS-Jaccard: how far two sets of texts share their n-grams.
+
 use std::ops::Range;
 
 use rayon::prelude::*;

@@ -7,7 +7,7 @@
 
 use std::cmp::Ordering;
 
-use crate::{Metric, Metrics};
+use crate::{Measure, Metric, Metrics};
 
 /// Values closer than this are level. Fractions read from decimal numbers differ by less when
 /// the numbers are equal, and no metric is known to nine digits.
@@ -44,15 +44,6 @@ impl Rule {
     pub const fn all(fold: Fold) -> Self {
         Self { ms_jaccard: fold, self_bleu: fold, distinct: fold }
     }
-}
-
-/// One model's results on one corpus.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Contender {
-    /// Perplexity, where it is known.
-    pub ppl: Option<f64>,
-    /// The other metrics.
-    pub metrics: Metrics,
 }
 
 /// The outcome of one match.
@@ -102,19 +93,18 @@ impl Match {
 ///
 /// ```
 /// use f2_metrics::Metrics;
-/// use f2_metrics::pairwise::{Contender, Rule, play};
+/// use f2_metrics::pairwise::{Rule, play};
 /// use std::cmp::Ordering;
 ///
-/// let model = |ppl, kld, rep| Contender {
-///     ppl: Some(ppl),
-///     metrics: Metrics { kld: Some(kld), rep: Some(rep), ..Metrics::default() },
+/// let model = |ppl, kld, rep| {
+///     Metrics { ppl: Some(ppl), kld: Some(kld), rep: Some(rep), ..Metrics::default() }
 /// };
 /// let human = Metrics { rep: Some(0.01), ..Metrics::default() };
 /// let outcome = play(&model(25.6, 0.62, 0.02), &model(24.7, 1.51, 0.18), &human, Rule::FITTED);
 /// assert_eq!((outcome.won(), outcome.lost()), (2, 1));
 /// assert_eq!(outcome.winner(), Ordering::Greater);
 /// ```
-pub fn play(first: &Contender, second: &Contender, human: &Metrics, rule: Rule) -> Match {
+pub fn play(first: &Metrics, second: &Metrics, human: &Metrics, rule: Rule) -> Match {
     let points = Metric::ALL.map(|metric| {
         let fold = match metric {
             Metric::MsJaccard => rule.ms_jaccard,
@@ -127,10 +117,10 @@ pub fn play(first: &Contender, second: &Contender, human: &Metrics, rule: Rule) 
     Match { points, all_orders: play_all_orders(first, second, human) }
 }
 
-fn play_all_orders(first: &Contender, second: &Contender, human: &Metrics) -> (usize, usize) {
+fn play_all_orders(first: &Metrics, second: &Metrics, human: &Metrics) -> (usize, usize) {
     let (mut won, mut lost) = (0, 0);
     for metric in Metric::ALL {
-        for order in 1..=values(first, metric).len() {
+        for order in 1..=first.orders(metric).len() {
             match point(first, second, human, metric, Fold::Order(order)) {
                 Some(Ordering::Greater) => won += 1,
                 Some(Ordering::Less) => lost += 1,
@@ -143,8 +133,8 @@ fn play_all_orders(first: &Contender, second: &Contender, human: &Metrics) -> (u
 
 /// Who takes the point of one metric.
 fn point(
-    first: &Contender,
-    second: &Contender,
+    first: &Metrics,
+    second: &Metrics,
     human: &Metrics,
     metric: Metric,
     fold: Fold,
@@ -155,44 +145,24 @@ fn point(
     Some(if level { Ordering::Equal } else { second.total_cmp(&first) })
 }
 
-/// A number that is smaller the better the contender does in a metric.
-fn badness(contender: &Contender, human: &Metrics, metric: Metric, fold: Fold) -> Option<f64> {
-    let own = values(contender, metric);
-    let human = Contender { ppl: None, metrics: human.clone() };
-    let human = values(&human, metric);
+/// A number that is smaller the better a model does in a metric.
+fn badness(model: &Metrics, human: &Metrics, metric: Metric, fold: Fold) -> Option<f64> {
     let of_order = |order: usize| {
-        let own = own.get(order - 1).copied().flatten()?;
-        Some(match metric {
-            Metric::Ppl | Metric::Kld => own,
-            Metric::MsJaccard => -own,
-            _ => (own - human.get(order - 1).copied().flatten()?).abs(),
-        })
+        let measure = Measure::Metric(metric, order);
+        measure.badness(model.get(measure), human.get(measure))
     };
     match fold {
         Fold::Order(order) => of_order(order),
         Fold::Mean => {
-            (1..=own.len()).map(of_order).sum::<Option<f64>>().map(|sum| sum / own.len() as f64)
+            let orders = model.orders(metric).len();
+            (1..=orders).map(of_order).sum::<Option<f64>>().map(|sum| sum / orders as f64)
         }
-    }
-}
-
-/// A metric's values by order; a metric without orders has one.
-fn values(contender: &Contender, metric: Metric) -> Vec<Option<f64>> {
-    let metrics = &contender.metrics;
-    match metric {
-        Metric::Ppl => vec![contender.ppl],
-        Metric::Kld => vec![metrics.kld],
-        Metric::MsJaccard => metrics.ms_jaccard.clone(),
-        Metric::SelfBleu => metrics.self_bleu.clone(),
-        Metric::Distinct => metrics.distinct.clone(),
-        Metric::Rep => vec![metrics.rep],
-        Metric::Uniq => vec![metrics.uniq],
     }
 }
 
 /// A model's matches over all corpora.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Record {
+pub struct Tally {
     /// Matches won.
     pub won: usize,
     /// Matches lost.
@@ -201,7 +171,7 @@ pub struct Record {
     pub drawn: usize,
 }
 
-impl Record {
+impl Tally {
     /// Adds one match, from this model's view.
     pub fn add(&mut self, outcome: Ordering) {
         match outcome {
@@ -212,16 +182,16 @@ impl Record {
     }
 }
 
-/// The places of models by their records: most matches won first, fewest lost among those.
-/// Equal records share a place and keep the order given. Returns indices into `records`.
+/// The places of models by their tallies: most matches won first, fewest lost among those.
+/// Equal tallies share a place and keep the order given. Returns indices into `tallies`.
 ///
 /// ```
-/// use f2_metrics::pairwise::{Record, ranking};
-/// let record = |won, lost| Record { won, lost, drawn: 0 };
-/// assert_eq!(ranking(&[record(2, 6), record(7, 1), record(5, 3)]), [1, 2, 0]);
+/// use f2_metrics::pairwise::{Tally, ranking};
+/// let tally = |won, lost| Tally { won, lost, drawn: 0 };
+/// assert_eq!(ranking(&[tally(2, 6), tally(7, 1), tally(5, 3)]), [1, 2, 0]);
 /// ```
-pub fn ranking(records: &[Record]) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..records.len()).collect();
-    order.sort_by_key(|&model| (std::cmp::Reverse(records[model].won), records[model].lost));
+pub fn ranking(tallies: &[Tally]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..tallies.len()).collect();
+    order.sort_by_key(|&model| (std::cmp::Reverse(tallies[model].won), tallies[model].lost));
     order
 }

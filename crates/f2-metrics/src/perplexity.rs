@@ -1,3 +1,5 @@
+//! Perplexity, from summed negative log-likelihoods.
+
 /// Perplexity: `exp(nll / tokens)`, from negative log-likelihoods in nats summed over the scored
 /// tokens. `None` without any.
 ///

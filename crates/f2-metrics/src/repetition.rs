@@ -1,3 +1,5 @@
+//! Rep: texts that end in a loop.
+
 use rayon::prelude::*;
 
 use crate::Error;

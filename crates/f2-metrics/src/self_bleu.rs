@@ -1,3 +1,5 @@
+//! Self-BLEU: how alike the texts of a set are.
+
 use std::ops::Range;
 
 use rayon::prelude::*;

@@ -1,3 +1,5 @@
+//! Uniq: the number of different tokens.
+
 use crate::Error;
 use crate::ngrams::{NgramIndex, Windows};
 

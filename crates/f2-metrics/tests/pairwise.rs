@@ -5,15 +5,16 @@ mod fixtures;
 use std::cmp::Ordering;
 
 use f2_metrics::Metrics;
-use f2_metrics::pairwise::{Contender, Fold, Record, Rule, play, ranking};
+use f2_metrics::pairwise::{Fold, Rule, Tally, play, ranking};
 use fixtures::{Json, load};
 
 const MODELS: [&str; 5] = ["MLE", "FACE", "UL-token", "UL-token+seq", "F2-Softmax"];
 
-fn contender(row: &Json) -> Contender {
+fn metrics(row: &Json) -> Metrics {
     let value = |key: &str| row[key].as_f64();
     let orders = |stem: &str| (1..=3).map(|n| value(&format!("{stem}{n}"))).collect();
-    let metrics = Metrics {
+    Metrics {
+        ppl: value("ppl"),
         kld: value("kld"),
         ms_jaccard: orders("msj"),
         self_bleu: orders("sb"),
@@ -21,8 +22,7 @@ fn contender(row: &Json) -> Contender {
         rep: value("rep"),
         uniq: value("uniq_k"),
         ..Metrics::default()
-    };
-    Contender { ppl: value("ppl"), metrics }
+    }
 }
 
 #[test]
@@ -37,9 +37,9 @@ fn every_point_of_every_rule_is_the_oracle_s() {
     for (name, rule) in rules {
         for corpus in ["wikitext103", "melo"] {
             let table = &paper["greedy"][corpus];
-            let human = contender(&table["Human"]).metrics;
+            let human = metrics(&table["Human"]);
             for row in golden[name][corpus]["rows"].as_array().unwrap() {
-                let model = |role: &str| contender(&table[row[role].as_str().unwrap()]);
+                let model = |role: &str| metrics(&table[row[role].as_str().unwrap()]);
                 let outcome = play(&model("winner"), &model("loser"), &human, rule);
                 let mut points = outcome.points.map(|point| point.unwrap() as i64);
                 if (name, corpus) == ("mean_over_n", "wikitext103") && row["loser"] == "FACE" {
@@ -64,17 +64,17 @@ fn break_the_decimal_tie(row: &Json, points: &mut [i64; 7]) {
 #[test]
 fn the_paper_s_ranking_follows_from_its_table() {
     let paper = load("paper_greedy.json");
-    let mut records = vec![Record::default(); MODELS.len()];
+    let mut tallies = vec![Tally::default(); MODELS.len()];
     let mut undecided = Vec::new();
     for corpus in ["wikitext103", "melo"] {
         let table = &paper["greedy"][corpus];
-        let human = contender(&table["Human"]).metrics;
+        let human = metrics(&table["Human"]);
         for first in 0..MODELS.len() {
             for second in first + 1..MODELS.len() {
-                let model = |index: usize| contender(&table[MODELS[index]]);
+                let model = |index: usize| metrics(&table[MODELS[index]]);
                 let outcome = play(&model(first), &model(second), &human, Rule::FITTED);
-                records[first].add(outcome.winner());
-                records[second].add(outcome.winner().reverse());
+                tallies[first].add(outcome.winner());
+                tallies[second].add(outcome.winner().reverse());
                 if outcome.needs_all_orders() {
                     undecided.push((corpus, MODELS[first], MODELS[second], outcome.winner()));
                 }
@@ -82,10 +82,10 @@ fn the_paper_s_ranking_follows_from_its_table() {
         }
     }
     let printed = paper["ranking_greedy"].as_array().unwrap();
-    for (place, printed) in ranking(&records).into_iter().zip(printed) {
+    for (place, printed) in ranking(&tallies).into_iter().zip(printed) {
         assert_eq!(MODELS[place], printed["model"]);
-        assert_eq!(records[place].won, printed["wins"]);
-        assert_eq!(records[place].lost, printed["losses"]);
+        assert_eq!(tallies[place].won, printed["wins"]);
+        assert_eq!(tallies[place].lost, printed["losses"]);
     }
     assert_eq!(undecided, [("melo", "FACE", "UL-token", Ordering::Less)]);
 }

@@ -1,6 +1,9 @@
+//! Every model against every other, and the ranking that follows.
+
 use std::cmp::Ordering;
 
-use f2_metrics::pairwise::{Contender, Match, Record, Rule, play, ranking};
+use f2_metrics::Metrics;
+use f2_metrics::pairwise::{Match, Rule, Tally, play, ranking};
 use thiserror::Error;
 
 use crate::record::{HumanRecord, ResultRecord};
@@ -43,9 +46,9 @@ pub struct Standing {
     /// The model.
     pub name: String,
     /// Matches won, lost and drawn.
-    pub fitted: Record,
+    pub fitted: Tally,
     /// The same by bigrams throughout.
-    pub bigram: Record,
+    pub bigram: Tally,
 }
 
 /// Why results cannot be compared.
@@ -113,9 +116,9 @@ impl Comparison {
 
 impl Pairing {
     fn new(set: &str, first: &ResultRecord, second: &ResultRecord) -> Self {
-        let human = first.human.as_ref().map(HumanRecord::metrics).unwrap_or_default();
+        let human = first.human.as_ref().map(|human| human.metrics.clone()).unwrap_or_default();
         let play = |one: &ResultRecord, other: &ResultRecord, rule| {
-            play(&contender(one), &contender(other), &human, rule)
+            play(&one.metrics, &other.metrics, &human, rule)
         };
         let (winner, loser) = match play(first, second, Rule::FITTED).winner() {
             Ordering::Less => (second, first),
@@ -129,10 +132,6 @@ impl Pairing {
             bigram: play(winner, loser, Rule::BIGRAM),
         }
     }
-}
-
-fn contender(record: &ResultRecord) -> Contender {
-    Contender { ppl: record.ppl, metrics: record.metrics() }
 }
 
 /// The results of each set, in the order sets are first named.
@@ -169,13 +168,19 @@ fn check(set: &str, records: &[&ResultRecord]) -> Result<(), ComparisonError> {
                 other: record.convention.clone(),
             });
         }
-        let human = |record: &ResultRecord| record.human.as_ref().map(HumanRecord::metrics);
-        if human(record) != human(first) {
+        if human_metrics(record) != human_metrics(first) {
             let (first, second) = (first.name.clone(), record.name.clone());
             return Err(ComparisonError::Humans { first, second, set: set.to_owned() });
         }
     }
     Ok(())
+}
+
+/// The values of human text by which two results are told to have the same references. Bands
+/// are left out: they depend on the counts given, too.
+fn human_metrics(record: &ResultRecord) -> Option<Metrics> {
+    let human: &HumanRecord = record.human.as_ref()?;
+    Some(Metrics { bands: None, ..human.metrics.clone() })
 }
 
 fn standings(records: &[ResultRecord], pairings: &[Pairing]) -> Vec<Standing> {
@@ -185,8 +190,8 @@ fn standings(records: &[ResultRecord], pairings: &[Pairing]) -> Vec<Standing> {
             names.push(&record.name);
         }
     }
-    let tally = |outcome: fn(&Pairing) -> Ordering| -> Vec<Record> {
-        let mut tallies = vec![Record::default(); names.len()];
+    let tally = |outcome: fn(&Pairing) -> Ordering| -> Vec<Tally> {
+        let mut tallies = vec![Tally::default(); names.len()];
         for pairing in pairings {
             let place = |name: &str| names.iter().position(|each| *each == name);
             for (record, outcome) in
@@ -221,7 +226,7 @@ mod tests {
             name: name.to_owned(),
             set: Some(set.to_owned()),
             convention: "paper".to_owned(),
-            kld: Some(kld),
+            metrics: Metrics { kld: Some(kld), ..Metrics::default() },
             human: Some(HumanRecord::default()),
             ..ResultRecord::default()
         }
@@ -256,7 +261,8 @@ mod tests {
         assert_eq!(refusal(&[a.clone(), without]), ComparisonError::NoHuman("b".into()));
         let textbook = ResultRecord { convention: "textbook".into(), ..b.clone() };
         assert!(matches!(refusal(&[a.clone(), textbook]), ComparisonError::Conventions { .. }));
-        let human = HumanRecord { rep: Some(0.5), ..HumanRecord::default() };
+        let metrics = Metrics { rep: Some(0.5), ..Metrics::default() };
+        let human = HumanRecord { metrics, ..HumanRecord::default() };
         let other = ResultRecord { human: Some(human), ..b };
         assert!(matches!(refusal(&[a, other]), ComparisonError::Humans { .. }));
     }

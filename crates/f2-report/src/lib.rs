@@ -25,7 +25,7 @@ pub use metrics_table::{MetricTable, band_table, definitions, metric_tables};
 pub use paper::PaperSet;
 pub use plot::{Axis, BarChart, Direction, FIGURE_STYLE, Figure, LineChart, Series};
 pub use printable::printable;
-pub use record::{BandShares, HumanRecord, IntervalRecord, ResultRecord};
+pub use record::{HumanRecord, IntervalRecord, ResultRecord};
 pub use report::Report;
 pub use results::Results;
 pub use table::{Align, Cell, Table, escape_markdown};

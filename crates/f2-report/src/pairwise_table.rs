@@ -1,7 +1,9 @@
+//! The tables of a comparison.
+
 use std::cmp::Ordering;
 
 use f2_metrics::Metric;
-use f2_metrics::pairwise::{Match, Record};
+use f2_metrics::pairwise::{Match, Tally};
 
 use crate::comparison::{Comparison, Pairing};
 use crate::table::{Align, Table};
@@ -118,9 +120,9 @@ fn points(outcome: &Match) -> String {
     format!("{}-{}", outcome.won(), outcome.lost())
 }
 
-fn matches(record: &Record) -> String {
-    match record.drawn {
-        0 => format!("{}-{}", record.won, record.lost),
-        drawn => format!("{}-{} and {drawn} drawn", record.won, record.lost),
+fn matches(tally: &Tally) -> String {
+    match tally.drawn {
+        0 => format!("{}-{}", tally.won, tally.lost),
+        drawn => format!("{}-{} and {drawn} drawn", tally.won, tally.lost),
     }
 }

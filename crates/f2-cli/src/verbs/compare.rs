@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use f2_metrics::Metric;
-use f2_metrics::pairwise::{Match, Record};
+use f2_metrics::pairwise::{Match, Tally};
 use f2_report::{COLUMNS, Comparison, ComparisonError, ResultRecord};
 use serde_json::error::Category;
 use serde_json::{Value, json};
@@ -93,14 +93,14 @@ fn to_json(comparison: &Comparison) -> Value {
             "level": pairing.fitted.level().map(Metric::name).collect::<Vec<_>>(),
         })
     });
-    let record =
-        |record: &Record| json!({ "won": record.won, "lost": record.lost, "drawn": record.drawn });
+    let tally =
+        |tally: &Tally| json!({ "won": tally.won, "lost": tally.lost, "drawn": tally.drawn });
     let ranking = comparison.standings.iter().map(|standing| {
         json!({
             "place": standing.place,
             "name": standing.name,
-            "matches": record(&standing.fitted),
-            "matches_by_bigrams": record(&standing.bigram),
+            "matches": tally(&standing.fitted),
+            "matches_by_bigrams": tally(&standing.bigram),
         })
     });
     json!({

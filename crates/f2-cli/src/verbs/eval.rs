@@ -105,15 +105,15 @@ impl Eval {
         for (path, name) in self.hyps.iter().zip(&names) {
             let texts = self.read(&mut reader, path, counts.as_ref(), references.as_ref())?;
             let evaluation = score(&texts, references.as_ref(), &settings)?;
-            let record = ResultRecord::new(
+            let mut record = ResultRecord::new(
                 name,
                 self.convention,
                 &evaluation,
                 settings.bootstrap,
                 human.as_ref(),
             );
-            let ppl = perplexities.get(records.len()).copied();
-            records.push(ResultRecord { set: self.set.clone(), ppl, ..record });
+            record.metrics.ppl = perplexities.get(records.len()).copied();
+            records.push(ResultRecord { set: self.set.clone(), ..record });
         }
         self.print(&records, reader.split_into_words())
     }

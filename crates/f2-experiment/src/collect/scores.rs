@@ -49,7 +49,7 @@ impl Made<'_> {
         subjects: &[Subject],
     ) -> Result<Vec<ResultRecord>, Error> {
         for (record, subject) in records.iter_mut().zip(subjects) {
-            record.ppl = self.perplexity(*subject)?;
+            record.metrics.ppl = self.perplexity(*subject)?;
         }
         Ok(records)
     }

@@ -1,48 +1,48 @@
-use crate::record::{BandShares, HumanRecord, IntervalRecord, ResultRecord};
+//! One column of a table of metrics: its heading, its cells, and which value is best.
 
-/// What a column takes from a record, if it is there.
-type Of<Record, Value> = Box<dyn Fn(&Record) -> Option<Value>>;
+use f2_metrics::{Better, Interval, Measure, Metric};
 
-/// A column: what it shows of a model and of human text, and what makes a value good.
-pub(crate) struct Column {
-    pub(crate) heading: String,
-    /// How a value is written; the second number is half the width of its interval.
-    show: fn(f64, Option<f64>) -> String,
-    better: Better,
-    pub(crate) of_model: Of<ResultRecord, f64>,
-    pub(crate) of_human: Of<HumanRecord, f64>,
-    interval: Of<IntervalRecord, [f64; 2]>,
-    /// Written after a model's value.
-    pub(crate) note: Of<ResultRecord, String>,
-}
+use crate::record::{HumanRecord, ResultRecord};
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Better {
-    Lower,
-    Higher,
-    CloserToHuman,
-}
+/// A column of a table of metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Column(pub(crate) Measure);
+
+/// The headings of the bands; the last by the paper's abbreviation too.
+const BAND_HEADINGS: [&str; 4] = ["frequent", "medium", "rare", "very rare (VR)"];
 
 impl Column {
-    fn new(
-        heading: impl Into<String>,
-        show: fn(f64, Option<f64>) -> String,
-        better: Better,
-    ) -> Self {
-        Self {
-            heading: heading.into(),
-            show,
-            better,
-            of_model: Box::new(|_| None),
-            of_human: Box::new(|_| None),
-            interval: Box::new(|_| None),
-            note: Box::new(|_| None),
+    /// The metrics of some models: PPL and KLD where they are known, the others always.
+    pub(crate) fn of_metrics(records: &[ResultRecord]) -> Vec<Self> {
+        let metrics = || records.iter().map(|record| &record.metrics);
+        let compared = metrics().any(|each| each.kld.is_some() || !each.ms_jaccard.is_empty());
+        let shown = |measure: &Measure| match measure {
+            Measure::Metric(Metric::Ppl, _) => metrics().any(|each| each.ppl.is_some()),
+            Measure::Metric(Metric::Kld, _) => compared,
+            _ => true,
+        };
+        let all = Measure::of_metrics(&metrics().collect::<Vec<_>>());
+        all.into_iter().filter(shown).map(Self).collect()
+    }
+
+    /// The shares of the four bands, each with its difference to human.
+    pub(crate) fn of_bands() -> Vec<Self> {
+        Measure::BANDS.map(Self).to_vec()
+    }
+
+    pub(crate) fn heading(self) -> String {
+        match self.0 {
+            Measure::Metric(metric, order) if metric.has_orders() => {
+                format!("{}{order}", metric.abbreviation())
+            }
+            Measure::Metric(metric, _) => metric.abbreviation().to_owned(),
+            Measure::Band(band) => BAND_HEADINGS[band].to_owned(),
         }
     }
 
     /// What is good, in two or three words.
-    pub(crate) fn aim(&self) -> &'static str {
-        match self.better {
+    pub(crate) fn aim(self) -> &'static str {
+        match self.0.better() {
             Better::Lower => "lower is closer",
             Better::Higher => "higher is closer",
             Better::CloserToHuman => "closest to human",
@@ -50,123 +50,43 @@ impl Column {
     }
 
     /// A number that is smaller the better a model's value is.
-    pub(crate) fn badness(
-        &self,
-        record: &ResultRecord,
-        human: Option<&HumanRecord>,
-    ) -> Option<f64> {
-        let value = (self.of_model)(record)?;
-        Some(match self.better {
-            Better::Lower => value,
-            Better::Higher => -value,
-            Better::CloserToHuman => (value - (self.of_human)(human?)?).abs(),
-        })
+    pub(crate) fn badness(self, record: &ResultRecord, human: Option<&HumanRecord>) -> Option<f64> {
+        let human = human.and_then(|human| human.metrics.get(self.0));
+        self.0.badness(record.metrics.get(self.0), human)
     }
 
-    pub(crate) fn cell(&self, value: Option<f64>, intervals: Option<&IntervalRecord>) -> String {
-        let interval = intervals.and_then(|intervals| (self.interval)(intervals));
-        let half = interval.map(|[low, high]| (high - low) / 2.0);
-        value.map_or_else(|| "–".to_owned(), |value| (self.show)(value, half))
+    /// A model's cell.
+    pub(crate) fn of_model(self, record: &ResultRecord) -> String {
+        let cell = self.cell(record.metrics.get(self.0), record.interval(self.0));
+        cell + &self.note(record).unwrap_or_default()
     }
-}
 
-/// PPL and KLD where they are known, MS-Jaccard, Self-BLEU and Distinct by order, Rep and Uniq.
-pub(crate) fn metric_columns(records: &[ResultRecord]) -> Vec<Column> {
-    let mut columns = Vec::new();
-    if records.iter().any(|record| record.ppl.is_some()) {
-        columns.push(Column {
-            of_model: Box::new(|record| record.ppl),
-            ..Column::new("PPL", one_digit, Better::Lower)
-        });
+    /// The cell of human text.
+    pub(crate) fn of_human(self, human: &HumanRecord) -> String {
+        self.cell(human.metrics.get(self.0), human.interval(self.0))
     }
-    let compared = records.iter().any(|record| !record.ms_jaccard.is_empty());
-    if compared || records.iter().any(|record| record.kld.is_some()) {
-        columns.push(Column {
-            of_model: Box::new(|record| record.kld),
-            interval: Box::new(|intervals| intervals.kld),
-            ..Column::new("KLD", two_digits, Better::Lower)
-        });
+
+    /// A value as the paper prints it, and half the width of its interval.
+    pub(crate) fn cell(self, value: Option<f64>, interval: Option<Interval>) -> String {
+        let Some(value) = value else { return "–".to_owned() };
+        let half = interval.map(|interval| (interval.high - interval.low) / 2.0);
+        let half = half.map_or_else(String::new, |half| format!(" ±{}", self.number(half)));
+        self.number(value) + &half
     }
-    columns.extend(ordered_columns(records));
-    columns.push(Column {
-        of_model: Box::new(|record| record.rep),
-        of_human: Box::new(|human| human.rep),
-        interval: Box::new(|intervals| intervals.rep),
-        ..Column::new("Rep", two_digit_percent, Better::CloserToHuman)
-    });
-    columns.push(Column {
-        of_model: Box::new(|record| record.uniq.map(|uniq| uniq as f64)),
-        of_human: Box::new(|human| human.uniq.map(|uniq| uniq as f64)),
-        interval: Box::new(|intervals| intervals.uniq),
-        ..Column::new("Uniq", whole, Better::CloserToHuman)
-    });
-    columns
-}
 
-/// MS-Jaccard, Self-BLEU and Distinct, order by order.
-fn ordered_columns(records: &[ResultRecord]) -> Vec<Column> {
-    let orders = |list: fn(&ResultRecord) -> &Vec<Option<f64>>| {
-        0..records.iter().map(|record| list(record).len()).max().unwrap_or(0)
-    };
-    let at = |list: &[Option<f64>], n: usize| list.get(n).copied().flatten();
-    let interval = |list: &[Option<[f64; 2]>], n: usize| list.get(n).copied().flatten();
-    let jaccard = orders(|record| &record.ms_jaccard).map(|n| Column {
-        of_model: Box::new(move |record| at(&record.ms_jaccard, n)),
-        interval: Box::new(move |intervals| interval(&intervals.ms_jaccard, n)),
-        ..Column::new(format!("MSJ{}", n + 1), percent, Better::Higher)
-    });
-    let bleu = orders(|record| &record.self_bleu).map(|n| Column {
-        of_model: Box::new(move |record| at(&record.self_bleu, n)),
-        of_human: Box::new(move |human| at(&human.self_bleu, n)),
-        interval: Box::new(move |intervals| interval(&intervals.self_bleu, n)),
-        ..Column::new(format!("SB{}", n + 1), percent, Better::CloserToHuman)
-    });
-    let distinct = orders(|record| &record.distinct).map(|n| Column {
-        of_model: Box::new(move |record| at(&record.distinct, n)),
-        of_human: Box::new(move |human| at(&human.distinct, n)),
-        interval: Box::new(move |intervals| interval(&intervals.distinct, n)),
-        ..Column::new(format!("D{}", n + 1), percent, Better::CloserToHuman)
-    });
-    jaccard.chain(bleu).chain(distinct).collect()
-}
+    /// A value, or a difference of values, as the paper prints it.
+    pub(crate) fn number(self, value: f64) -> String {
+        let (factor, decimals) = match self.0 {
+            Measure::Metric(metric, _) => metric.printed(),
+            Measure::Band(_) => (100.0, 1),
+        };
+        format!("{:.decimals$}", factor * value)
+    }
 
-/// The heading of the last band, by the paper's abbreviation too.
-pub(crate) const VERY_RARE: &str = "very rare (VR)";
-
-/// Shares of the four bands, each with its difference to human.
-pub(crate) fn band_columns() -> Vec<Column> {
-    let share = |bands: Option<BandShares>, band: usize| bands.map(|bands| bands.shares()[band]);
-    let relative = |record: &ResultRecord, band: usize| record.bands?.relative_to_human?[band];
-    let column = |band: usize, heading: &str, name: &'static str| Column {
-        of_model: Box::new(move |record| share(record.bands, band)),
-        of_human: Box::new(move |human| share(human.bands, band)),
-        interval: Box::new(move |intervals| intervals.bands.get(name).copied()),
-        note: Box::new(move |record| Some(format!(" ({:+.0}%)", 100.0 * relative(record, band)?))),
-        ..Column::new(heading, percent, Better::CloserToHuman)
-    };
-    let headings = ["frequent", "medium", "rare", VERY_RARE];
-    (0..4)
-        .zip(headings.into_iter().zip(f2_metrics::BAND_NAMES))
-        .map(|(band, (heading, name))| column(band, heading, name))
-        .collect()
-}
-
-fn percent(value: f64, half: Option<f64>) -> String {
-    one_digit(100.0 * value, half.map(|half| 100.0 * half))
-}
-
-fn two_digit_percent(value: f64, half: Option<f64>) -> String {
-    two_digits(100.0 * value, half.map(|half| 100.0 * half))
-}
-
-fn one_digit(value: f64, half: Option<f64>) -> String {
-    format!("{value:.1}") + &half.map_or_else(String::new, |half| format!(" ±{half:.1}"))
-}
-
-fn two_digits(value: f64, half: Option<f64>) -> String {
-    format!("{value:.2}") + &half.map_or_else(String::new, |half| format!(" ±{half:.2}"))
-}
-
-fn whole(value: f64, half: Option<f64>) -> String {
-    format!("{value:.0}") + &half.map_or_else(String::new, |half| format!(" ±{half:.0}"))
+    /// After the share of a band, its difference to human relative to human.
+    fn note(self, record: &ResultRecord) -> Option<String> {
+        let Measure::Band(band) = self.0 else { return None };
+        let relative = record.metrics.bands?.relative_to_human?[band]?;
+        Some(format!(" ({:+.0}%)", 100.0 * relative))
+    }
 }

@@ -1,10 +1,12 @@
+//! The metrics of several models side by side.
+
 mod column;
 
 use f2_metrics::{Convention, Metric};
 
 use crate::record::{HumanRecord, ResultRecord};
 use crate::table::{Align, Cell, Table};
-pub(crate) use column::{Column, VERY_RARE, band_columns, metric_columns};
+pub(crate) use column::Column;
 
 /// One line of definition for each metric.
 pub fn definitions(convention: Convention) -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -21,8 +23,8 @@ pub fn metric_tables(records: &[ResultRecord]) -> Vec<Table> {
 
 /// The shares of frequency bands, where they are known.
 pub fn band_table(records: &[ResultRecord]) -> Option<Table> {
-    let known = records.iter().any(|record| record.bands.is_some());
-    known.then(|| MetricTable::new(records).build_with(&band_columns()))
+    let known = records.iter().any(|record| record.metrics.bands.is_some());
+    known.then(|| MetricTable::new(records).build_with(&Column::of_bands()))
 }
 
 /// The metrics of several models side by side, with a row for human text where it is known.
@@ -57,15 +59,15 @@ impl<'a> MetricTable<'a> {
 
     /// The table.
     pub fn build(self) -> Table {
-        let mut columns = metric_columns(self.records);
+        let mut columns = Column::of_metrics(self.records);
         if let Some(headings) = self.headings {
-            columns.retain(|column| headings.contains(&column.heading.as_str()));
+            columns.retain(|column| headings.contains(&column.heading().as_str()));
         }
         self.build_with(&columns)
     }
 
     fn build_with(self, columns: &[Column]) -> Table {
-        let headings = columns.iter().map(|column| (column.heading.clone(), Align::Right));
+        let headings = columns.iter().map(|column| (column.heading(), Align::Right));
         let name = ("model".to_owned(), Align::Left);
         let mut table = Table::new(std::iter::once(name).chain(headings));
         let (ours, theirs) = (Group::new(self.records, columns), Group::new(self.paper, columns));
@@ -99,30 +101,27 @@ struct Group<'a> {
 impl<'a> Group<'a> {
     fn new(records: &'a [ResultRecord], columns: &'a [Column]) -> Self {
         let human = records.iter().find_map(|record| record.human.as_ref());
-        let best = columns.iter().map(|column| best(column, records, human)).collect();
+        let best = columns.iter().map(|column| best(*column, records, human)).collect();
         Self { columns, human, best }
     }
 
     fn row(&self, record: &ResultRecord, name: &str) -> impl Iterator<Item = Cell> {
-        let cells = self.columns.iter().zip(&self.best).map(|(column, best)| {
-            let mut text = column.cell((column.of_model)(record), record.intervals.as_ref());
-            text.extend((column.note)(record));
-            Cell { strong: best.is_some() && column.badness(record, self.human) == *best, text }
+        let cells = self.columns.iter().zip(&self.best).map(|(column, best)| Cell {
+            strong: best.is_some() && column.badness(record, self.human) == *best,
+            text: column.of_model(record),
         });
         std::iter::once(name.into()).chain(cells)
     }
 }
 
 fn human_row(human: &HumanRecord, columns: &[Column], name: &str) -> impl Iterator<Item = Cell> {
-    let cells = columns
-        .iter()
-        .map(|column| column.cell((column.of_human)(human), human.intervals.as_ref()).into());
+    let cells = columns.iter().map(|column| column.of_human(human).into());
     std::iter::once(name.into()).chain(cells)
 }
 
 /// What the best of several models reaches; of one model nothing stands out.
 pub(crate) fn best(
-    column: &Column,
+    column: Column,
     records: &[ResultRecord],
     human: Option<&HumanRecord>,
 ) -> Option<f64> {
@@ -132,17 +131,20 @@ pub(crate) fn best(
 
 #[cfg(test)]
 mod tests {
+    use f2_metrics::Metrics;
+
     use super::*;
 
-    fn model(name: &str, kld: f64, bleu: f64, uniq: u64) -> ResultRecord {
+    fn metrics(kld: Option<f64>, bleu: f64, uniq: f64) -> Metrics {
+        Metrics { kld, self_bleu: vec![Some(bleu)], uniq: Some(uniq), ..Metrics::default() }
+    }
+
+    fn model(name: &str, kld: f64, bleu: f64, uniq: f64) -> ResultRecord {
         ResultRecord {
             name: name.to_owned(),
-            kld: Some(kld),
-            self_bleu: vec![Some(bleu)],
-            uniq: Some(uniq),
+            metrics: metrics(Some(kld), bleu, uniq),
             human: Some(HumanRecord {
-                self_bleu: vec![Some(0.952)],
-                uniq: Some(15_200),
+                metrics: metrics(None, 0.952, 15_200.0),
                 ..HumanRecord::default()
             }),
             ..ResultRecord::default()
@@ -152,8 +154,8 @@ mod tests {
     #[test]
     fn the_value_closest_to_human_stands_out() {
         let tables = metric_tables(&[
-            model("MLE", 1.51, 0.934, 8_480),
-            model("F²-Softmax", 0.62, 0.933, 15_700),
+            model("MLE", 1.51, 0.934, 8_480.0),
+            model("F²-Softmax", 0.62, 0.933, 15_700.0),
         ]);
         let lines = "\
 | model | KLD | SB1 | Rep | Uniq |
@@ -168,13 +170,13 @@ mod tests {
 
     #[test]
     fn a_single_model_is_not_praised() {
-        let table = &metric_tables(&[model("MLE", 1.51, 0.934, 8_480)])[0];
+        let table = &metric_tables(&[model("MLE", 1.51, 0.934, 8_480.0)])[0];
         assert!(!table.to_markdown().contains("**"));
     }
 
     #[test]
     fn the_paper_stands_beside_each_model_and_has_its_own_best() {
-        let ours = [model("MLE", 2.0, 0.9, 10), model("F²-Softmax", 1.0, 0.9, 20)];
+        let ours = [model("MLE", 2.0, 0.9, 10.0), model("F²-Softmax", 1.0, 0.9, 20.0)];
         let paper = crate::PaperSet::Wikitext103.top_k(3);
         let table = MetricTable::new(&ours).beside(&paper).only(&["KLD", "Uniq"]).build();
         let lines = "\

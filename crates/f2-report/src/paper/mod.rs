@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use f2_metrics::Metrics;
 use serde::{Deserialize, Serialize};
 
 use crate::record::{HumanRecord, ResultRecord};
@@ -87,10 +88,7 @@ pub fn decoupling() -> Vec<(bool, ResultRecord)> {
         let record = ResultRecord {
             name,
             convention: "paper".to_owned(),
-            kld: Some(kld),
-            ms_jaccard: vec![None, Some(msj / 100.0)],
-            self_bleu: vec![None, Some(sb / 100.0)],
-            uniq: Some(thousands(uniq)),
+            metrics: Metrics { kld: Some(kld), ..bigrams(msj, sb, uniq) },
             human: Some(human_record(&human)),
             ..ResultRecord::default()
         };
@@ -106,10 +104,7 @@ pub fn transfer() -> Vec<ResultRecord> {
         ResultRecord {
             name,
             convention: "paper".to_owned(),
-            ppl: Some(ppl),
-            ms_jaccard: vec![None, Some(msj / 100.0)],
-            self_bleu: vec![None, Some(sb / 100.0)],
-            uniq: Some(thousands(uniq)),
+            metrics: Metrics { ppl: Some(ppl), ..bigrams(msj, sb, uniq) },
             human: Some(human_record(&human)),
             ..ResultRecord::default()
         }
@@ -177,6 +172,19 @@ fn record(name: &str, row: &Numbers, human: &Numbers) -> ResultRecord {
     ResultRecord {
         name: name.to_owned(),
         convention: "paper".to_owned(),
+        metrics: metrics(row),
+        human: Some(human_record(human)),
+        ..ResultRecord::default()
+    }
+}
+
+fn human_record(row: &Numbers) -> HumanRecord {
+    let metrics = Metrics { ms_jaccard: Vec::new(), ..metrics(row) };
+    HumanRecord { metrics, ..HumanRecord::default() }
+}
+
+fn metrics(row: &Numbers) -> Metrics {
+    Metrics {
         ppl: row[0],
         kld: row[1],
         ms_jaccard: fractions(&row[2..5]),
@@ -184,18 +192,17 @@ fn record(name: &str, row: &Numbers, human: &Numbers) -> ResultRecord {
         distinct: fractions(&row[8..11]),
         rep: row[11].map(|percent| percent / 100.0),
         uniq: row[12].map(thousands),
-        human: Some(human_record(human)),
-        ..ResultRecord::default()
+        bands: None,
     }
 }
 
-fn human_record(row: &Numbers) -> HumanRecord {
-    HumanRecord {
-        self_bleu: fractions(&row[5..8]),
-        distinct: fractions(&row[8..11]),
-        rep: row[11].map(|percent| percent / 100.0),
-        uniq: row[12].map(thousands),
-        ..HumanRecord::default()
+/// The columns of the small tables: MS-Jaccard-2, Self-BLEU-2 and Uniq.
+fn bigrams(ms_jaccard: f64, self_bleu: f64, uniq: f64) -> Metrics {
+    Metrics {
+        ms_jaccard: vec![None, Some(ms_jaccard / 100.0)],
+        self_bleu: vec![None, Some(self_bleu / 100.0)],
+        uniq: Some(thousands(uniq)),
+        ..Metrics::default()
     }
 }
 
@@ -203,8 +210,8 @@ fn fractions(percents: &[Option<f64>]) -> Vec<Option<f64>> {
     percents.iter().map(|percent| percent.map(|percent| percent / 100.0)).collect()
 }
 
-fn thousands(value: f64) -> u64 {
-    (value * 1000.0).round() as u64
+fn thousands(value: f64) -> f64 {
+    (value * 1000.0).round()
 }
 
 #[cfg(test)]
@@ -217,11 +224,9 @@ mod tests {
         let rows = english.top_k(english.main_k());
         let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
         assert_eq!(names, MODELS);
-        assert_eq!(
-            (rows[4].ppl, rows[4].kld, rows[4].uniq),
-            (Some(25.6), Some(0.62), Some(15_700))
-        );
-        assert_eq!(PaperSet::Lyrics.top_k(20)[4].kld, Some(0.13));
+        let f2 = &rows[4].metrics;
+        assert_eq!((f2.ppl, f2.kld, f2.uniq), (Some(25.6), Some(0.62), Some(15_700.0)));
+        assert_eq!(PaperSet::Lyrics.top_k(20)[4].metrics.kld, Some(0.13));
         assert_eq!(PaperSet::Lyrics.top_k(4), []);
     }
 
@@ -231,7 +236,7 @@ mod tests {
             assert_eq!((set.greedy().len(), set.pairwise().len()), (5, 10));
         }
         assert_eq!(ranking()[0], (1, "F²-Softmax".to_owned(), 7, 1));
-        assert_eq!(decoupling()[1].1.kld, Some(0.31));
-        assert_eq!(transfer()[1].ppl, Some(9.8));
+        assert_eq!(decoupling()[1].1.metrics.kld, Some(0.31));
+        assert_eq!(transfer()[1].metrics.ppl, Some(9.8));
     }
 }

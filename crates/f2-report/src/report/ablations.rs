@@ -1,3 +1,7 @@
+//! The ablations: other classes, joint decoding, a class nucleus.
+
+use f2_metrics::{Measure, Metric};
+
 use super::{Block, NamedFigure, Section};
 use crate::metrics_table::MetricTable;
 use crate::paper;
@@ -27,14 +31,14 @@ pub(super) fn section(results: &Results) -> Option<Section> {
     })
 }
 
-/// What the ablation figure plots: the name, the unit, and the value of a result.
-type Panel = (&'static str, &'static str, fn(&ResultRecord) -> Option<f64>);
+/// The measures the ablation figure plots: the name, the unit, and the measure.
+type Plotted = (&'static str, &'static str, Measure);
 
-const PANELS: [Panel; 4] = [
-    ("PPL", "", |record| record.ppl),
-    ("KLD", "nats", |record| record.kld),
-    ("MS-Jaccard-2", "%", |record| Some(100.0 * record.ms_jaccard.get(1).copied().flatten()?)),
-    ("Self-BLEU-2", "%", |record| Some(100.0 * record.self_bleu.get(1).copied().flatten()?)),
+const PLOTTED: [Plotted; 4] = [
+    ("PPL", "", Measure::Metric(Metric::Ppl, 1)),
+    ("KLD", "nats", Measure::Metric(Metric::Kld, 1)),
+    ("MS-Jaccard-2", "%", Measure::Metric(Metric::MsJaccard, 2)),
+    ("Self-BLEU-2", "%", Measure::Metric(Metric::SelfBleu, 2)),
 ];
 
 fn class_figures(results: &Results) -> Vec<NamedFigure> {
@@ -42,16 +46,18 @@ fn class_figures(results: &Results) -> Vec<NamedFigure> {
     if !fixed {
         return Vec::new();
     }
-    let figure = |panel: &Panel| {
-        let name = format!("classes-{}", panel.0.to_lowercase());
-        let title = format!("{} over the number of classes", panel.0);
-        NamedFigure::new(name, Figure::new(title).line_chart(&class_chart(results, panel)))
+    let figure = |plotted: &Plotted| {
+        let name = format!("classes-{}", plotted.0.to_lowercase());
+        let title = format!("{} over the number of classes", plotted.0);
+        NamedFigure::new(name, Figure::new(title).line_chart(&class_chart(results, plotted)))
     };
-    PANELS.iter().map(figure).collect()
+    PLOTTED.iter().map(figure).collect()
 }
 
-fn class_chart(results: &Results, (name, unit, value): &Panel) -> LineChart {
+fn class_chart(results: &Results, (name, unit, measure): &Plotted) -> LineChart {
     let trials = &results.class_trials;
+    let factor = if *unit == "%" { 100.0 } else { 1.0 };
+    let value = |record: &ResultRecord| Some(factor * record.metrics.get(*measure)?);
     let axis = if unit.is_empty() { Axis::new(*name) } else { Axis::new(*name).unit(*unit) };
     let mut chart = LineChart::new(
         format!("{name} over the number of classes"),

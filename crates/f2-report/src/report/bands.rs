@@ -1,7 +1,10 @@
+//! The figure of frequency bands, and its numbers.
+
+use f2_metrics::BandShares;
+
 use super::{Block, NamedFigure, Section};
 use crate::metrics_table::band_table;
 use crate::plot::{Axis, BarChart, Direction, Figure};
-use crate::record::BandShares;
 use crate::results::Results;
 
 const BANDS: [&str; 4] = ["frequent", "medium", "rare", "very rare"];
@@ -14,9 +17,9 @@ pub(super) fn section(results: &Results) -> Option<Section> {
     let mut chart = BarChart::new("Tokens by frequency band", Direction::Up, BANDS)
         .subtitle("Bands hold 40, 30, 20 and 10 % of the training text")
         .values_axis(Axis::new("share of tokens").unit("%"));
-    let models = records.iter().map(|record| (record.name.as_str(), record.bands));
+    let models = records.iter().map(|record| (record.name.as_str(), record.metrics.bands));
     let human = records.iter().find_map(|record| record.human.as_ref());
-    for (name, bands) in models.chain(human.map(|human| ("Human", human.bands))) {
+    for (name, bands) in models.chain(human.map(|human| ("Human", human.metrics.bands))) {
         if let Some(bands) = bands {
             chart = chart.group(name, percent(bands));
         }

@@ -1,8 +1,10 @@
-use f2_metrics::Metrics;
-use f2_metrics::pairwise::{Contender, Rule, play};
+//! The page's first lines: the outcome in words, and the metrics at a glance.
 
-use crate::metrics_table::{Column, VERY_RARE, band_columns, best, metric_columns};
-use crate::record::{HumanRecord, ResultRecord};
+use f2_metrics::pairwise::{Rule, play};
+use f2_metrics::{Measure, Metric, Metrics};
+
+use crate::metrics_table::{Column, best};
+use crate::record::ResultRecord;
 use crate::results::Results;
 
 /// One metric at a glance: a bar for each model and for human text.
@@ -29,14 +31,14 @@ pub struct Bar {
     pub best: bool,
 }
 
-/// The columns of the tables that tiles are made of, and what they are called there.
-const METRICS: [(&str, &str); 6] = [
-    ("KLD", "KLD"),
-    ("MSJ2", "MS-Jaccard-2"),
-    ("SB2", "Self-BLEU-2"),
-    ("D2", "Distinct-2"),
-    ("Uniq", "Uniq"),
-    (VERY_RARE, "Very rare tokens"),
+/// The measures that tiles show, and what they are called there.
+const MEASURES: [(Measure, &str); 6] = [
+    (Measure::Metric(Metric::Kld, 1), "KLD"),
+    (Measure::Metric(Metric::MsJaccard, 2), "MS-Jaccard-2"),
+    (Measure::Metric(Metric::SelfBleu, 2), "Self-BLEU-2"),
+    (Measure::Metric(Metric::Distinct, 2), "Distinct-2"),
+    (Measure::Metric(Metric::Uniq, 1), "Uniq"),
+    (Measure::Band(3), "Very rare tokens"),
 ];
 
 /// The metrics of the main scores, as far as two models or more have them.
@@ -44,27 +46,23 @@ pub(super) fn tiles(results: &Results) -> Vec<Tile> {
     let Some(main) = results.scores.first().filter(|set| set.records.len() > 1) else {
         return Vec::new();
     };
-    let columns: Vec<Column> =
-        metric_columns(&main.records).into_iter().chain(band_columns()).collect();
-    let tile = |(heading, metric)| {
-        let column = columns.iter().find(|column| column.heading == heading)?;
-        tile(metric, column, &main.records)
-    };
-    METRICS.into_iter().filter_map(tile).collect()
+    let tile = |(measure, name)| tile(name, measure, &main.records);
+    MEASURES.into_iter().filter_map(tile).collect()
 }
 
-fn tile(metric: &'static str, column: &Column, records: &[ResultRecord]) -> Option<Tile> {
+fn tile(metric: &'static str, measure: Measure, records: &[ResultRecord]) -> Option<Tile> {
+    let column = Column(measure);
     let human = records.iter().find_map(|record| record.human.as_ref());
     let models: Vec<(&ResultRecord, f64)> =
-        records.iter().filter_map(|record| Some((record, (column.of_model)(record)?))).collect();
-    let human_value = human.and_then(|human| (column.of_human)(human));
+        records.iter().filter_map(|record| Some((record, record.metrics.get(measure)?))).collect();
+    let human_value = human.and_then(|human| human.metrics.get(measure));
     let values = models.iter().map(|(_, value)| *value).chain(human_value);
     let largest = values.fold(f64::MIN_POSITIVE, f64::max);
     let best = best(column, records, human);
-    let unit = if column.heading == VERY_RARE { " %" } else { "" };
+    let unit = if matches!(measure, Measure::Band(_)) { " %" } else { "" };
     let bar = |name: &str, value: f64, best: bool| Bar {
         name: name.to_owned(),
-        value: column.cell(Some(value), None) + unit,
+        value: column.number(value) + unit,
         length: (value / largest).max(0.0),
         best,
     };
@@ -80,8 +78,8 @@ pub(super) fn lead(results: &Results) -> Vec<String> {
     let verdict = results.scores.first().and_then(|main| {
         let find = |name: &str| main.records.iter().find(|record| record.name == name);
         let (mle, f2) = (find("MLE")?, find("F²-Softmax")?);
-        let human = f2.human.as_ref().map(HumanRecord::metrics)?;
-        Some(format!("{} ({}).", versus(f2, mle, &human), main.decoding))
+        let human = &f2.human.as_ref()?.metrics;
+        Some(format!("{} ({}).", versus(f2, mle, human), main.decoding))
     });
     let transfer = super::transfer::lead(results);
     let size = super::size::remark(results);
@@ -90,9 +88,7 @@ pub(super) fn lead(results: &Results) -> Vec<String> {
 }
 
 fn versus(f2: &ResultRecord, mle: &ResultRecord, human: &Metrics) -> String {
-    let contender =
-        |record: &ResultRecord| Contender { ppl: record.ppl, metrics: record.metrics() };
-    let outcome = play(&contender(f2), &contender(mle), human, Rule::FITTED);
+    let outcome = play(&f2.metrics, &mle.metrics, human, Rule::FITTED);
     let compared = outcome.points.iter().flatten().count();
     format!(
         "F²-Softmax is closer to human text than maximum likelihood on {} of {compared} metrics",

@@ -4,11 +4,12 @@
 // Every test file uses it in its own way.
 #![allow(unreachable_pub, missing_docs)]
 
+use f2_metrics::BandShares;
 use f2_report::results::{
     ClassRule, ClassTrial, ClassesResult, Continuation, CorpusResult, Decoding, RunResult,
     SampleResult, SampleToken, ScoreSet, SplitResult, TransferResult,
 };
-use f2_report::{BandShares, HumanRecord, PaperSet, ResultRecord, Results};
+use f2_report::{PaperSet, ResultRecord, Results};
 
 pub fn results() -> Results {
     let set = PaperSet::Wikitext103;
@@ -43,10 +44,10 @@ fn banded(mut record: ResultRecord) -> ResultRecord {
         very_rare: 0.10 - skew / 2.0,
         relative_to_human: Some([Some(skew / 0.4), Some(0.0), Some(-skew / 0.4), Some(-skew)]),
     };
-    record.bands = Some(bands(skew));
-    let human = record.human.take().unwrap_or_default();
-    let own = BandShares { relative_to_human: None, ..bands(0.0) };
-    record.human = Some(HumanRecord { bands: Some(own), ..human });
+    record.metrics.bands = Some(bands(skew));
+    let mut human = record.human.take().unwrap_or_default();
+    human.metrics.bands = Some(BandShares { relative_to_human: None, ..bands(0.0) });
+    record.human = Some(human);
     record.texts = 1792;
     record
 }
@@ -97,7 +98,7 @@ fn run(name: &str, end: f64) -> RunResult {
 fn trials(record: &ResultRecord) -> Vec<ClassTrial> {
     let trial = |rule, k: usize| {
         let mut record = record.clone();
-        record.kld = Some(0.6 + (k as f64 - 9.0).abs() / 20.0);
+        record.metrics.kld = Some(0.6 + (k as f64 - 9.0).abs() / 20.0);
         ClassTrial { rule, k, record }
     };
     let fixed = [2, 4, 8, 16]
@@ -107,8 +108,11 @@ fn trials(record: &ResultRecord) -> Vec<ClassTrial> {
 }
 
 fn transfer(record: &ResultRecord) -> TransferResult {
-    let named =
-        |name: &str, ppl| ResultRecord { name: name.to_owned(), ppl: Some(ppl), ..record.clone() };
+    let named = |name: &str, ppl| {
+        let mut record = ResultRecord { name: name.to_owned(), ..record.clone() };
+        record.metrics.ppl = Some(ppl);
+        record
+    };
     TransferResult {
         pretraining: CorpusResult { name: "Another text".to_owned(), ..corpus() },
         target: corpus(),

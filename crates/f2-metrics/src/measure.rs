@@ -1,0 +1,63 @@
+//! One number among those of an evaluation: where it stands, and what makes it good.
+
+use crate::{Metric, Metrics};
+
+/// One number of an evaluation: a column of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Measure {
+    /// A metric at an order of n-grams; 1 for a metric without orders.
+    Metric(Metric, usize),
+    /// The share of a frequency band, by its place in [`BAND_NAMES`](crate::BAND_NAMES).
+    Band(usize),
+}
+
+/// What makes a value good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// Less.
+    Lower,
+    /// More.
+    Higher,
+    /// A smaller distance to the value of human text.
+    CloserToHuman,
+}
+
+impl Measure {
+    /// The four bands.
+    pub const BANDS: [Self; 4] = [Self::Band(0), Self::Band(1), Self::Band(2), Self::Band(3)];
+
+    /// The measures of the metrics any of these has, in the order of [`Metric::ALL`].
+    pub fn of_metrics(all: &[&Metrics]) -> Vec<Self> {
+        let orders = |metric: Metric| {
+            let most = all.iter().map(|each| each.orders(metric).len()).max();
+            (1..=most.unwrap_or(0)).map(move |order| Self::Metric(metric, order))
+        };
+        Metric::ALL.into_iter().flat_map(orders).collect()
+    }
+
+    /// What makes a value good.
+    pub fn better(self) -> Better {
+        match self {
+            Self::Metric(metric, _) => metric.better(),
+            Self::Band(_) => Better::CloserToHuman,
+        }
+    }
+
+    /// The largest value there can be.
+    pub fn most(self) -> f64 {
+        match self {
+            Self::Metric(metric, _) => metric.most(),
+            Self::Band(_) => 1.0,
+        }
+    }
+
+    /// A number that is smaller the better a value is. `None` without a human value to be close
+    /// to, where one is needed.
+    pub fn badness(self, value: Option<f64>, human: Option<f64>) -> Option<f64> {
+        Some(match self.better() {
+            Better::Lower => value?,
+            Better::Higher => -value?,
+            Better::CloserToHuman => (value? - human?).abs(),
+        })
+    }
+}

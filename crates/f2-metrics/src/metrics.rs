@@ -1,0 +1,263 @@
+//! The metrics and their values: the one list that scoring, intervals, comparisons, files and
+//! tables read. A new metric is an entry of [`Metric`] and a field of [`Metrics`].
+
+use std::slice::from_ref;
+
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::measure::{Better, Measure};
+use crate::{BandShares, Convention, Interval};
+
+/// The seven metrics, in the order of the paper's tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Metric {
+    /// Perplexity.
+    Ppl,
+    /// KL divergence of unigrams.
+    Kld,
+    /// MS-Jaccard.
+    MsJaccard,
+    /// Self-BLEU.
+    SelfBleu,
+    /// Distinct.
+    Distinct,
+    /// Repetition.
+    Rep,
+    /// Uniq.
+    Uniq,
+}
+
+/// One value for each metric; `None` where it is not defined or was not asked for.
+///
+/// Lists hold the orders from 1 up. Values are fractions, nats and counts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, bound(serialize = "V: Value", deserialize = "V: Deserialize<'de>"))]
+pub struct Metrics<V = f64> {
+    /// Perplexity, which needs a model and is given from outside.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ppl: Option<V>,
+    /// KL divergence of unigrams from the references, in nats.
+    pub kld: Option<V>,
+    /// MS-Jaccard with the references.
+    pub ms_jaccard: Vec<Option<V>>,
+    /// Self-BLEU.
+    pub self_bleu: Vec<Option<V>>,
+    /// Distinct.
+    pub distinct: Vec<Option<V>>,
+    /// The share of texts that end in a loop.
+    pub rep: Option<V>,
+    /// The number of different tokens.
+    #[serde(serialize_with = "count")]
+    pub uniq: Option<V>,
+    /// The shares of the frequency bands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bands: Option<BandShares<V>>,
+}
+
+impl Metric {
+    /// All seven.
+    pub const ALL: [Self; 7] = [
+        Self::Ppl,
+        Self::Kld,
+        Self::MsJaccard,
+        Self::SelfBleu,
+        Self::Distinct,
+        Self::Rep,
+        Self::Uniq,
+    ];
+
+    /// The name in running text.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ppl => "PPL",
+            Self::Kld => "KLD",
+            Self::MsJaccard => "MS-Jaccard",
+            Self::SelfBleu => "Self-BLEU",
+            Self::Distinct => "Distinct",
+            Self::Rep => "Rep",
+            Self::Uniq => "Uniq",
+        }
+    }
+
+    /// The abbreviation in the headings of tables; an order may follow.
+    pub fn abbreviation(self) -> &'static str {
+        match self {
+            Self::MsJaccard => "MSJ",
+            Self::SelfBleu => "SB",
+            Self::Distinct => "D",
+            _ => self.name(),
+        }
+    }
+
+    /// Whether it has a value for each order of n-grams.
+    pub fn has_orders(self) -> bool {
+        matches!(self, Self::MsJaccard | Self::SelfBleu | Self::Distinct)
+    }
+
+    /// What makes a value good.
+    pub fn better(self) -> Better {
+        match self {
+            Self::Ppl | Self::Kld => Better::Lower,
+            Self::MsJaccard => Better::Higher,
+            Self::SelfBleu | Self::Distinct | Self::Rep | Self::Uniq => Better::CloserToHuman,
+        }
+    }
+
+    /// The largest value it can have.
+    pub fn most(self) -> f64 {
+        match self {
+            Self::Ppl | Self::Kld | Self::Uniq => f64::INFINITY,
+            Self::MsJaccard | Self::SelfBleu | Self::Distinct | Self::Rep => 1.0,
+        }
+    }
+
+    /// How the paper prints it: the factor and the number of decimals.
+    pub fn printed(self) -> (f64, usize) {
+        match self {
+            Self::Ppl => (1.0, 1),
+            Self::Kld => (1.0, 2),
+            Self::MsJaccard | Self::SelfBleu | Self::Distinct => (100.0, 1),
+            Self::Rep => (100.0, 2),
+            Self::Uniq => (1.0, 0),
+        }
+    }
+
+    /// The definition in one line, as a table's footnote gives it.
+    ///
+    /// ```
+    /// use f2_metrics::{Convention, Metric};
+    /// assert!(Metric::Distinct.definition(Convention::Paper).contains("text length"));
+    /// assert!(Metric::Distinct.definition(Convention::Textbook).contains("number of n-grams"));
+    /// ```
+    pub fn definition(self, convention: Convention) -> &'static str {
+        use Convention::{Paper, Textbook};
+        match (self, convention) {
+            (Self::Ppl, _) => "exp(summed negative log-likelihood in nats / scored tokens)",
+            (Self::Kld, Paper) => {
+                "KL(human ‖ model) of unigrams in nats; a token one side lacks has probability 1e-10"
+            }
+            (Self::Kld, Textbook) => {
+                "KL(human ‖ model) of unigrams in nats; a token the model lacks has probability 1e-10"
+            }
+            (Self::MsJaccard, Paper) => {
+                "geometric mean over orders 1…n of Σmin/Σmax of relative n-gram frequencies, \
+                 each text padded by n−1 symbols per side and read 2(n−1) positions further"
+            }
+            (Self::MsJaccard, Textbook) => {
+                "geometric mean over orders 1…n of Σmin/Σmax of n-gram counts per text, no padding"
+            }
+            (Self::SelfBleu, Paper) => {
+                "mean BLEU of each text against all others, closest length, \
+                 zero matches counted as 1e-100"
+            }
+            (Self::SelfBleu, Textbook) => {
+                "mean BLEU of each text against all others, closest length, zero matches counted \
+                 as 0.1, 0 without a common unigram (NLTK, method1)"
+            }
+            (Self::Distinct, Paper) => {
+                "mean over texts of distinct n-grams / text length; texts of 5 tokens or fewer left out"
+            }
+            (Self::Distinct, Textbook) => {
+                "mean over texts of distinct n-grams / number of n-grams; texts shorter than n left out"
+            }
+            (Self::Rep, _) => {
+                "share of texts that end in a loop: the best-repeated phrase has 3 tokens or more \
+                 twice, or fewer than 3 tokens more than 50 times"
+            }
+            (Self::Uniq, _) => "number of distinct tokens over all texts",
+        }
+    }
+}
+
+impl<V> Default for Metrics<V> {
+    fn default() -> Self {
+        Self {
+            ppl: None,
+            kld: None,
+            ms_jaccard: Vec::new(),
+            self_bleu: Vec::new(),
+            distinct: Vec::new(),
+            rep: None,
+            uniq: None,
+            bands: None,
+        }
+    }
+}
+
+impl<V: Copy> Metrics<V> {
+    /// A metric's values by order; a metric without orders has one.
+    ///
+    /// ```
+    /// use f2_metrics::{Metric, Metrics};
+    /// let metrics = Metrics { kld: Some(0.62), ..Metrics::default() };
+    /// assert_eq!(metrics.orders(Metric::Kld), [Some(0.62)]);
+    /// assert!(metrics.orders(Metric::Distinct).is_empty());
+    /// ```
+    pub fn orders(&self, metric: Metric) -> &[Option<V>] {
+        match metric {
+            Metric::Ppl => from_ref(&self.ppl),
+            Metric::Kld => from_ref(&self.kld),
+            Metric::MsJaccard => &self.ms_jaccard,
+            Metric::SelfBleu => &self.self_bleu,
+            Metric::Distinct => &self.distinct,
+            Metric::Rep => from_ref(&self.rep),
+            Metric::Uniq => from_ref(&self.uniq),
+        }
+    }
+
+    /// One of the values.
+    pub fn get(&self, measure: Measure) -> Option<V> {
+        match measure {
+            Measure::Metric(metric, order) => self.orders(metric).get(order - 1).copied().flatten(),
+            Measure::Band(band) => self.bands.as_ref().map(|bands| bands.shares()[band]),
+        }
+    }
+
+    /// Puts something in the place of every value that is there.
+    pub fn map<W: Copy>(&self, mut put: impl FnMut(Measure, V) -> Option<W>) -> Metrics<W> {
+        let mut orders = |metric: Metric| -> Vec<Option<W>> {
+            let values = (1..).zip(self.orders(metric));
+            values.map(|(order, &value)| put(Measure::Metric(metric, order), value?)).collect()
+        };
+        let mut one = |metric: Metric| orders(metric).pop().flatten();
+        Metrics {
+            ppl: one(Metric::Ppl),
+            kld: one(Metric::Kld),
+            rep: one(Metric::Rep),
+            uniq: one(Metric::Uniq),
+            ms_jaccard: orders(Metric::MsJaccard),
+            self_bleu: orders(Metric::SelfBleu),
+            distinct: orders(Metric::Distinct),
+            bands: self.bands.as_ref().and_then(|bands| bands.map(&mut put)),
+        }
+    }
+}
+
+/// What a metric can have as its value: a number, or the interval around one.
+pub trait Value: Copy + Serialize {
+    /// Writes a value that counts things.
+    fn write_count<S: Serializer>(self, out: S) -> Result<S::Ok, S::Error> {
+        self.serialize(out)
+    }
+}
+
+impl Value for f64 {
+    /// As a whole number where it is one.
+    fn write_count<S: Serializer>(self, out: S) -> Result<S::Ok, S::Error> {
+        if self.fract() == 0.0 && self >= 0.0 {
+            out.serialize_u64(self as u64)
+        } else {
+            out.serialize_f64(self)
+        }
+    }
+}
+
+impl Value for Interval {}
+
+#[expect(clippy::ref_option, reason = "serde hands over a reference to the field")]
+fn count<V: Value, S: Serializer>(value: &Option<V>, out: S) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) => value.write_count(out),
+        None => out.serialize_none(),
+    }
+}
