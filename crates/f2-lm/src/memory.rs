@@ -3,6 +3,7 @@
 use std::{fmt, fs};
 
 use f2_engine::Device;
+use sysinfo::{MemoryRefreshKind, System};
 
 use crate::Error;
 
@@ -48,21 +49,27 @@ pub(crate) fn bytes(extents: &[usize]) -> u64 {
 /// Bytes of the memory a device works in that could be had now: its own, or the host's. Nothing
 /// where it is not known.
 pub fn available_memory<D: Device>(device: &D) -> Option<u64> {
-    device.available_memory().or_else(host_memory)
+    device.available_memory().or_else(|| host_memory().map(|memory| memory.available))
 }
 
-/// What could be had without swapping: what the system says, or less where the process is confined
-/// to a group with a limit of its own.
-fn host_memory() -> Option<u64> {
-    let system = fs::read_to_string("/proc/meminfo").ok().and_then(|text| meminfo(&text));
+/// The memory of this machine, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct HostMemory {
+    /// All of it.
+    pub total: u64,
+    /// What could be had without swapping, or less where the process is confined to a control group
+    /// with a limit of its own.
+    pub available: u64,
+}
+
+/// The memory of this machine; nothing where the system does not say.
+pub fn host_memory() -> Option<HostMemory> {
+    let mut system = System::new();
+    system.refresh_memory_specifics(MemoryRefreshKind::nothing().with_ram());
+    let (total, available) = (system.total_memory(), system.available_memory());
     let group = group_limit("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current");
-    [system, group].into_iter().flatten().min()
-}
-
-fn meminfo(text: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kibibytes * 1024)
+    let available = group.map_or(available, |left| left.min(available));
+    (total > 0).then_some(HostMemory { total, available })
 }
 
 /// What a control group has left. Reads nothing where the limit is the word `max`.
@@ -88,9 +95,8 @@ mod tests {
     }
 
     #[test]
-    fn reads_the_kernels_table() {
-        let text = "MemTotal:       16384 kB\nMemAvailable:    8192 kB\n";
-        assert_eq!(meminfo(text), Some(8192 * 1024));
-        assert_eq!(meminfo("MemTotal: 1 kB\n"), None);
+    fn the_host_has_more_memory_than_it_gives() {
+        let memory = host_memory().expect("this system says");
+        assert!(memory.available > 0 && memory.available <= memory.total, "{memory:?}");
     }
 }

@@ -1,13 +1,33 @@
-use std::path::Path;
-use std::process::Command;
+//! Free space on the disk.
 
-/// Free bytes on the disk that holds `folder`, as the system's `df` tells.
-///
-/// The standard library cannot say, and a system call for one line of `f2 doctor` is not worth
-/// unsafe code.
+use std::path::Path;
+
+/// Free bytes, for this user, on the disk that holds `folder`; none where the system does not say.
+#[cfg(unix)]
 pub(crate) fn free_disk(folder: &Path) -> Option<u64> {
-    let output = Command::new("df").arg("-Pk").arg(folder).output().ok()?;
-    let report = String::from_utf8(output.stdout).ok()?;
-    let available = report.lines().nth(1)?.split_whitespace().nth(3)?;
-    available.parse::<u64>().ok().map(|kibibytes| kibibytes << 10)
+    let about = rustix::fs::statvfs(folder).ok()?;
+    about.f_bavail.checked_mul(about.f_frsize)
+}
+
+/// Free bytes, for this user, on the disk that holds `folder`; none where the system does not say.
+#[cfg(not(unix))]
+pub(crate) fn free_disk(folder: &Path) -> Option<u64> {
+    let folder = std::path::absolute(folder).ok()?;
+    let disks = sysinfo::Disks::new_with_refreshed_list();
+    // A disk may be mounted in a folder of another: the nearest one counts.
+    let holding = disks.iter().filter(|disk| folder.starts_with(disk.mount_point()));
+    let nearest = holding.max_by_key(|disk| disk.mount_point().as_os_str().len());
+    nearest.map(sysinfo::Disk::available_space)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_has_a_disk_and_nothing_has_none() {
+        assert!(free_disk(Path::new(".")).is_some());
+        #[cfg(unix)]
+        assert_eq!(free_disk(Path::new("no such folder")), None);
+    }
 }

@@ -1,23 +1,30 @@
-/// Memory of the machine and how much of it is free, in bytes, where the system tells.
-pub(crate) fn total_and_available_memory() -> Option<(u64, u64)> {
-    let report = std::fs::read_to_string("/proc/meminfo").ok()?;
-    Some((kibibytes(&report, "MemTotal:")? << 10, kibibytes(&report, "MemAvailable:")? << 10))
+//! The most memory that this process has held.
+
+/// Bytes of the largest resident set so far; none where the system does not say.
+///
+/// Linux keeps the figure of this program alone in its status; the one of `getrusage` may be that of
+/// the program it was started from.
+#[cfg(target_os = "linux")]
+pub(crate) fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
 }
 
-fn kibibytes(report: &str, name: &str) -> Option<u64> {
-    let line = report.lines().find_map(|line| line.strip_prefix(name))?;
-    line.split_whitespace().next()?.parse().ok()
+/// Bytes of the largest resident set so far.
+#[cfg(target_vendor = "apple")]
+pub(crate) fn peak_memory() -> Option<u64> {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the call writes a usage to a place of its type, in which zeros are valid.
+    let usage = unsafe {
+        (libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) == 0).then(|| usage.assume_init())
+    }?;
+    u64::try_from(usage.ru_maxrss).ok()
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reads_what_linux_reports() {
-        let report = "MemTotal:       24576000 kB\nMemFree: 1 kB\nMemAvailable:   20000 kB\n";
-        assert_eq!(kibibytes(report, "MemTotal:"), Some(24_576_000));
-        assert_eq!(kibibytes(report, "MemAvailable:"), Some(20_000));
-        assert_eq!(kibibytes(report, "Swap:"), None);
-    }
+/// Not known on this system.
+#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+pub(crate) fn peak_memory() -> Option<u64> {
+    None
 }

@@ -1,4 +1,4 @@
-//! What this machine offers to the program.
+//! The machine: its cores, threads, memory, disk and GPUs.
 
 pub(crate) mod cuda;
 mod disk;
@@ -6,7 +6,7 @@ mod memory;
 mod threads;
 
 pub(crate) use disk::free_disk;
-pub(crate) use memory::total_and_available_memory;
+pub(crate) use memory::peak_memory;
 pub(crate) use threads::do_without_threads_if_need_be;
 
 /// Cores that this process may use.

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use clap::Args;
 use f2_engine::{Simd, cublaslt_is_present, nvrtc_is_present};
+use f2_lm::memory::{HostMemory, host_memory};
 use indicatif::HumanBytes;
 use serde_json::json;
 
@@ -24,7 +25,7 @@ pub(crate) struct Doctor {
 impl Doctor {
     pub(crate) fn run(self) -> Outcome {
         let machine = Machine {
-            memory: machine::total_and_available_memory(),
+            memory: host_memory(),
             disk: machine::free_disk(Path::new(".")),
             cuda: cuda::find(),
             libraries: [("NVRTC", nvrtc_is_present()), ("cuBLASLt", cublaslt_is_present())],
@@ -39,8 +40,7 @@ const LIBRARY_MISSING: &str = "not found: install the CUDA toolkit (12 or later)
                                of the library into LD_LIBRARY_PATH";
 
 struct Machine {
-    /// In all and available, in bytes.
-    memory: Option<(u64, u64)>,
+    memory: Option<HostMemory>,
     disk: Option<u64>,
     cuda: Result<cuda::Cuda, String>,
     /// What a GPU needs beside its driver, and whether it is there.
@@ -50,8 +50,8 @@ struct Machine {
 impl Machine {
     fn text(&self) -> String {
         let unknown = || "unknown on this system".to_owned();
-        let memory = self.memory.map_or_else(unknown, |(total, available)| {
-            format!("{} of {} free", HumanBytes(available), HumanBytes(total))
+        let memory = self.memory.map_or_else(unknown, |memory| {
+            format!("{} of {} free", HumanBytes(memory.available), HumanBytes(memory.total))
         });
         let disk = self.disk.map_or_else(unknown, |free| format!("{} free here", HumanBytes(free)));
         format!(
@@ -97,8 +97,8 @@ impl Machine {
             "simd": Simd::used().name(),
             "simd_available": Simd::available().iter().map(|simd| simd.word()).collect::<Vec<_>>(),
             "bf16": Simd::has_bf16(),
-            "memory_bytes": self.memory.map(|(total, _)| total),
-            "available_memory_bytes": self.memory.map(|(_, available)| available),
+            "memory_bytes": self.memory.map(|memory| memory.total),
+            "available_memory_bytes": self.memory.map(|memory| memory.available),
             "free_disk_bytes": self.disk,
             "cuda": cuda,
         })

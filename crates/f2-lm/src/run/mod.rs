@@ -1,7 +1,6 @@
 //! The run directory: what training leaves behind, what it can go on from, and the models in it.
 
 pub mod checkpoint;
-mod crc32c;
 mod events;
 mod folder;
 mod manifest;

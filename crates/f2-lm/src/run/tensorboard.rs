@@ -1,10 +1,11 @@
+//! Learning curves as `TensorBoard` reads them: event files of framed protocol buffers.
+
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crc32c::crc32c;
 use f2_files::{OutputFile, disk};
-
-use super::crc32c::masked;
 
 /// An event file `TensorBoard` reads: one record per scalar, appended as it comes.
 #[derive(Debug)]
@@ -42,6 +43,12 @@ impl TensorBoard {
         record.extend_from_slice(&masked(content).to_le_bytes());
         self.file.write_all(&record)
     }
+}
+
+/// The checksum as records store it: CRC-32C, rotated and shifted, so that a record which contains
+/// checksums has one that is unlike them.
+fn masked(bytes: &[u8]) -> u32 {
+    crc32c(bytes).rotate_right(15).wrapping_add(0xA282_EAD8)
 }
 
 fn now() -> f64 {
@@ -119,6 +126,14 @@ mod tests {
             0x15, 0, 0, 0x60, 0x40, // simple_value = 3.5
         ];
         assert_eq!(scalar_event("loss", 300, 3.5, 1.5), expected);
+    }
+
+    /// The check value of the catalogue of CRC algorithms, and RFC 3720's example of 32 zeros.
+    #[test]
+    fn checksums_have_the_castagnoli_polynomial() {
+        assert_eq!(crc32c(b"123456789"), 0xE306_9283);
+        assert_eq!(crc32c(&[0; 32]), 0x8A91_36AA);
+        assert_eq!(masked(b""), 0xA282_EAD8);
     }
 
     #[test]

@@ -1,3 +1,7 @@
+//! Tables as aligned columns on a terminal.
+
+use unicode_width::UnicodeWidthStr as _;
+
 use super::{Align, Cell, Table};
 use crate::printable::printable_line;
 
@@ -22,10 +26,10 @@ impl Table {
 
     fn widths(&self, colour: bool) -> Vec<usize> {
         let mut widths: Vec<usize> =
-            self.headings.iter().map(|text| width(&printable_line(text))).collect();
+            self.headings.iter().map(|text| printable_line(text).width()).collect();
         for row in &self.rows {
             for (widest, cell) in widths.iter_mut().zip(&row.cells) {
-                *widest = (*widest).max(width(&shown(cell, colour).0));
+                *widest = (*widest).max(shown(cell, colour).0.width());
             }
         }
         widths
@@ -34,7 +38,7 @@ impl Table {
     /// One line of cells, each a text and whether it is set in bold.
     fn line(&self, widths: &[usize], cells: impl Iterator<Item = (String, bool)>) -> String {
         let padded = cells.zip(widths).zip(&self.aligns).map(|(((text, bold), &column), align)| {
-            let space = " ".repeat(column - width(&text));
+            let space = " ".repeat(column - text.width());
             let text = if bold { format!("{BOLD}{text}{PLAIN}") } else { text };
             match align {
                 Align::Left => text + &space,
@@ -53,27 +57,6 @@ fn shown(cell: &Cell, colour: bool) -> (String, bool) {
         (true, true) => (text.into_owned(), true),
         (true, false) => (format!("*{text}"), false),
         (false, _) => (text.into_owned(), false),
-    }
-}
-
-/// Columns a text takes on a terminal: East Asian wide characters take two.
-fn width(text: &str) -> usize {
-    text.chars().map(character_width).sum()
-}
-
-fn character_width(character: char) -> usize {
-    match character as u32 {
-        0x0300..=0x036f | 0x200b..=0x200f | 0xfe00..=0xfe0f => 0,
-        0x1100..=0x115f
-        | 0x2e80..=0xa4cf
-        | 0xac00..=0xd7a3
-        | 0xf900..=0xfaff
-        | 0xfe30..=0xfe6f
-        | 0xff00..=0xff60
-        | 0xffe0..=0xffe6
-        | 0x1f300..=0x1faff
-        | 0x20000..=0x3fffd => 2,
-        _ => 1,
     }
 }
 
@@ -102,8 +85,11 @@ F²-Softmax  *0.62  a|b & c_d
 
     #[test]
     fn wide_characters_count_twice() {
-        assert_eq!(width("영화 x"), 6);
-        assert_eq!(width("e\u{301}"), 1);
+        let mut table = Table::new([("a", Align::Left), ("b", Align::Left)]);
+        table.row(["영화 x".into(), "1".into()]);
+        table.row(["e\u{301}".into(), "2".into()]);
+        let expected = "a       b\n──────  ─\n영화 x  1\ne\u{301}       2\n";
+        assert_eq!(table.to_terminal(false), expected);
     }
 
     #[test]

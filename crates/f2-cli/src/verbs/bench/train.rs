@@ -1,7 +1,5 @@
 //! `f2 bench train`: how fast training steps are.
 
-use std::fs;
-
 use clap::Args;
 use f2_engine::Device;
 use f2_lm::bench::{Measurement, measure};
@@ -9,6 +7,7 @@ use f2_lm::config::{ConfigLayers, ObjectiveName, TrainConfig};
 use serde::Serialize;
 
 use crate::failure::{Failure, Outcome};
+use crate::machine::peak_memory;
 use crate::output;
 use crate::verbs::device::{DeviceChoice, Work};
 use crate::verbs::flags::Objective;
@@ -136,13 +135,13 @@ impl BenchTrain {
                 objective,
                 ms_per_step: milliseconds,
                 tokens_per_second,
-                peak_bytes: peak_bytes(),
+                peak_bytes: peak_memory(),
                 share_of_peak,
                 loss,
             };
             serde_json::to_string(&line).expect("words and numbers have a JSON form") + "\n"
         } else {
-            let memory = indicatif::HumanBytes(peak_bytes().unwrap_or(0));
+            let memory = indicatif::HumanBytes(peak_memory().unwrap_or(0));
             format!(
                 "{objective} on {device}: {milliseconds:.1} ms per step, {tokens_per_second:.0} tokens/s, \
                  {:.0} % of peak (its fastest matrix products), {memory} at most, loss {loss:.3}\n",
@@ -150,12 +149,4 @@ impl BenchTrain {
             )
         }
     }
-}
-
-/// The most memory this process has held, where the system says.
-fn peak_bytes() -> Option<u64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kibibytes * 1024)
 }
