@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use f2_engine::prelude::*;
 use f2_engine::{
-    AdamW, AttentionHeads, Bf16, Cuda, Decay, Device, Dropout, Embedding, F2Head, Labels, Layout,
-    Linear, Moment, Moments, Norm, Sequences, SoftmaxHead, cuda_is_present,
+    AdamW, AttentionHeads, Bf16, Classes, Cuda, Decay, Device, Dropout, Embedding, Head, Labels,
+    Layout, Linear, Moment, Moments, Norm, Sequences, cuda_is_present,
 };
 
 type Gpu = Cuda<Bf16>;
@@ -251,7 +251,7 @@ fn heads(bench: &Bench, positions: usize) -> f64 {
     let tokens = layout.add("tokens", &[VOCABULARY, WIDTH], true);
     let ends = equal_mass(8);
     let classes = layout.add("classes", &[ends.len(), WIDTH], true);
-    let head = F2Head { classes, tokens, ends: ends.clone() };
+    let classes = Classes { vectors: classes, ends };
     let mut weights = starting_weights(gpu, &layout);
     let mut gradients = gpu.floats(layout.len()).unwrap();
     let mut moments = Moments::<Gpu> {
@@ -260,40 +260,35 @@ fn heads(bench: &Bench, positions: usize) -> f64 {
     };
     let (hidden, mut d_hidden) = (random(gpu, positions * WIDTH), random(gpu, positions * WIDTH));
     let (mut losses, mut norm) = (gpu.floats(2 * positions).unwrap(), gpu.floats(1).unwrap());
-    let mut targets = gpu.targets(positions, WIDTH, VOCABULARY, ends.len()).unwrap();
     let ids = zipf(positions);
-    let outputs: f64 = ids.iter().map(|&id| head.members(head.class_of(id)).len() as f64).sum();
+    let members = |id: &u32| classes.members(classes.class_of(*id)).len();
+    let outputs: f64 = ids.iter().map(|id| members(id) as f64).sum();
+    let (plain, head) = (Head::plain(tokens), Head { tokens, classes: Some(classes) });
+    let mut targets = gpu.targets(positions, &head).unwrap();
+    let labels = Labels::uniform(&ids, 1e-4);
 
     let mut total = 0.0;
-    gpu.load_targets(&Labels::classed(&ids, 1e-4, &ends), &mut targets);
+    gpu.load_targets(&head, &labels, &mut targets);
     let floor = computing(6.0 * outputs * WIDTH as f64);
     total += bench.time("F² head, loss and gradients", 1, floor, || {
         let to = (&mut losses, &mut d_hidden, &mut gradients);
-        gpu.f2_loss_backward(&head, &weights, &mut targets, &hidden, to.0, to.1, to.2);
+        gpu.loss_backward(&head, &weights, &mut targets, &hidden, to.0, to.1, to.2);
     });
     bench.time_plainly("the same, each launched by the host", floor, || {
         let to = (&mut losses, &mut d_hidden, &mut gradients);
-        gpu.f2_loss_backward(&head, &weights, &mut targets, &hidden, to.0, to.1, to.2);
+        gpu.loss_backward(&head, &weights, &mut targets, &hidden, to.0, to.1, to.2);
     });
     let began = Instant::now();
-    (0..REPEATS).for_each(|_| gpu.load_targets(&Labels::classed(&ids, 1e-4, &ends), &mut targets));
+    (0..REPEATS).for_each(|_| gpu.load_targets(&head, &labels, &mut targets));
     println!(
         "| targets grouped by the host | 1 | {:.1} | | |",
         1e6 * began.elapsed().as_secs_f64() / REPEATS as f64
     );
-    gpu.load_targets(&Labels::plain(&ids, 1e-4), &mut targets);
+    gpu.load_targets(&plain, &labels, &mut targets);
     let floor = computing(6.0 * (positions * VOCABULARY * WIDTH) as f64);
     bench.time("plain head, loss and gradients", 1, floor, || {
         let to = (&mut losses, &mut d_hidden, &mut gradients);
-        gpu.softmax_loss_backward(
-            SoftmaxHead { tokens },
-            &weights,
-            &mut targets,
-            &hidden,
-            to.0,
-            to.1,
-            to.2,
-        );
+        gpu.loss_backward(&plain, &weights, &mut targets, &hidden, to.0, to.1, to.2);
     });
     total += bench.time_plainly("global norm", moving(0, layout.len()), || {
         gpu.global_norm(&gradients, &mut norm);

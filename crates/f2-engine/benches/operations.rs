@@ -11,8 +11,8 @@ use std::time::Instant;
 
 use f2_engine::prelude::*;
 use f2_engine::{
-    AdamW, AttentionHeads, Cpu, Decay, Dropout, Embedding, F2Head, Labels, Layout, Linear, Moments,
-    Norm, Philox, Sequences, SoftmaxHead,
+    AdamW, AttentionHeads, Classes, Cpu, Decay, Dropout, Embedding, Head, Labels, Layout, Linear,
+    Moments, Norm, Philox, Sequences,
 };
 
 const SEQUENCES: Sequences = Sequences { count: 8, length: 256 };
@@ -351,8 +351,8 @@ fn heads(bench: &Bench, vocabulary: usize) {
     let mut layout = Layout::new();
     let classes = layout.add("classes", &[CLASSES, WIDTH], true);
     let tokens = layout.add("tokens", &[vocabulary, WIDTH], true);
-    let f2 = F2Head { classes, tokens, ends: class_ends(vocabulary) };
-    let plain = SoftmaxHead { tokens };
+    let classes = Classes { vectors: classes, ends: class_ends(vocabulary) };
+    let plain = Head::plain(tokens);
     let (weights, mut gradients) = (noise(bench, layout.len()), noise(bench, layout.len()));
     let positions = SEQUENCES.positions();
     let ids = zipf_tokens(positions, vocabulary);
@@ -361,15 +361,15 @@ fn heads(bench: &Bench, vocabulary: usize) {
     let weight = 1.0 / positions as f32;
 
     let room = "there is memory";
-    let mut targets = bench.cpu.targets(positions, WIDTH, vocabulary, 1).expect(room);
-    bench.cpu.load_targets(&Labels::plain(&ids, weight), &mut targets);
+    let mut targets = bench.cpu.targets(positions, &plain).expect(room);
+    bench.cpu.load_targets(&plain, &Labels::uniform(&ids, weight), &mut targets);
     let flops = 2.0 * (positions * vocabulary * WIDTH) as f64;
     bench.run(&format!("softmax_loss {vocabulary}"), &Work::Flops(flops), |cpu| {
-        cpu.softmax_loss(plain, &weights, &mut targets, &hidden, &mut losses);
+        cpu.loss(&plain, &weights, &mut targets, &hidden, &mut losses);
     });
     bench.run(&format!("softmax_loss_backward {vocabulary}"), &Work::Flops(3.0 * flops), |cpu| {
-        cpu.softmax_loss_backward(
-            plain,
+        cpu.loss_backward(
+            &plain,
             &weights,
             &mut targets,
             &hidden,
@@ -379,16 +379,17 @@ fn heads(bench: &Bench, vocabulary: usize) {
         );
     });
 
-    let mut targets = bench.cpu.targets(positions, WIDTH, vocabulary, CLASSES).expect(room);
-    let labels = Labels::classed(&ids, weight, &f2.ends);
-    bench.cpu.load_targets(&labels, &mut targets);
-    let scored: usize = ids.iter().map(|&id| f2.members(f2.class_of(id)).len() + CLASSES).sum();
+    let members = |id: &u32| classes.members(classes.class_of(*id)).len();
+    let scored: usize = ids.iter().map(|id| members(id) + CLASSES).sum();
+    let f2 = Head { tokens, classes: Some(classes) };
+    let mut targets = bench.cpu.targets(positions, &f2).expect(room);
+    bench.cpu.load_targets(&f2, &Labels::uniform(&ids, weight), &mut targets);
     let flops = 2.0 * (scored * WIDTH) as f64;
     bench.run(&format!("f2_loss {vocabulary}"), &Work::Flops(flops), |cpu| {
-        cpu.f2_loss(&f2, &weights, &mut targets, &hidden, &mut losses);
+        cpu.loss(&f2, &weights, &mut targets, &hidden, &mut losses);
     });
     bench.run(&format!("f2_loss_backward {vocabulary}"), &Work::Flops(3.0 * flops), |cpu| {
-        cpu.f2_loss_backward(
+        cpu.loss_backward(
             &f2,
             &weights,
             &mut targets,

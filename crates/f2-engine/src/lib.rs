@@ -51,9 +51,9 @@ pub use cuda::{
 pub use device::Device;
 pub use error::Error;
 pub use ops::{
-    AdamW, Attention, AttentionHeads, ClassLaw, Decay, DrawHead, Drawn, Dropout, Dropouts,
-    Embedding, Embeddings, F2Head, Heads, IGNORED, Labels, Linear, Linears, Memory, Moment,
-    Moments, Norm, Norms, Optimiser, Penalties, Sequences, SoftmaxHead, Span, TokenLaw, Weighting,
+    AdamW, Attention, AttentionHeads, ClassSampling, Classes, Decay, Drawn, Dropout, Dropouts,
+    Embedding, Embeddings, Head, Heads, IGNORED, Labels, Linear, Linears, Memory, Moment, Moments,
+    Norm, Norms, Optimiser, Penalties, Sampling, Sequences, Span, TokenSampling, Weighting,
 };
 pub use parameters::{Layout, NamedParameter, Parameter};
 pub use random::{Philox, philox};

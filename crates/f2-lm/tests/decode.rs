@@ -12,7 +12,7 @@ use f2_lm::decode::{
     BeamSearch, ClassDraw, Continuation, Event, Factorisation, Generated, Generator, Request,
     SmallClass, Strategy,
 };
-use f2_lm::model::{Batch, Feed, Head, Incremental, Recordings, Workspace};
+use f2_lm::model::{Batch, Feed, Incremental, Recordings, Workspace};
 use proptest::prelude::*;
 
 const VOCABULARY: usize = 61;
@@ -133,7 +133,7 @@ fn the_cache_changes_nothing() {
         let batch = Batch { sequences, inputs: &ids, dropout: None };
         workspace.forward(&model, batch, &mut Recordings::default());
         let mut whole = device.floats(30 * VOCABULARY).unwrap();
-        device.logits(30, decoder.head.tokens(), weights, workspace.hidden(), &mut whole);
+        device.logits(30, decoder.head.tokens, weights, workspace.hidden(), &mut whole);
         let mut memory = Incremental::new(&model, 2, 30).unwrap();
         let mut logits = device.floats(VOCABULARY).unwrap();
         let mut cached = 0;
@@ -142,7 +142,7 @@ fn the_cache_changes_nothing() {
             let feed = Feed { sequence: 1, cached, tokens };
             memory.advance(&model, &[feed]).unwrap();
             cached += length;
-            device.logits(1, decoder.head.tokens(), weights, memory.hidden(), &mut logits);
+            device.logits(1, decoder.head.tokens, weights, memory.hidden(), &mut logits);
             for (found, expected) in
                 logits.iter().zip(&whole[(cached - 1) * VOCABULARY..][..VOCABULARY])
             {
@@ -259,17 +259,8 @@ fn log_probability(model: &Model, prompt: &[u32], id: u32) -> f64 {
     let mut memory = Incremental::new(model, 1, prompt.len()).unwrap();
     let feed = Feed { sequence: 0, cached: 0, tokens: prompt };
     memory.advance(model, &[feed]).unwrap();
-    let vocabulary = decoder.shape.vocabulary;
-    let mut logits = device.floats(vocabulary).unwrap();
-    match &decoder.head {
-        Head::Plain(head) => {
-            device.logits(1, head.tokens, weights, memory.hidden(), &mut logits);
-            device.log_softmax(1, vocabulary, &mut logits);
-        }
-        Head::F2(head) => {
-            device.f2_log_posterior(1, head, weights, memory.hidden(), &mut logits);
-        }
-    }
+    let mut logits = device.floats(decoder.shape.vocabulary).unwrap();
+    device.log_posterior(1, &decoder.head, weights, memory.hidden(), &mut logits);
     f64::from(logits[id as usize])
 }
 

@@ -10,7 +10,7 @@ use f2_engine::prelude::*;
 use f2_engine::{Cpu, Labels, Sequences};
 use f2_lm::config::{ClassVectors, ConfigLayers};
 use f2_lm::exchange::ForeignModel;
-use f2_lm::model::{Batch, Decoder, Head, Model, ModelShape, Network, Recordings, Workspace};
+use f2_lm::model::{Batch, Decoder, Model, ModelShape, Network, Recordings, Workspace};
 use f2_lm::run::{Pick, SavedModel};
 use f2_lm::train::{InitialModel, Source};
 
@@ -91,19 +91,11 @@ fn run(model: &Model<Cpu>, tokens: &[u32]) -> (Vec<f32>, Vec<f32>) {
     workspace.forward(model, batch, &mut Recordings::default());
     let mut hidden = vec![0.0; positions * shape.model.width];
     device.read_activations(workspace.hidden(), &mut hidden).unwrap();
-    let classes = shape.class_ends.len().max(1);
-    let (width, vocabulary) = (shape.model.width, shape.vocabulary);
-    let mut targets = device.targets(positions, width, vocabulary, classes).unwrap();
+    let mut targets = device.targets(positions, &decoder.head).unwrap();
     let mut losses = device.floats(2 * positions).unwrap();
-    let labels = Labels::classed(&tokens[1..], 1.0, &shape.class_ends);
-    device.load_targets(&labels, &mut targets);
+    device.load_targets(&decoder.head, &Labels::uniform(&tokens[1..], 1.0), &mut targets);
     let states = workspace.hidden();
-    match &decoder.head {
-        Head::Plain(head) => {
-            device.softmax_loss(*head, weights, &mut targets, states, &mut losses);
-        }
-        Head::F2(head) => device.f2_loss(head, weights, &mut targets, states, &mut losses),
-    }
+    device.loss(&decoder.head, weights, &mut targets, states, &mut losses);
     let mut parts = vec![0.0; 2 * positions];
     device.read_floats(&losses, 0, &mut parts).unwrap();
     (hidden, parts)
@@ -137,22 +129,23 @@ fn a_tied_matrix_becomes_two_and_class_vectors_are_fresh_or_the_mean_of_their_to
     let crossing = Crossing::new("tied", false);
     let [fresh, mean] =
         [ClassVectors::Fresh, ClassVectors::Mean].map(|kind| crossing.carried_over(kind).model);
-    let Head::F2(head) = &mean.decoder.head else { panic!("an F² head was asked for") };
+    let head = &mean.decoder.head;
+    let classes = head.classes.as_ref().expect("an F² head was asked for");
     let tokens = mean.values(head.tokens).unwrap();
     assert!(!mean.decoder.shape.model.tied);
     assert_eq!(tokens, mean.values(mean.decoder.embedding.tokens).unwrap());
     let device = Cpu::new(1).unwrap();
     let drawn = Model::initialised(device, fresh.decoder.clone(), 5).unwrap();
-    let [found, expected] = [&fresh, &drawn].map(|model| model.values(head.classes).unwrap());
+    let [found, expected] = [&fresh, &drawn].map(|model| model.values(classes.vectors).unwrap());
     assert_eq!(found, expected);
     let width = head.tokens.columns;
-    let found = mean.values(head.classes).unwrap();
-    for class in 0..head.ends.len() {
+    let found = mean.values(classes.vectors).unwrap();
+    for class in 0..classes.count() {
         let weight = |rank: usize| crossing.source.counts[rank].max(1) as f64;
-        let total: f64 = head.members(class).map(weight).sum();
+        let total: f64 = classes.members(class).map(weight).sum();
         for column in 0..width {
             let value = |rank: usize| weight(rank) * f64::from(tokens[rank * width + column]);
-            let expected = head.members(class).map(value).sum::<f64>() / total;
+            let expected = classes.members(class).map(value).sum::<f64>() / total;
             let off = (f64::from(found[class * width + column]) - expected).abs();
             assert!(off < 1e-6, "class {class}, column {column}: off by {off}");
         }

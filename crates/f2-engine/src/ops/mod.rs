@@ -14,8 +14,8 @@ pub use attention::{Attention, AttentionHeads};
 pub use dropout::{Dropout, Dropouts, Moment};
 pub use embedding::{Embedding, Embeddings, Sequences, Span};
 pub use head::{
-    ClassLaw, DrawHead, Drawn, F2Head, Heads, IGNORED, Labels, Penalties, SoftmaxHead, TokenLaw,
-    Weighting,
+    ClassSampling, Classes, Drawn, Head, Heads, IGNORED, Labels, Penalties, Sampling,
+    TokenSampling, Weighting,
 };
 pub use linear::{Linear, Linears};
 pub use memory::Memory;

@@ -2,7 +2,7 @@
 //! sure, and weights that depend on predictions.
 
 use f2_engine::prelude::*;
-use f2_engine::{IGNORED, Labels, Layout, Penalties, SoftmaxHead, Weighting};
+use f2_engine::{Head, IGNORED, Labels, Layout, Penalties, Weighting};
 
 use super::{Bench, assert_close, random, widen};
 
@@ -12,26 +12,26 @@ use super::{Bench, assert_close, random, widen};
 fn unlikelihood_of_what_the_model_is_sure_of() {
     let logits = [26.0, 1.0, 0.5, -1.0];
     let mut layout = Layout::new();
-    let head = SoftmaxHead { tokens: layout.add("tokens", &[4, 4], true) };
+    let head = Head::plain(layout.add("tokens", &[4, 4], true));
     let mut bench = Bench::new(&layout);
     let identity: Vec<f32> = (0..16).map(|i| if i % 5 == 0 { 1.0 } else { 0.0 }).collect();
     bench.cpu.write_weights(&identity, head.tokens, &mut bench.weights);
-    let mut targets = bench.cpu.targets(1, 4, 4, 1).unwrap();
+    let mut targets = bench.cpu.targets(1, &head).unwrap();
     let penalties = Some(Penalties {
         candidates: &[0],
         ranges: std::slice::from_ref(&(0..1)),
         weight: 1.0,
         floor: 1e-20,
     });
-    let labels = Labels { penalties, ..Labels::plain(&[IGNORED], 1.0) };
-    bench.cpu.load_targets(&labels, &mut targets);
+    let labels = Labels { penalties, ..Labels::uniform(&[IGNORED], 1.0) };
+    bench.cpu.load_targets(&head, &labels, &mut targets);
     let [mut losses, mut only_losses, mut d_hidden] =
         [2, 2, 4].map(|len| bench.cpu.floats(len).unwrap());
     let hidden = bench.upload(&logits);
-    bench.cpu.softmax_loss(head, &bench.weights, &mut targets, &hidden, &mut only_losses);
+    bench.cpu.loss(&head, &bench.weights, &mut targets, &hidden, &mut only_losses);
     let gradients = &mut bench.gradients;
-    bench.cpu.softmax_loss_backward(
-        head,
+    bench.cpu.loss_backward(
+        &head,
         &bench.weights,
         &mut targets,
         &hidden,
@@ -56,7 +56,7 @@ fn unlikelihood_of_what_the_model_is_sure_of() {
 fn predictions_may_decide_the_weights() {
     let (positions, width, vocabulary) = (700, 3, 9001);
     let mut layout = Layout::new();
-    let head = SoftmaxHead { tokens: layout.add("tokens", &[vocabulary, width], true) };
+    let head = Head::plain(layout.add("tokens", &[vocabulary, width], true));
     let ids: Vec<u32> = (0..positions)
         .map(|i| if i % 50 == 7 { IGNORED } else { (i * 131 % vocabulary) as u32 })
         .collect();
@@ -64,31 +64,26 @@ fn predictions_may_decide_the_weights() {
     let hidden = random(positions * width, 1);
     let run = |predict: bool, again: bool| {
         let mut bench = Bench::new(&layout);
-        let mut targets = bench.cpu.targets(positions, width, vocabulary, 1).unwrap();
+        let mut targets = bench.cpu.targets(positions, &head).unwrap();
         let mut states = bench.upload(&hidden);
         if predict {
             let mut predictions = bench.cpu.indices(positions).unwrap();
-            bench.cpu.load_targets(&Labels::plain(&ids, 1.0), &mut targets);
-            bench.cpu.softmax_predictions(
-                head,
-                &bench.weights,
-                &mut targets,
-                &states,
-                &mut predictions,
-            );
+            bench.cpu.load_targets(&head, &Labels::uniform(&ids, 1.0), &mut targets);
+            bench.cpu.predictions(&head, &bench.weights, &mut targets, &states, &mut predictions);
             bench.cpu.reweigh_targets(&weights, &mut targets);
         } else {
-            let labels = Labels { weights: Weighting::Each(&weights), ..Labels::plain(&ids, 1.0) };
-            bench.cpu.load_targets(&labels, &mut targets);
+            let labels =
+                Labels { weights: Weighting::Each(&weights), ..Labels::uniform(&ids, 1.0) };
+            bench.cpu.load_targets(&head, &labels, &mut targets);
         }
         let mut losses = bench.cpu.floats(2 * positions).unwrap();
         if again {
-            bench.cpu.softmax_loss(head, &bench.weights, &mut targets, &states, &mut losses);
+            bench.cpu.loss(&head, &bench.weights, &mut targets, &states, &mut losses);
             states = bench.upload(&random(positions * width, 2));
         }
         let mut d_hidden = bench.cpu.activations(positions * width).unwrap();
-        bench.cpu.softmax_loss_backward(
-            head,
+        bench.cpu.loss_backward(
+            &head,
             &bench.weights,
             &mut targets,
             &states,

@@ -1,7 +1,7 @@
 //! The golden cases of the F² head: losses, posteriors and gradients of an independent program.
 
 use f2_engine::prelude::*;
-use f2_engine::{F2Head, IGNORED, Labels, Layout};
+use f2_engine::{Classes, Head, IGNORED, Labels, Layout};
 use serde_json::Value;
 
 use super::{Bench, assert_close, narrow};
@@ -38,22 +38,22 @@ fn check(case: &Value) {
         .map(|id| if Some(u64::from(id)) == pad { IGNORED } else { id })
         .collect();
     let mut layout = Layout::new();
-    let head = F2Head {
-        classes: layout.add("U", &[classes, width], true),
+    let vectors = layout.add("U", &[classes, width], true);
+    let head = Head {
         tokens: layout.add("O", &[vocabulary, width], true),
-        ends: unsigned("ends"),
+        classes: Some(Classes { vectors, ends: unsigned("ends") }),
     };
     let mut bench = Bench::new(&layout);
-    bench.cpu.write_weights(&narrow(&numbers(&case["U"])), head.classes, &mut bench.weights);
+    bench.cpu.write_weights(&narrow(&numbers(&case["U"])), vectors, &mut bench.weights);
     bench.cpu.write_weights(&narrow(&numbers(&case["O"])), head.tokens, &mut bench.weights);
     let positions = ids.len();
     let hidden = bench.upload(&numbers(&case["H"]));
-    let mut targets = bench.cpu.targets(positions, width, vocabulary, classes).unwrap();
+    let mut targets = bench.cpu.targets(positions, &head).unwrap();
     let weight = 1.0 / counted as f32;
-    bench.cpu.load_targets(&Labels::classed(&ids, weight, &head.ends), &mut targets);
+    bench.cpu.load_targets(&head, &Labels::uniform(&ids, weight), &mut targets);
     let mut losses = bench.cpu.floats(2 * positions).unwrap();
     let mut d_hidden = bench.cpu.activations(positions * width).unwrap();
-    bench.cpu.f2_loss_backward(
+    bench.cpu.loss_backward(
         &head,
         &bench.weights,
         &mut targets,
@@ -68,14 +68,14 @@ fn check(case: &Value) {
     let loss: f32 = losses.iter().sum();
     assert_close(&[loss], &[case["loss"].as_f64().unwrap()], TOLERANCE);
     assert_close(&d_hidden, &numbers(&case["dH"]), TOLERANCE);
-    assert_close(&bench.gradient(head.classes), &numbers(&case["dU"]), TOLERANCE);
+    assert_close(&bench.gradient(vectors), &numbers(&case["dU"]), TOLERANCE);
     assert_close(&bench.gradient(head.tokens), &numbers(&case["dO"]), TOLERANCE);
 
     let mut posterior = bench.cpu.floats(positions * vocabulary).unwrap();
-    bench.cpu.f2_log_posterior(positions, &head, &bench.weights, &hidden, &mut posterior);
+    bench.cpu.log_posterior(positions, &head, &bench.weights, &hidden, &mut posterior);
     assert_close(&posterior, &numbers(&case["log_posterior"]), TOLERANCE);
     let mut log_p1 = bench.cpu.floats(positions * classes).unwrap();
-    bench.cpu.logits(positions, head.classes, &bench.weights, &hidden, &mut log_p1);
+    bench.cpu.logits(positions, vectors, &bench.weights, &hidden, &mut log_p1);
     bench.cpu.log_softmax(positions, classes, &mut log_p1);
     assert_close(&log_p1, &numbers(&case["log_p1"]), TOLERANCE);
 }

@@ -1,7 +1,7 @@
 use std::ops::Range;
 
 use f2_engine::prelude::*;
-use f2_engine::{Cpu, F2Head, IGNORED, Labels, Layout, Penalties, SoftmaxHead, Weighting};
+use f2_engine::{Classes, Head, IGNORED, Labels, Layout, Penalties, Weighting};
 
 use super::reference::{dot, log_softmax, slope};
 use super::{Bench, assert_close, random};
@@ -11,12 +11,13 @@ const VOCABULARY: usize = 29;
 const ENDS: [u32; 5] = [1, 3, 4, 11, 29];
 const IDS: [u32; 12] = [0, 28, 3, 1, IGNORED, 7, 10, 2, 0, 11, IGNORED, 3];
 
-fn bench() -> (Bench, SoftmaxHead, F2Head) {
+/// The plain softmax and F² over the same token vectors.
+fn bench() -> (Bench, Head, Head) {
     let mut layout = Layout::new();
-    let classes = layout.add("classes", &[ENDS.len(), WIDTH], true);
+    let vectors = layout.add("classes", &[ENDS.len(), WIDTH], true);
     let tokens = layout.add("tokens", &[VOCABULARY, WIDTH], true);
-    let f2 = F2Head { classes, tokens, ends: ENDS.to_vec() };
-    (Bench::new(&layout), SoftmaxHead { tokens }, f2)
+    let classes = Classes { vectors, ends: ENDS.to_vec() };
+    (Bench::new(&layout), Head::plain(tokens), Head { tokens, classes: Some(classes) })
 }
 
 struct Results {
@@ -24,66 +25,27 @@ struct Results {
     d_hidden: Vec<f32>,
 }
 
-fn run(
-    bench: &mut Bench,
-    labels: &Labels<'_>,
-    hidden: &[f64],
-    backward: impl Fn(
-        &mut Bench,
-        &mut <Cpu as f2_engine::Heads>::Targets,
-        [&mut <Cpu as f2_engine::Memory>::Floats; 3],
-    ),
-) -> Results {
+/// Loss and gradients; the loss without gradients must be the same.
+fn run(bench: &mut Bench, head: &Head, labels: &Labels<'_>, hidden: &[f64]) -> Results {
     let positions = labels.ids.len();
-    let classes = labels.class_ends.len().max(1);
-    let mut targets = bench.cpu.targets(positions, WIDTH, VOCABULARY, classes).unwrap();
-    bench.cpu.load_targets(labels, &mut targets);
-    let mut losses = bench.cpu.floats(2 * positions).unwrap();
+    let mut targets = bench.cpu.targets(positions, head).unwrap();
+    bench.cpu.load_targets(head, labels, &mut targets);
+    let [mut losses, mut only_losses] = [(); 2].map(|()| bench.cpu.floats(2 * positions).unwrap());
     let mut d_hidden = bench.upload(&vec![9.0; positions * WIDTH]);
-    let mut hidden = bench.upload(hidden);
-    backward(bench, &mut targets, [&mut hidden, &mut losses, &mut d_hidden]);
+    let hidden = bench.upload(hidden);
+    bench.cpu.loss(head, &bench.weights, &mut targets, &hidden, &mut only_losses);
+    let gradients = &mut bench.gradients;
+    bench.cpu.loss_backward(
+        head,
+        &bench.weights,
+        &mut targets,
+        &hidden,
+        &mut losses,
+        &mut d_hidden,
+        gradients,
+    );
+    assert_close(&only_losses, &super::widen(&losses), 1e-5);
     Results { losses: losses.to_vec(), d_hidden: d_hidden.to_vec() }
-}
-
-fn run_softmax(
-    bench: &mut Bench,
-    head: SoftmaxHead,
-    labels: &Labels<'_>,
-    hidden: &[f64],
-) -> Results {
-    run(bench, labels, hidden, |bench, targets, [hidden, losses, d_hidden]| {
-        let mut only_losses = bench.cpu.floats(losses.len()).unwrap();
-        bench.cpu.softmax_loss(head, &bench.weights, targets, hidden, &mut only_losses);
-        let gradients = &mut bench.gradients;
-        bench.cpu.softmax_loss_backward(
-            head,
-            &bench.weights,
-            targets,
-            hidden,
-            losses,
-            d_hidden,
-            gradients,
-        );
-        assert_close(&only_losses, &super::widen(losses), 1e-5);
-    })
-}
-
-fn run_f2(bench: &mut Bench, head: &F2Head, labels: &Labels<'_>, hidden: &[f64]) -> Results {
-    run(bench, labels, hidden, |bench, targets, [hidden, losses, d_hidden]| {
-        let mut only_losses = bench.cpu.floats(losses.len()).unwrap();
-        bench.cpu.f2_loss(head, &bench.weights, targets, hidden, &mut only_losses);
-        let gradients = &mut bench.gradients;
-        bench.cpu.f2_loss_backward(
-            head,
-            &bench.weights,
-            targets,
-            hidden,
-            losses,
-            d_hidden,
-            gradients,
-        );
-        assert_close(&only_losses, &super::widen(losses), 1e-5);
-    })
 }
 
 /// Weighted likelihood and penalties of all positions, as METHOD writes them.
@@ -119,9 +81,8 @@ fn softmax_value(
 fn check_softmax(weights: &[f32], penalties: Option<Penalties<'_>>) {
     let (mut bench, head, _) = bench();
     let hidden = random(IDS.len() * WIDTH, 1);
-    let labels =
-        Labels { ids: &IDS, weights: Weighting::Each(weights), class_ends: &[], penalties };
-    let results = run_softmax(&mut bench, head, &labels, &hidden);
+    let labels = Labels { ids: &IDS, weights: Weighting::Each(weights), penalties };
+    let results = run(&mut bench, &head, &labels, &hidden);
     let tokens = bench.weight(head.tokens);
     let value = |hidden: &[f64], tokens: &[f64]| -> f64 {
         softmax_value(hidden, tokens, weights, penalties.as_ref()).concat().iter().sum()
@@ -153,14 +114,10 @@ fn f2_and_its_gradients() {
     let (mut bench, _, head) = bench();
     let hidden = random(IDS.len() * WIDTH, 1);
     let weights: Vec<f32> = (0..IDS.len()).map(|i| 1.5 - 0.1 * i as f32).collect();
-    let labels = Labels {
-        ids: &IDS,
-        weights: Weighting::Each(&weights),
-        class_ends: &ENDS,
-        penalties: None,
-    };
-    let results = run_f2(&mut bench, &head, &labels, &hidden);
-    let (classes, tokens) = (bench.weight(head.classes), bench.weight(head.tokens));
+    let labels = Labels { ids: &IDS, weights: Weighting::Each(&weights), penalties: None };
+    let results = run(&mut bench, &head, &labels, &hidden);
+    let list = head.classes.as_ref().unwrap();
+    let (classes, tokens) = (bench.weight(list.vectors), bench.weight(head.tokens));
     let parts = |hidden: &[f64], classes: &[f64], tokens: &[f64]| -> [Vec<f64>; 2] {
         let (mut by_class, mut by_token) = (Vec::new(), Vec::new());
         for (position, hidden) in hidden.chunks(WIDTH).enumerate() {
@@ -172,8 +129,8 @@ fn f2_and_its_gradients() {
                 by_token.push(0.0);
                 continue;
             }
-            let class = head.class_of(IDS[position]);
-            let members = head.members(class);
+            let class = list.class_of(IDS[position]);
+            let members = list.members(class);
             let within = log_softmax(&logits(tokens)[members.clone()]);
             let weight = f64::from(weights[position]);
             by_class.push(-weight * log_softmax(&logits(classes))[class]);
@@ -188,43 +145,75 @@ fn f2_and_its_gradients() {
     let by_hidden = slope(&hidden, |hidden| value(hidden, &classes, &tokens));
     assert_close(&results.d_hidden, &by_hidden, 1e-5);
     let by_classes = slope(&classes, |classes| value(&hidden, classes, &tokens));
-    assert_close(&bench.gradient(head.classes), &by_classes, 1e-5);
+    assert_close(&bench.gradient(list.vectors), &by_classes, 1e-5);
     let by_tokens = slope(&tokens, |tokens| value(&hidden, &classes, tokens));
     assert_close(&bench.gradient(head.tokens), &by_tokens, 1e-5);
 }
 
-/// Not nearly: the same bits.
+/// F² with one class: the same bits, for all that a head does.
 #[test]
 fn one_class_is_the_plain_softmax() {
     let (mut plain, head, f2) = bench();
     let hidden = random(IDS.len() * WIDTH, 1);
-    let expected = run_softmax(&mut plain, head, &Labels::plain(&IDS, 0.1), &hidden);
+    let labels = Labels::uniform(&IDS, 0.1);
+    let expected = run(&mut plain, &head, &labels, &hidden);
     let (mut factorised, _, _) = bench();
-    let one = F2Head { classes: f2.classes.slice(0..1), ends: vec![VOCABULARY as u32], ..f2 };
-    let labels = Labels::classed(&IDS, 0.1, &one.ends);
-    let actual = run_f2(&mut factorised, &one, &labels, &hidden);
+    let vectors = f2.classes.unwrap().vectors.slice(0..1);
+    let classes = Some(Classes { vectors, ends: vec![VOCABULARY as u32] });
+    let one = Head { classes, ..head.clone() };
+    let actual = run(&mut factorised, &one, &labels, &hidden);
     assert_eq!(actual.d_hidden, expected.d_hidden);
     assert_eq!(actual.losses[IDS.len()..], expected.losses[..IDS.len()]);
     assert!(actual.losses[..IDS.len()].iter().all(|&loss| loss == 0.0));
     assert_eq!(factorised.gradient(one.tokens), plain.gradient(head.tokens));
-    assert!(factorised.gradient(one.classes).iter().all(|&gradient| gradient == 0.0));
+    assert!(factorised.gradient(vectors).iter().all(|&gradient| gradient == 0.0));
+    let [plain, one] = [&head, &one].map(|head| {
+        let (posterior, predictions) = posterior_and_predictions(&plain, head, &hidden);
+        let bits: Vec<u32> = posterior.iter().map(|log| log.to_bits()).collect();
+        (bits, predictions)
+    });
+    assert_eq!(plain, one);
 }
 
-#[test]
-fn predictions_are_the_largest_logits() {
-    let (bench, head, _) = bench();
-    let hidden = random(IDS.len() * WIDTH, 1);
-    let mut targets = bench.cpu.targets(IDS.len(), WIDTH, VOCABULARY, 1).unwrap();
-    bench.cpu.load_targets(&Labels::plain(&IDS, 1.0), &mut targets);
+fn posterior_and_predictions(bench: &Bench, head: &Head, hidden: &[f64]) -> (Vec<f32>, Vec<u32>) {
+    let mut targets = bench.cpu.targets(IDS.len(), head).unwrap();
+    bench.cpu.load_targets(head, &Labels::uniform(&IDS, 1.0), &mut targets);
     let mut predictions = bench.cpu.indices(IDS.len()).unwrap();
-    let states = bench.upload(&hidden);
-    bench.cpu.softmax_predictions(head, &bench.weights, &mut targets, &states, &mut predictions);
-    let tokens = bench.weight(head.tokens);
-    for (position, hidden) in hidden.chunks(WIDTH).enumerate() {
-        let logit = |&id: &u32| dot(hidden, &tokens[id as usize * WIDTH..][..WIDTH]);
-        let best = (0..VOCABULARY as u32).max_by(|a, b| logit(a).total_cmp(&logit(b))).unwrap();
-        let expected = if IDS[position] == IGNORED { IGNORED } else { best };
-        assert_eq!(predictions[position], expected);
+    let mut posterior = bench.cpu.floats(IDS.len() * VOCABULARY).unwrap();
+    let states = bench.upload(hidden);
+    bench.cpu.predictions(head, &bench.weights, &mut targets, &states, &mut predictions);
+    bench.cpu.log_posterior(IDS.len(), head, &bench.weights, &states, &mut posterior);
+    (posterior.to_vec(), predictions)
+}
+
+/// The most likely tokens of the full posterior, by their definition in `f64`.
+#[test]
+fn predictions_are_the_most_likely_tokens() {
+    let (bench, plain, f2) = bench();
+    let hidden = random(IDS.len() * WIDTH, 1);
+    let tokens = bench.weight(plain.tokens);
+    let list = f2.classes.clone().unwrap();
+    let classes = bench.weight(list.vectors);
+    let logits = |hidden: &[f64], vectors: &[f64]| -> Vec<f64> {
+        vectors.chunks(WIDTH).map(|vector| dot(hidden, vector)).collect()
+    };
+    for head in [&plain, &f2] {
+        let (_, predictions) = posterior_and_predictions(&bench, head, &hidden);
+        for (position, hidden) in hidden.chunks(WIDTH).enumerate() {
+            let mut logs = logits(hidden, &tokens);
+            if head.classes.is_some() {
+                let by_class = log_softmax(&logits(hidden, &classes));
+                for (class, log) in by_class.iter().enumerate() {
+                    let members = list.members(class);
+                    let within = log_softmax(&logs[members.clone()]);
+                    logs[members].copy_from_slice(&within);
+                    logs[list.members(class)].iter_mut().for_each(|own| *own += log);
+                }
+            }
+            let best = (0..VOCABULARY).max_by(|&a, &b| logs[a].total_cmp(&logs[b])).unwrap();
+            let expected = if IDS[position] == IGNORED { IGNORED } else { best as u32 };
+            assert_eq!(predictions[position], expected);
+        }
     }
 }
 
@@ -233,17 +222,17 @@ fn predictions_are_the_largest_logits() {
 fn many_positions_take_several_chunks() {
     let (positions, width, vocabulary) = (700, 3, 9001);
     let mut layout = Layout::new();
-    let head = SoftmaxHead { tokens: layout.add("tokens", &[vocabulary, width], true) };
+    let head = Head::plain(layout.add("tokens", &[vocabulary, width], true));
     let mut bench = Bench::new(&layout);
     let ids: Vec<u32> = (0..positions).map(|i| (i * 131 % vocabulary) as u32).collect();
     let hidden = random(positions * width, 1);
-    let mut targets = bench.cpu.targets(positions, width, vocabulary, 1).unwrap();
-    bench.cpu.load_targets(&Labels::plain(&ids, 1.0), &mut targets);
+    let mut targets = bench.cpu.targets(positions, &head).unwrap();
+    bench.cpu.load_targets(&head, &Labels::uniform(&ids, 1.0), &mut targets);
     let mut losses = bench.cpu.floats(2 * positions).unwrap();
     let mut d_hidden = bench.cpu.activations(positions * width).unwrap();
     let states = bench.upload(&hidden);
-    bench.cpu.softmax_loss_backward(
-        head,
+    bench.cpu.loss_backward(
+        &head,
         &bench.weights,
         &mut targets,
         &states,

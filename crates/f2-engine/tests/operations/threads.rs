@@ -1,7 +1,9 @@
 //! The number of threads changes nothing, not even the last bit.
 
 use f2_engine::prelude::*;
-use f2_engine::{AttentionHeads, Cpu, Dropout, F2Head, Labels, Layout, Linear, Norm, Sequences};
+use f2_engine::{
+    AttentionHeads, Classes, Cpu, Dropout, Head, Labels, Layout, Linear, Norm, Sequences,
+};
 
 use super::{Bench, random};
 
@@ -21,10 +23,10 @@ pub(super) fn outcome(cpu: Cpu) -> Vec<f32> {
         gain: layout.add("gain", &[WIDTH], false),
         bias: layout.add("norm bias", &[WIDTH], false),
     };
-    let head = F2Head {
-        classes: layout.add("classes", &[3, WIDTH], true),
+    let vectors = layout.add("classes", &[3, WIDTH], true);
+    let head = Head {
         tokens: layout.add("tokens", &[VOCABULARY, WIDTH], true),
-        ends: vec![2, 40, VOCABULARY as u32],
+        classes: Some(Classes { vectors, ends: vec![2, 40, VOCABULARY as u32] }),
     };
     let mut bench = Bench::new(&layout);
     bench.cpu = cpu;
@@ -56,17 +58,9 @@ pub(super) fn outcome(cpu: Cpu) -> Vec<f32> {
         &mut statistics,
     );
     let ids: Vec<u32> = (0..rows as u32).map(|i| i * i * 7 % VOCABULARY as u32).collect();
-    let mut targets = cpu.targets(rows, WIDTH, VOCABULARY, 3).unwrap();
-    cpu.load_targets(&Labels::classed(&ids, 0.01, &head.ends), &mut targets);
-    cpu.f2_loss_backward(
-        &head,
-        weights,
-        &mut targets,
-        &normed,
-        &mut losses,
-        &mut d_normed,
-        gradients,
-    );
+    let mut targets = cpu.targets(rows, &head).unwrap();
+    cpu.load_targets(&head, &Labels::uniform(&ids, 0.01), &mut targets);
+    cpu.loss_backward(&head, weights, &mut targets, &normed, &mut losses, &mut d_normed, gradients);
     cpu.residual_norm_backward(
         rows,
         norm,

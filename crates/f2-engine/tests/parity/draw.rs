@@ -2,8 +2,8 @@
 
 use f2_engine::prelude::*;
 use f2_engine::{
-    Bf16, ClassLaw, Cuda, DrawHead, Drawn, F2Head, F32, Layout, Philox, Precision, SoftmaxHead,
-    TokenLaw, cuda_is_present,
+    Bf16, ClassSampling, Classes, Cuda, Drawn, F32, Head, Layout, Philox, Precision, Sampling,
+    TokenSampling, cuda_is_present,
 };
 
 use super::Bench;
@@ -12,11 +12,11 @@ const ROWS: usize = 300;
 const WIDTH: usize = 32;
 const ENDS: [u32; 5] = [2, 40, 300, 301, 3000];
 
-/// The laws that are tried.
-fn laws() -> Vec<(Option<ClassLaw>, TokenLaw)> {
-    let class = |temperature, top_k, top_p| Some(ClassLaw { temperature, top_k, top_p });
-    let token = |temperature, top_k, min_p| TokenLaw { temperature, top_k, min_p };
-    vec![
+/// The settings that are tried.
+fn settings() -> Vec<Sampling> {
+    let class = |temperature, top_k, top_p| Some(ClassSampling { temperature, top_k, top_p });
+    let token = |temperature, top_k, min_p| TokenSampling { temperature, top_k, min_p };
+    let all = [
         (None, token(1.0, None, None)),
         (None, token(0.0, None, None)),
         (None, token(0.7, Some(40), Some(0.05))),
@@ -24,10 +24,11 @@ fn laws() -> Vec<(Option<ClassLaw>, TokenLaw)> {
         (class(0.0, None, 1.0), token(0.0, Some(5), None)),
         (class(1.3, Some(3), 0.9), token(1.0, None, Some(0.01))),
         (class(1.0, None, 0.5), token(2.0, Some(1), None)),
-    ]
+    ];
+    all.map(|(class, token)| Sampling { class, token }).to_vec()
 }
 
-/// What an entry of a law is left with after all truncations.
+/// A distribution with its truncations.
 struct Truncated {
     temperature: f64,
     top_k: Option<usize>,
@@ -87,15 +88,16 @@ fn log_softmax(logits: &[f32]) -> Vec<f64> {
 fn expected(
     by_class: &[f32],
     logits: &[f32],
-    (class_law, law): (Option<ClassLaw>, TokenLaw),
+    sampling: Sampling,
     uniforms: [f64; 2],
 ) -> (u32, f64, u32, f64) {
     let classes = log_softmax(by_class);
     let start = |class: usize| class.checked_sub(1).map_or(0, |before| ENDS[before] as usize);
     let within = |class: usize| log_softmax(&logits[start(class)..ENDS[class] as usize]);
-    let TokenLaw { temperature, top_k, min_p } = law;
+    let TokenSampling { temperature, top_k, min_p } = sampling.token;
     let tokens = Truncated { temperature, top_k, min_p: min_p.unwrap_or(0.0), top_p: 1.0 };
-    let (class, id, log) = if let Some(ClassLaw { temperature, top_k, top_p }) = class_law {
+    let (class, id, log) = if let Some(ClassSampling { temperature, top_k, top_p }) = sampling.class
+    {
         let class = Truncated { temperature, top_k, min_p: 0.0, top_p }.draw(&classes, uniforms[0]);
         let logs: Vec<f64> = within(class).iter().map(|log| log + classes[class]).collect();
         let token = tokens.draw(&logs, uniforms[1]);
@@ -115,7 +117,7 @@ fn check<P: Precision>() {
     let mut layout = Layout::new();
     let classes = layout.add("classes", &[ENDS.len(), WIDTH], true);
     let tokens = layout.add("tokens", &[ENDS[4] as usize, WIDTH], true);
-    let head = F2Head { classes, tokens, ends: ENDS.to_vec() };
+    let head = Head { tokens, classes: Some(Classes { vectors: classes, ends: ENDS.to_vec() }) };
     let bench = Bench::new(Cuda::<P>::new(0).unwrap(), &layout);
     let (gpu, weights) = (&bench.device, &bench.weights);
     // Logits of a deviation of two or so: neither flat nor certain.
@@ -129,54 +131,48 @@ fn check<P: Precision>() {
     let mut draws = gpu.draws(ROWS).unwrap().expect("a GPU draws");
     let mut random = Philox::new(4, [0; 3]);
     let uniforms: Vec<[f64; 2]> = (0..ROWS).map(|_| [random.uniform(), random.uniform()]).collect();
-    for (class_law, law) in laws() {
-        let of = class_law.map_or(DrawHead::Joint(&head), |law| DrawHead::Decoupled(&head, law));
-        let drawn =
-            gpu.draw(of, law, weights, &hidden, &uniforms, &mut logits, &mut draws).unwrap();
+    for sampling in settings() {
+        assert!(gpu.can_draw(&head, &sampling));
+        let drawn = gpu
+            .draw(&head, &sampling, weights, &hidden, &uniforms, &mut logits, &mut draws)
+            .unwrap();
         let mut wrong = 0;
         for (row, drawn) in drawn.iter().enumerate() {
             let rows =
                 (&by_class[row * ENDS.len()..][..ENDS.len()], &by_token[row * tokens.rows..]);
             let (id, log, class, class_log) =
-                expected(rows.0, &rows.1[..tokens.rows], (class_law, law), uniforms[row]);
+                expected(rows.0, &rows.1[..tokens.rows], sampling, uniforms[row]);
             let Drawn { log_probability, class: drawn_class, .. } = *drawn;
             if drawn.id != Some(id) {
                 wrong += 1;
                 continue;
             }
             let (drawn_class, drawn_class_log) = drawn_class.unwrap();
-            assert_eq!(drawn_class, class, "{class_law:?} {law:?} row {row}");
+            assert_eq!(drawn_class, class, "{sampling:?} row {row}");
             assert!((f64::from(drawn_class_log) - class_log).abs() < 1e-4);
-            assert!((f64::from(log_probability) - log).abs() < 1e-4, "{law:?} row {row}");
+            assert!((f64::from(log_probability) - log).abs() < 1e-4, "{sampling:?} row {row}");
         }
         // A number that falls between two tokens may fall on either once sums are rounded.
-        println!("{class_law:?} {law:?}: {wrong} of {ROWS} differ");
-        assert!(wrong <= 2, "{class_law:?} {law:?}: {wrong} of {ROWS} differ");
+        println!("{sampling:?}: {wrong} of {ROWS} differ");
+        assert!(wrong <= 2, "{sampling:?}: {wrong} of {ROWS} differ");
     }
-    plain_draws_are_those_of_one_class(&bench, SoftmaxHead { tokens }, &hidden, &by_token);
+    plain_draws_are_those_of_one_class(&bench, &Head::plain(tokens), &hidden, &by_token);
 }
 
 /// The plain softmax's most likely token, with its probability.
 fn plain_draws_are_those_of_one_class<P: Precision>(
     bench: &Bench<Cuda<P>>,
-    head: SoftmaxHead,
+    head: &Head,
     hidden: &<Cuda<P> as f2_engine::Memory>::Activations,
     by_token: &[f32],
 ) {
     let mut logits = bench.floats(ROWS * head.tokens.rows);
     let mut draws = bench.device.draws(ROWS).unwrap().expect("a GPU draws");
-    let law = TokenLaw { temperature: 0.0, top_k: None, min_p: None };
+    let token = TokenSampling { temperature: 0.0, top_k: None, min_p: None };
+    let sampling = Sampling { class: None, token };
     let drawn = bench
         .device
-        .draw(
-            DrawHead::Plain(head),
-            law,
-            &bench.weights,
-            hidden,
-            &[[0.9; 2]; ROWS],
-            &mut logits,
-            &mut draws,
-        )
+        .draw(head, &sampling, &bench.weights, hidden, &[[0.9; 2]; ROWS], &mut logits, &mut draws)
         .unwrap();
     for (drawn, logits) in drawn.iter().zip(by_token.chunks(head.tokens.rows)) {
         let logs = log_softmax(logits);
@@ -188,7 +184,7 @@ fn plain_draws_are_those_of_one_class<P: Precision>(
 }
 
 #[test]
-fn draws_are_those_of_the_law() {
+fn draws_follow_their_distribution() {
     if let Err(reason) = cuda_is_present() {
         eprintln!("skipped: {reason}");
         return;

@@ -1,6 +1,6 @@
 use std::ops::Range;
 
-use f2_engine::{Device, F2Head, IGNORED, Labels, Layout, Penalties, SoftmaxHead, Weighting};
+use f2_engine::{Classes, Device, Head, IGNORED, Labels, Layout, Penalties, Weighting};
 
 use super::{Bench, Outcome, Scenario, compare, random};
 
@@ -14,11 +14,13 @@ struct Heads {
 }
 
 impl Heads {
-    fn parts(&self) -> (Layout, SoftmaxHead, F2Head) {
+    /// The plain softmax and F² over the same token vectors.
+    fn parts(&self) -> (Layout, Head, Head) {
         let mut layout = Layout::new();
-        let classes = layout.add("classes", &[self.ends.len(), self.width], true);
+        let vectors = layout.add("classes", &[self.ends.len(), self.width], true);
         let tokens = layout.add("tokens", &[self.vocabulary(), self.width], true);
-        (layout, SoftmaxHead { tokens }, F2Head { classes, tokens, ends: self.ends.clone() })
+        let classes = Some(Classes { vectors, ends: self.ends.clone() });
+        (layout, Head::plain(tokens), Head { tokens, classes })
     }
 
     fn vocabulary(&self) -> usize {
@@ -58,10 +60,9 @@ impl Scenario for Heads {
         let labels = Labels {
             ids: &ids,
             weights: Weighting::Each(&weights),
-            class_ends: &[],
             penalties: self.penalties.then_some(penalties),
         };
-        let classed = Labels { class_ends: &self.ends, penalties: None, ..labels };
+        let unpenalised = Labels { penalties: None, ..labels };
         // Logits of about unit variance.
         let scale = 1.0 / (width as f32).sqrt();
         let hidden: Vec<f32> = random(positions * width, 1).iter().map(|x| scale * x).collect();
@@ -69,33 +70,37 @@ impl Scenario for Heads {
         let mut d_hidden = [0; 2].map(|_| bench.output(positions * width));
         let mut losses = [0; 4].map(|_| bench.floats(2 * positions));
         let mut outcome = Outcome::new();
-        let classes = self.ends.len();
-        let mut targets = bench.device.targets(positions, width, vocabulary, classes).unwrap();
+        // Room for classes is room for the plain softmax.
+        let mut targets = bench.device.targets(positions, &f2).unwrap();
         let Bench { device, weights, gradients, .. } = bench;
         let [d_plain, d_f2] = &mut d_hidden;
-        device.load_targets(&labels, &mut targets);
-        device.softmax_loss(plain, weights, &mut targets, &hidden, &mut losses[0]);
+        device.load_targets(&plain, &labels, &mut targets);
+        device.loss(&plain, weights, &mut targets, &hidden, &mut losses[0]);
         let to = &mut losses[1];
-        device.softmax_loss_backward(plain, weights, &mut targets, &hidden, to, d_plain, gradients);
+        device.loss_backward(&plain, weights, &mut targets, &hidden, to, d_plain, gradients);
         let mut winners = device.indices(positions).unwrap();
-        device.softmax_predictions(plain, weights, &mut targets, &hidden, &mut winners);
         let mut predictions = vec![0; positions];
+        device.predictions(&plain, weights, &mut targets, &hidden, &mut winners);
         device.read_indices(&winners, &mut predictions).unwrap();
-        outcome.push(("predictions", predictions.iter().map(|&id| (id % 65_536) as f32).collect()));
+        let floats = |ids: &[u32]| ids.iter().map(|&id| (id % 65_536) as f32).collect();
+        outcome.push(("predictions", floats(&predictions)));
         outcome.push(("d tokens", bench.gradient(plain.tokens)));
         let Bench { device, weights, gradients, .. } = bench;
         device.zero_floats(gradients);
-        device.load_targets(&classed, &mut targets);
-        device.f2_loss(&f2, weights, &mut targets, &hidden, &mut losses[2]);
+        device.load_targets(&f2, &unpenalised, &mut targets);
+        device.loss(&f2, weights, &mut targets, &hidden, &mut losses[2]);
         let to = &mut losses[3];
-        device.f2_loss_backward(&f2, weights, &mut targets, &hidden, to, d_f2, gradients);
+        device.loss_backward(&f2, weights, &mut targets, &hidden, to, d_f2, gradients);
+        device.predictions(&f2, weights, &mut targets, &hidden, &mut winners);
+        device.read_indices(&winners, &mut predictions).unwrap();
+        outcome.push(("predictions of F²", floats(&predictions)));
         let names = ["plain loss", "plain loss with gradient", "F² loss", "F² loss with gradient"];
         for (name, losses) in names.into_iter().zip(&losses) {
             outcome.push((name, bench.read_floats(losses, 2 * positions)));
         }
         outcome.push(("d hidden", bench.read(&d_hidden[0], positions * width)));
         outcome.push(("d hidden of F²", bench.read(&d_hidden[1], positions * width)));
-        outcome.push(("d classes of F²", bench.gradient(f2.classes)));
+        outcome.push(("d classes of F²", bench.gradient(f2.classes.as_ref().unwrap().vectors)));
         outcome.push(("d tokens of F²", bench.gradient(f2.tokens)));
         self.posteriors(bench, &f2, &hidden, &mut outcome);
         outcome
@@ -106,14 +111,14 @@ impl Heads {
     fn posteriors<D: Device>(
         &self,
         bench: &mut Bench<D>,
-        f2: &F2Head,
+        f2: &Head,
         hidden: &D::Activations,
         outcome: &mut Outcome,
     ) {
         let (rows, vocabulary) = (self.positions.min(50), self.vocabulary());
         let [mut posterior, mut logits] = [0; 2].map(|_| bench.floats(rows * vocabulary));
         let Bench { device, weights, .. } = bench;
-        device.f2_log_posterior(rows, f2, weights, hidden, &mut posterior);
+        device.log_posterior(rows, f2, weights, hidden, &mut posterior);
         device.logits(rows, f2.tokens, weights, hidden, &mut logits);
         outcome.push(("logits", bench.read_floats(&logits, rows * vocabulary)));
         bench.device.log_softmax(rows, vocabulary, &mut logits);

@@ -11,7 +11,7 @@ use super::scores::Scores;
 use super::{ClassDraw, Factorisation, Law, SmallClass, Strategy, class_law, fill_order};
 use super::{min_p, nucleus, top_k, typical};
 use crate::config::ModelConfig;
-use crate::model::{Decoder, Head, Model, ModelShape};
+use crate::model::{Decoder, Model, ModelShape};
 
 /// The engine works in `f32`.
 const TOLERANCE: f64 = 1e-5;
@@ -82,9 +82,10 @@ impl Bench {
             ModelConfig { layers: 1, width, heads: 1, feed_forward: 1, ..ModelConfig::default() };
         let (vocabulary, class_ends) = (case.token_vectors.len(), case.ends.clone());
         let decoder = Decoder::new(ModelShape { model, positions: 2, vocabulary, class_ends });
-        let Head::F2(head) = decoder.head.clone() else { panic!("the case has classes") };
+        let head = decoder.head.clone();
+        let classes = head.classes.expect("the case has classes");
         let mut model = Model::zeros(Cpu::new(1).unwrap(), decoder).unwrap();
-        model.set_values(head.classes, &case.class_vectors.concat());
+        model.set_values(classes.vectors, &case.class_vectors.concat());
         model.set_values(head.tokens, &case.token_vectors.concat());
         Self(model)
     }

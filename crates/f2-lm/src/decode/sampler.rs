@@ -1,10 +1,9 @@
-use f2_engine::{Device, F2Head, Philox};
+use f2_engine::{Classes, Device, Philox};
 
 use super::candidates::{Candidates, Run};
 use super::scores::Scores;
 use super::{ClassDraw, SmallClass, Strategy, Token, class_law, fill_order, on_device, repetition};
 use crate::Error;
-use crate::model::Head;
 
 /// One text's claim on the next token.
 pub(super) struct Wanted<'a> {
@@ -25,8 +24,8 @@ pub(super) fn choose<D: Device>(
         return Ok(tokens);
     }
     let decoder = &scores.model.decoder;
-    match (strategy.class_draw(&decoder.head), &decoder.head) {
-        (Some(draw), Head::F2(head)) => decoupled(scores, head, strategy, draw, hidden, wanted),
+    match (strategy.class_draw(&decoder.head), &decoder.head.classes) {
+        (Some(draw), Some(classes)) => decoupled(scores, classes, strategy, draw, hidden, wanted),
         _ => joint(scores, strategy, hidden, wanted),
     }
 }
@@ -39,9 +38,9 @@ fn joint<D: Device>(
 ) -> Result<Vec<Token>, Error> {
     let decoder = &scores.model.decoder;
     // The class of a token is worth telling even where it decided nothing.
-    let classes = match &decoder.head {
-        Head::F2(head) => Some((head, scores.classes(wanted.len(), hidden)?)),
-        Head::Plain(_) => None,
+    let classes = match &decoder.head.classes {
+        Some(classes) => Some((classes, scores.classes(wanted.len(), hidden)?)),
+        None => None,
     };
     let posterior = scores.posterior(wanted.len(), hidden)?;
     let mut tokens = Vec::with_capacity(wanted.len());
@@ -51,9 +50,9 @@ fn joint<D: Device>(
         let run = Run { first: 0, class: 0.0, logs };
         let candidates = Candidates::new(vec![run], strategy, history, &blocked);
         let id = candidates.choose(strategy, random).ok_or(Error::NoProbabilities)?;
-        let class = classes.as_ref().map(|(head, logs)| {
-            let class = head.class_of(id);
-            (class as u32, logs[row * head.ends.len() + class])
+        let class = classes.as_ref().map(|(classes, logs)| {
+            let class = classes.class_of(id);
+            (class as u32, logs[row * classes.count() + class])
         });
         tokens.push(Token { id, log_probability: candidates.log_probability(id), class });
     }
@@ -62,7 +61,7 @@ fn joint<D: Device>(
 
 fn decoupled<D: Device>(
     scores: &mut Scores<'_, D>,
-    head: &F2Head,
+    classes: &Classes,
     strategy: &Strategy,
     draw: &ClassDraw,
     hidden: &D::Activations,
@@ -75,19 +74,19 @@ fn decoupled<D: Device>(
         .collect();
     let plans = wanted
         .iter_mut()
-        .zip(class_logs.chunks(head.ends.len()).zip(&blocked))
+        .zip(class_logs.chunks(classes.count()).zip(&blocked))
         .map(|(wanted, (logs, blocked))| {
-            let logs = open_classes(head, logs, blocked);
-            planned(head, strategy, draw, &logs, &mut wanted.random)
+            let logs = open_classes(classes, logs, blocked);
+            planned(classes, strategy, draw, &logs, &mut wanted.random)
         })
         .collect::<Result<Vec<_>, _>>()?;
-    let rows = chosen_runs(scores, head, hidden, &class_logs, &plans)?;
+    let rows = chosen_runs(scores, classes, hidden, &class_logs, &plans)?;
     let mut tokens = Vec::with_capacity(wanted.len());
     for (row, (runs, wanted)) in rows.into_iter().zip(wanted).enumerate() {
         let candidates = Candidates::new(runs, strategy, wanted.history, &blocked[row]);
         let id = candidates.choose(strategy, &mut wanted.random).ok_or(Error::NoProbabilities)?;
-        let class = head.class_of(id);
-        let class = Some((class as u32, class_logs[row * head.ends.len() + class]));
+        let class = classes.class_of(id);
+        let class = Some((class as u32, class_logs[row * classes.count() + class]));
         tokens.push(Token { id, log_probability: candidates.log_probability(id), class });
     }
     Ok(tokens)
@@ -95,9 +94,9 @@ fn decoupled<D: Device>(
 
 /// The classes' log-probabilities without those all of whose tokens are blocked, unless none would
 /// be left.
-pub(super) fn open_classes(head: &F2Head, logs: &[f32], blocked: &[u32]) -> Vec<f32> {
+pub(super) fn open_classes(classes: &Classes, logs: &[f32], blocked: &[u32]) -> Vec<f32> {
     let is_open = |class: usize| {
-        let members = head.members(class);
+        let members = classes.members(class);
         let inside = blocked.iter().filter(|id| members.contains(&(**id as usize))).count();
         inside < members.len()
     };
@@ -108,7 +107,7 @@ pub(super) fn open_classes(head: &F2Head, logs: &[f32], blocked: &[u32]) -> Vec<
 
 /// The classes a token is chosen from: the one drawn, and others where it is to be filled up.
 fn planned(
-    head: &F2Head,
+    classes: &Classes,
     strategy: &Strategy,
     draw: &ClassDraw,
     logs: &[f32],
@@ -122,7 +121,7 @@ fn planned(
     Ok(match (draw.small, strategy.top_k) {
         (SmallClass::Fill, Some(k)) => {
             let sizes: Vec<usize> =
-                (0..head.ends.len()).map(|class| head.members(class).len()).collect();
+                (0..classes.count()).map(|class| classes.members(class).len()).collect();
             fill_order(&law, class, &sizes, k, random)
         }
         _ => vec![class],
@@ -133,7 +132,7 @@ fn planned(
 /// what it chose. `class_logs: [rows, classes]`.
 pub(super) fn chosen_runs<'a, D: Device>(
     scores: &'a mut Scores<'_, D>,
-    head: &F2Head,
+    classes: &Classes,
     hidden: &D::Activations,
     class_logs: &[f32],
     plans: &[Vec<u32>],
@@ -142,16 +141,16 @@ pub(super) fn chosen_runs<'a, D: Device>(
         let rows = (0_u32..).zip(plans).filter(move |(_, plan)| plan.contains(&(class as u32)));
         rows.map(|(row, _)| row).collect::<Vec<u32>>()
     };
-    let classes = (0..head.ends.len()).map(|class| (class, chose(class)));
-    let wanted: Vec<(usize, Vec<u32>)> = classes.filter(|(_, rows)| !rows.is_empty()).collect();
+    let chosen = (0..classes.count()).map(|class| (class, chose(class)));
+    let wanted: Vec<(usize, Vec<u32>)> = chosen.filter(|(_, rows)| !rows.is_empty()).collect();
     let mut values = scores.members(&wanted, hidden)?;
     let mut runs: Vec<Vec<Run<'a>>> = plans.iter().map(|_| Vec::new()).collect();
     for (class, rows) in &wanted {
-        let members = head.members(*class);
+        let members = classes.members(*class);
         for row in rows {
             let (logs, rest) = values.split_at_mut(members.len());
             values = rest;
-            let class = class_logs[*row as usize * head.ends.len() + *class];
+            let class = class_logs[*row as usize * classes.count() + *class];
             runs[*row as usize].push(Run { first: members.start as u32, class, logs });
         }
     }

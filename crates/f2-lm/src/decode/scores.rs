@@ -1,8 +1,8 @@
-use f2_engine::{Device, DrawHead, Drawn, TokenLaw};
+use f2_engine::{Classes, Device, Drawn, Sampling};
 
 use crate::Error;
 use crate::memory::bytes;
-use crate::model::{Decoder, Head, Model, ModelShape};
+use crate::model::{Decoder, Model, ModelShape};
 
 /// Log-probabilities from hidden states, brought to the host.
 pub(super) struct Scores<'a, D: Device> {
@@ -45,13 +45,7 @@ impl<'a, D: Device> Scores<'a, D> {
     ) -> Result<&mut [f32], Error> {
         let Self { model: Model { device, decoder, weights }, logits, .. } = self;
         let vocabulary = decoder.shape.vocabulary;
-        match &decoder.head {
-            Head::Plain(head) => {
-                device.logits(rows, head.tokens, weights, hidden, logits);
-                device.log_softmax(rows, vocabulary, logits);
-            }
-            Head::F2(head) => device.f2_log_posterior(rows, head, weights, hidden, logits),
-        }
+        device.log_posterior(rows, &decoder.head, weights, hidden, logits);
         Ok(device.host_floats(logits, rows * vocabulary, &mut self.values)?)
     }
 
@@ -61,33 +55,36 @@ impl<'a, D: Device> Scores<'a, D> {
         rows: usize,
         hidden: &D::Activations,
     ) -> Result<Vec<f32>, Error> {
-        let Head::F2(head) = &self.model.decoder.head else {
-            panic!("a plain head has no classes")
-        };
+        let classes = self.class_list();
         let Self { model: Model { device, weights, .. }, logits, .. } = self;
-        device.logits(rows, head.classes, weights, hidden, logits);
-        device.log_softmax(rows, head.ends.len(), logits);
-        let mut values = vec![0.0; rows * head.ends.len()];
+        device.logits(rows, classes.vectors, weights, hidden, logits);
+        device.log_softmax(rows, classes.count(), logits);
+        let mut values = vec![0.0; rows * classes.count()];
         device.read_floats(logits, 0, &mut values)?;
         Ok(values)
     }
 
+    /// The head's classes; only a head that has some is asked for them.
+    fn class_list(&self) -> &'a Classes {
+        self.model.decoder.head.classes.as_ref().expect("a plain head has no classes")
+    }
+
     /// Whether [`draw`](Self::draw) can be asked for.
-    pub(super) fn can_draw(&self) -> bool {
-        self.draws.is_some()
+    pub(super) fn can_draw(&self, sampling: &Sampling) -> bool {
+        let Model { device, decoder, .. } = self.model;
+        self.draws.is_some() && device.can_draw(&decoder.head, sampling)
     }
 
     /// A token for every hidden state; `uniforms` decide.
     pub(super) fn draw(
         &mut self,
-        head: DrawHead<'_>,
-        law: TokenLaw,
+        sampling: &Sampling,
         hidden: &D::Activations,
         uniforms: &[[f64; 2]],
     ) -> Result<Vec<Drawn>, Error> {
-        let Self { model: Model { device, weights, .. }, logits, draws, .. } = self;
+        let Self { model: Model { device, decoder, weights }, logits, draws, .. } = self;
         let draws = draws.as_mut().expect("the device draws");
-        Ok(device.draw(head, law, weights, hidden, uniforms, logits, draws)?)
+        Ok(device.draw(&decoder.head, sampling, weights, hidden, uniforms, logits, draws)?)
     }
 
     /// Those of some classes' tokens within their class, one after the other: for each `(class,
@@ -97,20 +94,19 @@ impl<'a, D: Device> Scores<'a, D> {
         wanted: &[(usize, Vec<u32>)],
         hidden: &D::Activations,
     ) -> Result<&mut [f32], Error> {
-        let Head::F2(head) = &self.model.decoder.head else {
-            panic!("a plain head has no classes")
-        };
+        let classes = self.class_list();
         let Self { model, logits, gathered, picked, values, .. } = self;
-        let Model { device, weights, .. } = model;
-        let len = |(class, rows): &(usize, Vec<u32>)| rows.len() * head.members(*class).len();
+        let Model { device, decoder, weights } = model;
+        let vectors = decoder.head.tokens;
+        let len = |(class, rows): &(usize, Vec<u32>)| rows.len() * classes.members(*class).len();
         values.resize(wanted.iter().map(len).sum(), 0.0);
         let mut rest = &mut values[..];
         for (class, rows) in wanted {
-            let members = head.members(*class);
+            let members = classes.members(*class);
             let size = members.len();
             device.write_indices(rows, picked);
-            device.gather(head.tokens.columns, picked, hidden, gathered);
-            device.logits(rows.len(), head.tokens.slice(members), weights, gathered, logits);
+            device.gather(vectors.columns, picked, hidden, gathered);
+            device.logits(rows.len(), vectors.slice(members), weights, gathered, logits);
             device.log_softmax(rows.len(), size, logits);
             let (read, after) = std::mem::take(&mut rest).split_at_mut(rows.len() * size);
             device.read_floats(logits, 0, read)?;

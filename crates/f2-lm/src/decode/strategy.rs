@@ -1,5 +1,7 @@
 use crate::Error;
-use crate::model::{Head, ModelShape};
+use f2_engine::Head;
+
+use crate::model::ModelShape;
 
 /// How the next token is chosen.
 ///
@@ -123,8 +125,8 @@ impl Strategy {
 
     /// How classes are drawn with this head; none where tokens are chosen at once.
     pub(super) fn class_draw(&self, head: &Head) -> Option<&ClassDraw> {
-        match (&self.factorisation, head) {
-            (Factorisation::Decoupled(draw), Head::F2(_)) => Some(draw),
+        match (&self.factorisation, &head.classes) {
+            (Factorisation::Decoupled(draw), Some(_)) => Some(draw),
             _ => None,
         }
     }

@@ -1,6 +1,6 @@
 //! The decoder on paper: its shape, and where each of its parameters is.
 
-use f2_engine::{AttentionHeads, Embedding, F2Head, Layout, Norm, Parameter, SoftmaxHead};
+use f2_engine::{AttentionHeads, Classes, Embedding, Head, Layout, Norm};
 
 use super::block::{Block, add_norm};
 use crate::config::ModelConfig;
@@ -16,33 +16,6 @@ pub struct ModelShape {
     pub vocabulary: usize,
     /// Where each frequency class ends; empty for the plain softmax.
     pub class_ends: Vec<u32>,
-}
-
-/// The output layer.
-#[derive(Clone, Debug)]
-pub enum Head {
-    /// One softmax over the vocabulary.
-    Plain(SoftmaxHead),
-    /// A softmax over frequency classes and one inside each.
-    F2(F2Head),
-}
-
-impl Head {
-    /// The token vectors, `[vocabulary, width]`.
-    pub fn tokens(&self) -> Parameter {
-        match self {
-            Self::Plain(head) => head.tokens,
-            Self::F2(head) => head.tokens,
-        }
-    }
-
-    /// Where each class ends; empty for the plain softmax.
-    pub fn class_ends(&self) -> &[u32] {
-        match self {
-            Self::Plain(_) => &[],
-            Self::F2(head) => &head.ends,
-        }
-    }
 }
 
 /// The parameters by name and place. Holds no numbers itself.
@@ -81,12 +54,11 @@ impl Decoder {
         } else {
             layout.add("head.tokens", &[shape.vocabulary, width], true)
         };
-        let head = if shape.class_ends.is_empty() {
-            Head::Plain(SoftmaxHead { tokens })
-        } else {
-            let classes = layout.add("head.classes", &[shape.class_ends.len(), width], true);
-            Head::F2(F2Head { classes, tokens, ends: shape.class_ends.clone() })
-        };
+        let classes = (!shape.class_ends.is_empty()).then(|| Classes {
+            vectors: layout.add("head.classes", &[shape.class_ends.len(), width], true),
+            ends: shape.class_ends.clone(),
+        });
+        let head = Head { tokens, classes };
         let heads = AttentionHeads { count: model.heads, width: width / model.heads };
         Self { shape, layout, embedding, blocks, final_norm, head, heads }
     }
@@ -120,7 +92,7 @@ mod tests {
         let model = ModelConfig { tied: true, ..ModelConfig::default() };
         let shape = ModelShape { model, positions: 8, vocabulary: 100, class_ends: vec![3, 100] };
         let decoder = Decoder::new(shape);
-        assert_eq!(decoder.head.tokens(), decoder.embedding.tokens);
+        assert_eq!(decoder.head.tokens, decoder.embedding.tokens);
         assert!(decoder.layout.parameters().iter().all(|named| named.name != "head.tokens"));
     }
 }

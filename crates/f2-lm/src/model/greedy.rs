@@ -2,7 +2,7 @@
 
 use f2_engine::{Device, Labels};
 
-use super::{Feed, Head, Incremental, Model, Network};
+use super::{Feed, Incremental, Model, Network};
 use crate::Error;
 
 /// Room for continuing sequences greedily while a network is trained.
@@ -32,9 +32,6 @@ impl<D: Device> GreedyContinuation<D> {
 impl<D: Device> Network<D> {
     /// Continues sequences with the most likely token each time, without dropout. `prefixes:
     /// [sequences, prefix]`; returns `[sequences, length]`.
-    ///
-    /// # Panics
-    /// With a head of classes, whose most likely token is a matter of decoding.
     pub fn continue_greedily(
         &mut self,
         prefixes: &[u32],
@@ -63,15 +60,15 @@ impl<D: Device> Network<D> {
         let Self { model, workspace, predictions, .. } = self;
         let Model { device, decoder, weights } = &*model;
         let targets = &mut workspace.targets;
-        let Head::Plain(head) = decoder.head else { panic!("only a plain head predicts") };
         let rows = new.chunks(new.len() / room.sequences).enumerate();
         let feeds: Vec<Feed<'_>> =
             rows.map(|(sequence, tokens)| Feed { sequence, cached, tokens }).collect();
         room.memory.advance(model, &feeds)?;
         // Any target will do: all that is asked for is the prediction.
         let mut chosen = vec![0; room.sequences];
-        device.load_targets(&Labels::plain(&chosen, 0.0), targets);
-        device.softmax_predictions(head, weights, targets, room.memory.hidden(), predictions);
+        let head = &decoder.head;
+        device.load_targets(head, &Labels::uniform(&chosen, 0.0), targets);
+        device.predictions(head, weights, targets, room.memory.hidden(), predictions);
         device.read_indices(predictions, &mut chosen)?;
         Ok(chosen)
     }

@@ -21,7 +21,7 @@ mod workspace;
 
 use activations::Activations;
 pub use block::Block;
-pub use decoder::{Decoder, Head, ModelShape};
+pub use decoder::{Decoder, ModelShape};
 pub use greedy::GreedyContinuation;
 pub use incremental::{Feed, Incremental};
 pub use model::Model;

@@ -2,7 +2,7 @@
 
 use f2_engine::{Device, Penalties, Weighting};
 
-use super::{Batch, Decoder, Head, Model, Recordings, Workspace};
+use super::{Batch, Decoder, Model, Recordings, Workspace};
 use crate::Error;
 
 /// A model, with the buffers that a batch needs on its way through it and back.
@@ -55,15 +55,11 @@ impl<D: Device> Network<D> {
     }
 
     /// The most likely token of every position that has a target, into `predictions`.
-    ///
-    /// # Panics
-    /// With a head of classes, whose most likely token is a matter of decoding.
     pub fn predictions(&mut self, predictions: &mut [u32]) -> Result<(), Error> {
         let Model { device, decoder, weights } = &self.model;
-        let Head::Plain(head) = decoder.head else { panic!("only a plain head predicts") };
         let Workspace { activations, targets, .. } = &mut self.workspace;
-        let hidden = activations.hidden();
-        device.softmax_predictions(head, weights, targets, hidden, &mut self.predictions);
+        let (head, hidden) = (&decoder.head, activations.hidden());
+        device.predictions(head, weights, targets, hidden, &mut self.predictions);
         Ok(device.read_indices(&self.predictions, predictions)?)
     }
 

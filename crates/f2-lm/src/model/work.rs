@@ -1,8 +1,8 @@
 //! Floating-point operations of training.
 
-use f2_engine::IGNORED;
+use f2_engine::{Head, IGNORED};
 
-use super::{Decoder, Head};
+use super::Decoder;
 
 /// Floating-point operations of training, so that speed can be set against the device's peak.
 /// Counts the matrix products that are needed: twice a weight forward, four times backward.
@@ -33,11 +33,11 @@ impl Work {
 /// How many output vectors all targets together are compared with.
 fn compared(head: &Head, targets: &[u32]) -> f64 {
     let known = targets.iter().filter(|target| **target != IGNORED);
-    let vectors: usize = match head {
-        Head::Plain(head) => head.tokens.rows * known.count(),
-        Head::F2(head) => {
-            known.map(|target| head.members(head.class_of(*target)).len() + head.ends.len()).sum()
-        }
+    let vectors: usize = match &head.classes {
+        None => head.tokens.rows * known.count(),
+        Some(classes) => known
+            .map(|target| classes.members(classes.class_of(*target)).len() + classes.count())
+            .sum(),
     };
     vectors as f64
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use f2_engine::{Device, Labels, Moment, Penalties, Sequences, Weighting};
 
 use super::block::Pass;
-use super::{Activations, Decoder, Head, Model};
+use super::{Activations, Decoder, Model};
 use crate::Error;
 
 /// A batch of input tokens.
@@ -66,12 +66,10 @@ impl<D: Device> Workspace<D> {
     /// Room for batches of up to `positions` positions.
     pub fn new(model: &Model<D>, positions: usize) -> Result<Self, Error> {
         let Model { device, decoder, .. } = model;
-        let shape = &decoder.shape;
-        let classes = shape.class_ends.len().max(1);
         Ok(Self {
             activations: Activations::new(device, decoder, positions)?,
             tokens: device.tokens(positions)?,
-            targets: device.targets(positions, shape.model.width, shape.vocabulary, classes)?,
+            targets: device.targets(positions, &decoder.head)?,
             clock: device.clock()?,
             losses: device.floats(2 * positions)?,
             sequences: Sequences { count: 0, length: 0 },
@@ -87,9 +85,7 @@ impl<D: Device> Workspace<D> {
 
     /// The bytes that the head's logits and targets take.
     pub fn head_bytes(decoder: &Decoder, positions: usize) -> u64 {
-        let shape = &decoder.shape;
-        let classes = shape.class_ends.len().max(1);
-        D::target_bytes(positions, shape.model.width, shape.vocabulary, classes) as u64
+        D::target_bytes(positions, &decoder.head) as u64
     }
 
     /// The most positions a batch may have.
@@ -125,9 +121,8 @@ impl<D: Device> Workspace<D> {
         weights: Weighting<'_>,
         penalties: Option<Penalties<'_>>,
     ) {
-        let class_ends = model.decoder.head.class_ends();
-        let labels = Labels { ids, weights, class_ends, penalties };
-        model.device.load_targets(&labels, &mut self.targets);
+        let labels = Labels { ids, weights, penalties };
+        model.device.load_targets(&model.decoder.head, &labels, &mut self.targets);
     }
 
     /// The negative log-likelihood of the batch's targets under the full posterior: each
@@ -135,11 +130,7 @@ impl<D: Device> Workspace<D> {
     pub(super) fn likelihood(&mut self, model: &Model<D>) {
         let Self { activations, targets, losses, .. } = self;
         let Model { device, decoder, weights } = model;
-        let hidden = activations.hidden();
-        match &decoder.head {
-            Head::Plain(head) => device.softmax_loss(*head, weights, targets, hidden, losses),
-            Head::F2(head) => device.f2_loss(head, weights, targets, hidden, losses),
-        }
+        device.loss(&decoder.head, weights, targets, activations.hidden(), losses);
     }
 
     /// The negative log-likelihood of the batch's targets, in nats, added up in double precision.
@@ -161,18 +152,8 @@ impl<D: Device> Workspace<D> {
         let Self { activations, tokens, targets, clock, losses, sequences, training, .. } = self;
         let Model { device, decoder, weights } = model;
         let (hidden, d_hidden) = activations.hidden_and_gradient();
-        match &decoder.head {
-            Head::Plain(head) => {
-                let head = *head;
-                device.softmax_loss_backward(
-                    head, weights, targets, hidden, losses, d_hidden, gradients,
-                );
-            }
-            Head::F2(head) => {
-                device
-                    .f2_loss_backward(head, weights, targets, hidden, losses, d_hidden, gradients);
-            }
-        }
+        let head = &decoder.head;
+        device.loss_backward(head, weights, targets, hidden, losses, d_hidden, gradients);
         device.add_sum(losses, 0..2 * sequences.positions(), total, 0);
         let pass = pass(model, *sequences, *training, clock);
         device.replay(&mut recordings.of(*sequences).backward, &mut || {

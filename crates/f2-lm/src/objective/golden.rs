@@ -2,7 +2,7 @@
 //! are logits, and their gradient is the logits' own.
 
 use f2_engine::prelude::*;
-use f2_engine::{Cpu, Labels, Layout, Penalties, SoftmaxHead, Weighting};
+use f2_engine::{Cpu, Head, Labels, Layout, Penalties, Weighting};
 use serde_json::Value;
 
 /// What `f32` keeps of values near one, with room for sums over a few dozen of them.
@@ -11,7 +11,7 @@ const TOLERANCE: f64 = 1e-5;
 /// Some positions' logits, and a head that reads them as they are.
 pub(super) struct Positions {
     device: Cpu,
-    head: SoftmaxHead,
+    head: Head,
     identity: <Cpu as f2_engine::Memory>::Weights,
     hidden: <Cpu as f2_engine::Memory>::Activations,
     vocabulary: usize,
@@ -22,7 +22,7 @@ impl Positions {
     pub(super) fn new(logits: &Value, vocabulary: usize) -> Self {
         let device = Cpu::new(1).unwrap();
         let mut layout = Layout::new();
-        let head = SoftmaxHead { tokens: layout.add("tokens", &[vocabulary, vocabulary], true) };
+        let head = Head::plain(layout.add("tokens", &[vocabulary, vocabulary], true));
         let mut identity = device.weights(layout.len()).unwrap();
         let one = |place: usize| f32::from(u8::from(place.is_multiple_of(vocabulary + 1)));
         let ones: Vec<f32> = (0..vocabulary * vocabulary).map(one).collect();
@@ -41,15 +41,14 @@ impl Positions {
         weights: Weighting<'_>,
         penalties: Option<Penalties<'_>>,
     ) -> (f64, Vec<f32>) {
-        let mut targets =
-            self.device.targets(self.count, self.vocabulary, self.vocabulary, 1).unwrap();
-        self.device
-            .load_targets(&Labels { ids, weights, class_ends: &[], penalties }, &mut targets);
+        let mut targets = self.device.targets(self.count, &self.head).unwrap();
+        let labels = Labels { ids, weights, penalties };
+        self.device.load_targets(&self.head, &labels, &mut targets);
         let mut losses = self.device.floats(2 * self.count).unwrap();
         let mut d_logits = self.device.activations(self.count * self.vocabulary).unwrap();
         let mut d_identity = self.device.floats(self.identity.len()).unwrap();
-        self.device.softmax_loss_backward(
-            self.head,
+        self.device.loss_backward(
+            &self.head,
             &self.identity,
             &mut targets,
             &self.hidden,
@@ -61,12 +60,11 @@ impl Positions {
     }
 
     pub(super) fn predictions(&self, ids: &[u32]) -> Vec<u32> {
-        let mut targets =
-            self.device.targets(self.count, self.vocabulary, self.vocabulary, 1).unwrap();
-        self.device.load_targets(&Labels::plain(ids, 1.0), &mut targets);
+        let mut targets = self.device.targets(self.count, &self.head).unwrap();
+        self.device.load_targets(&self.head, &Labels::uniform(ids, 1.0), &mut targets);
         let mut found = self.device.indices(self.count).unwrap();
-        let (head, identity) = (self.head, &self.identity);
-        self.device.softmax_predictions(head, identity, &mut targets, &self.hidden, &mut found);
+        let (head, identity) = (&self.head, &self.identity);
+        self.device.predictions(head, identity, &mut targets, &self.hidden, &mut found);
         found
     }
 }

@@ -48,13 +48,10 @@ fn run(model: &SavedModel, tokens: &[u32]) -> (Vec<f32>, Vec<f32>) {
     let mut hidden = vec![0.0; rows * model.shape.model.width];
     device.read_activations(workspace.hidden(), &mut hidden).unwrap();
     let mut out = device.floats(rows * model.shape.vocabulary).unwrap();
-    match &decoder.head {
-        f2_lm::model::Head::Plain(head) => {
-            device.logits(rows, head.tokens, weights, workspace.hidden(), &mut out);
-        }
-        f2_lm::model::Head::F2(head) => {
-            device.f2_log_posterior(rows, head, weights, workspace.hidden(), &mut out);
-        }
+    let head = &decoder.head;
+    match &head.classes {
+        None => device.logits(rows, head.tokens, weights, workspace.hidden(), &mut out),
+        Some(_) => device.log_posterior(rows, head, weights, workspace.hidden(), &mut out),
     }
     let mut values = vec![0.0; rows * model.shape.vocabulary];
     device.read_floats(&out, 0, &mut values).unwrap();

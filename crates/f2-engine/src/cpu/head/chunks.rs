@@ -1,13 +1,12 @@
-//! The heads' common part: a softmax over some rows of the output matrix for some positions, a
-//! chunk of positions at a time. The plain softmax is one such pass over everything, F² one
-//! for every class.
+//! A softmax over some rows of the output matrix for some positions, a chunk of positions at a time:
+//! one such pass over everything for the plain softmax, one for every class for F².
 
 use super::row::RowTarget;
 use super::targets::{OwnedPenalties, Targets};
-use crate::IGNORED;
 use crate::cpu::product::{Matrix, Products, Write};
 use crate::cpu::simd::add;
 use crate::cpu::threads::{Shared, Threads};
+use crate::{Head, IGNORED};
 
 /// Rows of logits one task works on.
 const BLOCK: usize = 4;
@@ -20,13 +19,20 @@ pub(super) struct Vectors<'a> {
     pub(super) first: usize,
 }
 
-impl Vectors<'_> {
+impl<'a> Vectors<'a> {
+    /// Those of a class.
+    pub(super) fn of(head: &Head, class: usize, weights: &'a [f32]) -> Self {
+        let (members, vectors) = head.part(class);
+        let (rows, width) = (&weights[vectors.range()], vectors.columns);
+        Self { rows, width, first: members.start }
+    }
+
     pub(super) fn count(self) -> usize {
         self.rows.len() / self.width
     }
 }
 
-/// Where the gradients go.
+/// Destination of the gradients.
 pub(super) struct Gradients<'a> {
     /// `[positions, width]`.
     pub(super) d_hidden: &'a mut [f32],
@@ -48,9 +54,9 @@ pub(super) fn for_each_chunk(
 ) {
     let (width, count) = (vectors.width, vectors.count());
     let chunks = targets.chunks(class, count);
-    let kept = targets.take_kept();
+    let reused = targets.take_logits();
     for index in 0..chunks.len() {
-        let place = if kept { chunks.len() - 1 - index } else { index };
+        let place = if reused { chunks.len() - 1 - index } else { index };
         let positions = &targets.order[chunks.clone().nth(place).expect("there are as many")];
         let rows = positions.len();
         let work = &mut targets.workspace;
@@ -64,7 +70,7 @@ pub(super) fn for_each_chunk(
         let logits = &mut work.logits[..rows * count];
         let (lhs, rhs) = (Matrix::rows(hidden, width), Matrix::rows(vectors.rows, width));
         let dims = [rows, count, width];
-        if !(kept && index == 0) {
+        if !(reused && index == 0) {
             products.product(dims, lhs, rhs.transposed(), logits, Write::Overwrite);
         }
         let mut chunk = Chunk {

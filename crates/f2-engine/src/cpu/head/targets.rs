@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::cpu::memory::Buffer;
-use crate::{Error, IGNORED, Labels, Penalties};
+use crate::{Error, Head, IGNORED, Labels, Penalties};
 
 /// Positions a chunk has at least, so that matrix products stay matrix products.
 const FEWEST_ROWS: usize = 32;
@@ -34,7 +34,7 @@ pub struct Targets {
     logits: Logits,
 }
 
-/// What the workspace's logits still are.
+/// The state of the workspace's logits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Logits {
     /// Of no further use.
@@ -42,10 +42,10 @@ enum Logits {
     /// Those predictions were made from: of the last chunk.
     Predicted,
     /// The same, and the caller has said that nothing else has changed since.
-    Kept,
+    Reusable,
 }
 
-/// [`Penalties`](crate::Penalties), kept.
+/// [`Penalties`] that own their lists.
 #[derive(Debug, Default)]
 pub(super) struct OwnedPenalties {
     candidates: Vec<u32>,
@@ -88,27 +88,22 @@ pub(super) struct Workspace {
 
 impl Workspace {
     /// How many floats each buffer holds, in their order.
-    fn lens(positions: usize, width: usize, vocabulary: usize, classes: usize) -> [usize; 5] {
+    fn lens(positions: usize, head: &Head) -> [usize; 5] {
+        let (vocabulary, width) = (head.tokens.rows, head.tokens.columns);
         let rows = chunk_rows(vocabulary).min(positions);
         let hidden = positions * width;
-        [rows * vocabulary, hidden, hidden, positions * 2, positions * classes]
+        [rows * vocabulary, hidden, hidden, positions * 2, positions * head.parts()]
     }
 }
 
 impl Targets {
-    pub(super) fn new(
-        positions: usize,
-        width: usize,
-        vocabulary: usize,
-        classes: usize,
-    ) -> Result<Self, Error> {
-        let [logits, hidden, d_hidden, losses, class_logits] =
-            Workspace::lens(positions, width, vocabulary, classes);
+    pub(super) fn new(positions: usize, head: &Head) -> Result<Self, Error> {
+        let [logits, hidden, d_hidden, losses, class_logits] = Workspace::lens(positions, head);
         Ok(Self {
             ids: Vec::with_capacity(positions),
             weights: Vec::with_capacity(positions),
             order: Vec::with_capacity(positions),
-            starts: Vec::with_capacity(classes + 1),
+            starts: Vec::with_capacity(head.parts() + 1),
             penalties: OwnedPenalties::default(),
             logits: Logits::Spent,
             workspace: Workspace {
@@ -122,32 +117,27 @@ impl Targets {
     }
 
     /// The bytes of [`new`](Self::new).
-    pub(super) fn bytes(
-        positions: usize,
-        width: usize,
-        vocabulary: usize,
-        classes: usize,
-    ) -> usize {
+    pub(super) fn bytes(positions: usize, head: &Head) -> usize {
         // Ids, weights and the order of the positions.
-        let lists = 3 * positions + classes + 1;
-        let workspace = Workspace::lens(positions, width, vocabulary, classes);
+        let lists = 3 * positions + head.parts() + 1;
+        let workspace = Workspace::lens(positions, head);
         (lists + workspace.iter().sum::<usize>()) * size_of::<f32>()
     }
 
-    pub(super) fn load(&mut self, labels: &Labels<'_>) {
+    pub(super) fn load(&mut self, class_ends: &[u32], labels: &Labels<'_>) {
         self.ids.clear();
         self.ids.extend_from_slice(labels.ids);
         self.weights.clear();
         self.weights.extend((0..labels.ids.len()).map(|position| labels.weights.of(position)));
         self.penalties.load(labels.penalties.as_ref());
         self.logits = Logits::Spent;
-        self.group(labels.class_ends);
+        self.group(class_ends);
     }
 
     pub(super) fn reweigh(&mut self, weights: &[f32]) {
         self.weights.copy_from_slice(weights);
         if self.logits == Logits::Predicted {
-            self.logits = Logits::Kept;
+            self.logits = Logits::Reusable;
         }
     }
 
@@ -157,8 +147,8 @@ impl Targets {
     }
 
     /// Whether the workspace holds the last chunk's logits. Whoever asks will write over them.
-    pub(super) fn take_kept(&mut self) -> bool {
-        std::mem::replace(&mut self.logits, Logits::Spent) == Logits::Kept
+    pub(super) fn take_logits(&mut self) -> bool {
+        std::mem::replace(&mut self.logits, Logits::Spent) == Logits::Reusable
     }
 
     /// A counting sort by class.
@@ -199,7 +189,8 @@ impl Targets {
         self.starts[class] as usize..self.starts[class + 1] as usize
     }
 
-    /// Cuts the positions of a class of `members` tokens into chunks the workspace has room for.
+    /// Cuts the positions of a class into chunks whose logits over `members` tokens the workspace has
+    /// room for.
     pub(super) fn chunks(
         &self,
         class: usize,
@@ -217,11 +208,20 @@ impl Targets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Weighting;
+    use crate::{Classes, Layout, Weighting};
+
+    /// Ten tokens, in classes where there are any.
+    fn head(ends: &[u32]) -> Head {
+        let mut layout = Layout::new();
+        let tokens = layout.add("tokens", &[10, 3], true);
+        let vectors = layout.add("classes", &[ends.len().max(1), 3], true);
+        let classes = (!ends.is_empty()).then(|| Classes { vectors, ends: ends.to_vec() });
+        Head { tokens, classes }
+    }
 
     fn grouped(ids: &[u32], ends: &[u32]) -> Targets {
-        let mut targets = Targets::new(ids.len(), 3, 10, ends.len().max(1)).unwrap();
-        targets.load(&Labels::classed(ids, 1.0, ends));
+        let mut targets = Targets::new(ids.len(), &head(ends)).unwrap();
+        targets.load(ends, &Labels::uniform(ids, 1.0));
         targets
     }
 
@@ -240,18 +240,12 @@ mod tests {
 
     #[test]
     fn an_ignored_target_with_candidates_still_counts() {
-        let mut targets = Targets::new(2, 3, 10, 1).unwrap();
-        targets.load(&Labels {
-            ids: &[IGNORED, IGNORED],
-            weights: Weighting::Uniform(1.0),
-            class_ends: &[],
-            penalties: Some(Penalties {
-                candidates: &[4],
-                ranges: &[0..0, 0..1],
-                weight: 1.0,
-                floor: 1e-5,
-            }),
-        });
+        let mut targets = Targets::new(2, &head(&[])).unwrap();
+        let penalties =
+            Penalties { candidates: &[4], ranges: &[0..0, 0..1], weight: 1.0, floor: 1e-5 };
+        let weights = Weighting::Uniform(1.0);
+        let labels = Labels { ids: &[IGNORED, IGNORED], weights, penalties: Some(penalties) };
+        targets.load(&[], &labels);
         assert_eq!(targets.order, [1]);
         assert_eq!(targets.penalties.of(1), [4]);
     }

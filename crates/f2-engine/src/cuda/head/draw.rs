@@ -1,10 +1,15 @@
 //! Drawing tokens where their logits are: a few words for each row come back.
 
-use crate::cuda::memory::{Buffer, Weights};
+use crate::cuda::memory::Buffer;
 use crate::cuda::runtime::{Grid, arguments};
 use crate::cuda::runtime::{Stream, Upload};
 use crate::cuda::{Cuda, Precision};
-use crate::{ClassLaw, DrawHead, Drawn, Error, F2Head, IGNORED, TokenLaw};
+use crate::{ClassSampling, Drawn, Error, Head, IGNORED, Sampling};
+
+/// The largest k of tokens: the kernel reads all logits once for each.
+const MOST_K: usize = 256;
+/// The most classes: a block shares two numbers for each.
+const MOST_CLASSES: usize = 4096;
 
 /// Words of a number from `[0, 1)`, of which a row has two, and of what is drawn for a row.
 const UNIFORM_WORDS: usize = 2;
@@ -39,7 +44,7 @@ impl Draws {
     }
 
     /// Waits for all work.
-    fn read(&self, rows: usize) -> Result<Vec<Drawn>, Error> {
+    pub(super) fn read(&self, rows: usize) -> Result<Vec<Drawn>, Error> {
         let mut words = vec![0; DRAWN_WORDS * rows];
         self.drawn.read(0, &mut words)?;
         let drawn = words.chunks_exact(DRAWN_WORDS).map(|words| Drawn {
@@ -51,8 +56,8 @@ impl Draws {
     }
 }
 
-/// A law as the kernel takes it. A temperature of zero keeps the most likely, and the first of
-/// those that tie is taken.
+/// Truncations as the kernel takes them. A temperature of zero keeps the most likely, and the first
+/// of those that tie is taken.
 struct Terms {
     temperature: f64,
     k: usize,
@@ -69,76 +74,52 @@ impl Terms {
     }
 }
 
+/// Whether the kernel takes this head with these settings.
+pub(super) fn is_possible(head: &Head, sampling: &Sampling) -> bool {
+    sampling.token.top_k.is_none_or(|k| k <= MOST_K) && head.class_ends().len() <= MOST_CLASSES
+}
+
 impl<P: Precision> Cuda<P> {
+    /// Draws from `logits: [rows, vocabulary]` and the addresses of the classes' ends and logits,
+    /// zero where there are none.
     pub(super) fn draw_tokens(
         &self,
-        head: DrawHead<'_>,
-        law: TokenLaw,
-        weights: &Weights<P>,
-        hidden: &Buffer<P::Element>,
+        head: &Head,
+        sampling: &Sampling,
+        [ends, class_logits]: [u64; 2],
         uniforms: &[[f64; 2]],
         logits: &Buffer<f32>,
         draws: &mut Draws,
-    ) -> Result<Vec<Drawn>, Error> {
-        let rows = uniforms.len();
-        let all = ClassLaw { temperature: 1.0, top_k: None, top_p: 1.0 };
-        let (f2, decoupled, class_law, tokens) = match head {
-            DrawHead::Plain(head) => (None, false, all, head.tokens),
-            DrawHead::Joint(head) => (Some(head), false, all, head.tokens),
-            DrawHead::Decoupled(head, law) => (Some(head), true, law, head.tokens),
-        };
-        match head {
-            DrawHead::Joint(head) => self.posterior(rows, head, weights, hidden, logits),
-            _ => self.logits_at(rows, tokens, weights, hidden, logits.at(0)),
-        }
-        let by_class =
-            f2.map_or(Some([0, 0]), |head| self.class_scores(rows, head, weights, hidden));
-        let Some([ends, class_logits]) = by_class else { return self.failed_draw() };
-        let classes = f2.map_or(0, |head| head.ends.len());
-        let drawn = [class_law.temperature, law.temperature].map(|temperature| temperature > 0.0);
-        let drawn = if decoupled { drawn } else { [drawn[1]; 2] };
+    ) {
+        let Sampling { class, token } = *sampling;
+        let is_decoupled = head.classes.is_some() && class.is_some();
+        let all = ClassSampling { temperature: 1.0, top_k: None, top_p: 1.0 };
+        let class = class.unwrap_or(all);
+        let drawn = [class.temperature, token.temperature].map(|temperature| temperature > 0.0);
+        let drawn = if is_decoupled { drawn } else { [drawn[1]; 2] };
         draws.load(uniforms, drawn);
-        let class = Terms::new(class_law.temperature, class_law.top_k, class_law.top_p, 1.0);
-        let token = Terms::new(law.temperature, law.top_k, law.min_p.unwrap_or(0.0), 0.0);
+        let by_class = Terms::new(class.temperature, class.top_k, class.top_p, 1.0);
+        let by_token = Terms::new(token.temperature, token.top_k, token.min_p.unwrap_or(0.0), 0.0);
+        let classes = head.class_ends().len();
         self.launch(
             "draw_tokens",
-            Grid::blocks(rows, 256).sharing(2 * classes * size_of::<f64>()),
+            Grid::blocks(uniforms.len(), 256).sharing(2 * classes * size_of::<f64>()),
             arguments![
                 classes,
-                tokens.rows,
+                head.tokens.rows,
                 ends,
                 class_logits,
                 logits.at(0),
-                decoupled,
-                class.temperature,
-                class.k,
-                class.share,
-                token.temperature,
-                token.k,
-                token.share,
+                is_decoupled,
+                by_class.temperature,
+                by_class.k,
+                by_class.share,
+                by_token.temperature,
+                by_token.k,
+                by_token.share,
                 draws.uniforms.at(0),
                 draws.drawn.at(0),
             ],
         );
-        draws.read(rows)
-    }
-
-    /// Where classes end, and the logits of classes in scratch.
-    fn class_scores(
-        &self,
-        rows: usize,
-        head: &F2Head,
-        weights: &Weights<P>,
-        hidden: &Buffer<P::Element>,
-    ) -> Option<[u64; 2]> {
-        let ends = self.class_ends(head)?;
-        let logits = self.scratch(rows * head.classes.rows * size_of::<f32>())?;
-        self.logits_at(rows, head.classes, weights, hidden, logits);
-        Some([ends, logits])
-    }
-
-    /// Memory ran out on the way, as was noted.
-    fn failed_draw(&self) -> Result<Vec<Drawn>, Error> {
-        self.stream.synchronise().map(|()| Vec::new())
     }
 }

@@ -1,64 +1,52 @@
-//! Output heads: the plain softmax and F²'s.
+//! Output heads: a softmax over all tokens, or F²'s over classes and within each.
 
 mod draw;
-mod factorised;
-mod plain;
-mod posterior;
-mod softmax;
+mod loss;
 mod targets;
 
 use super::memory::{Buffer, Indices, Weights};
+use super::product::{Matrix, Target};
 use super::runtime::{Grid, arguments};
 use super::{Cuda, Precision};
-use crate::{DrawHead, Drawn, Error, F2Head, Heads, Labels, Parameter, SoftmaxHead, TokenLaw};
+use crate::{Classes, Drawn, Error, Head, Heads, IGNORED, Labels, Parameter, Sampling};
 use draw::Draws;
-use plain::Gradients;
+use loss::Gradients;
 use targets::Targets;
 
 impl<P: Precision> Heads for Cuda<P> {
     type Targets = Targets<P::Element>;
     type Draws = Draws;
 
-    fn targets(
-        &self,
-        positions: usize,
-        width: usize,
-        vocabulary: usize,
-        classes: usize,
-    ) -> Result<Targets<P::Element>, Error> {
-        Targets::new(&self.stream, positions, width, vocabulary, classes)
+    fn targets(&self, positions: usize, head: &Head) -> Result<Targets<P::Element>, Error> {
+        Targets::new(&self.stream, positions, head)
     }
 
-    fn target_bytes(positions: usize, width: usize, vocabulary: usize, classes: usize) -> usize {
-        Targets::<P::Element>::bytes(positions, width, vocabulary, classes)
+    fn target_bytes(positions: usize, head: &Head) -> usize {
+        Targets::<P::Element>::bytes(positions, head)
     }
 
-    fn load_targets(&self, labels: &Labels<'_>, to: &mut Targets<P::Element>) {
-        to.load(labels);
+    fn load_targets(&self, head: &Head, labels: &Labels<'_>, to: &mut Targets<P::Element>) {
+        to.load(head, labels);
     }
 
     fn reweigh_targets(&self, weights: &[f32], to: &mut Targets<P::Element>) {
         to.reweigh(weights);
     }
 
-    fn draws(&self, rows: usize) -> Result<Option<Draws>, Error> {
-        Draws::new(&self.stream, rows).map(Some)
-    }
-
-    fn softmax_loss(
+    fn loss(
         &self,
-        head: SoftmaxHead,
+        head: &Head,
         weights: &Weights<P>,
         targets: &mut Targets<P::Element>,
         hidden: &Buffer<P::Element>,
         losses: &mut Buffer<f32>,
     ) {
-        self.plain_loss(head, weights, targets, hidden, losses, None);
+        self.loss_and_gradients(head, weights, targets, hidden, losses, None);
     }
 
-    fn softmax_loss_backward(
+    fn loss_backward(
         &self,
-        head: SoftmaxHead,
+        head: &Head,
         weights: &Weights<P>,
         targets: &mut Targets<P::Element>,
         hidden: &Buffer<P::Element>,
@@ -67,44 +55,38 @@ impl<P: Precision> Heads for Cuda<P> {
         gradients: &mut Buffer<f32>,
     ) {
         let gradients = Gradients { d_hidden, parameters: gradients };
-        self.plain_loss(head, weights, targets, hidden, losses, Some(&gradients));
+        self.loss_and_gradients(head, weights, targets, hidden, losses, Some(&gradients));
     }
 
-    fn softmax_predictions(
+    /// From logits in full precision: rounded ones would often tie.
+    fn predictions(
         &self,
-        head: SoftmaxHead,
+        head: &Head,
         weights: &Weights<P>,
         targets: &mut Targets<P::Element>,
         hidden: &Buffer<P::Element>,
         predictions: &mut Indices,
     ) {
-        predictions.resize(targets.positions);
-        self.plain_predictions(head, weights, targets, hidden, predictions.start());
-    }
-
-    fn f2_loss(
-        &self,
-        head: &F2Head,
-        weights: &Weights<P>,
-        targets: &mut Targets<P::Element>,
-        hidden: &Buffer<P::Element>,
-        losses: &mut Buffer<f32>,
-    ) {
-        self.factorised_loss(head, weights, targets, hidden, losses, None);
-    }
-
-    fn f2_loss_backward(
-        &self,
-        head: &F2Head,
-        weights: &Weights<P>,
-        targets: &mut Targets<P::Element>,
-        hidden: &Buffer<P::Element>,
-        losses: &mut Buffer<f32>,
-        d_hidden: &mut Buffer<P::Element>,
-        gradients: &mut Buffer<f32>,
-    ) {
-        let gradients = Gradients { d_hidden, parameters: gradients };
-        self.factorised_loss(head, weights, targets, hidden, losses, Some(&gradients));
+        let (vocabulary, width) = (head.tokens.rows, head.tokens.columns);
+        let positions = targets.positions;
+        predictions.resize(positions);
+        let arguments = arguments![positions, IGNORED, predictions.start()];
+        self.launch("fill_words", Grid::items(positions), arguments);
+        let (entries, order) = (targets.entries(), targets.order());
+        self.gather_rows(entries, width, order, hidden.at(0), targets.hidden.at(0));
+        for chunk in targets.chunks(0..entries, vocabulary, size_of::<f32>()) {
+            let hidden = targets.hidden.at(chunk.start * width);
+            let logits = targets.logits.at(0);
+            self.logits_at(chunk.len(), head.tokens, weights, hidden, logits);
+            if let Some(classes) = &head.classes {
+                self.add_class_logs(chunk.len(), head, classes, weights, hidden, logits);
+            }
+            self.launch(
+                "first_maxima",
+                Grid::blocks(chunk.len(), 256),
+                arguments![vocabulary, chunk.start, order, logits, predictions.start()],
+            );
+        }
     }
 
     fn logits(
@@ -115,34 +97,120 @@ impl<P: Precision> Heads for Cuda<P> {
         hidden: &Buffer<P::Element>,
         logits: &mut Buffer<f32>,
     ) {
-        self.logits_at(rows, matrix, weights, hidden, logits.at(0));
+        self.logits_at(rows, matrix, weights, hidden.at(0), logits.at(0));
     }
 
     fn log_softmax(&self, rows: usize, columns: usize, logits: &mut Buffer<f32>) {
         self.launch("log_softmax", Grid::blocks(rows, 512), arguments![columns, logits.at(0)]);
     }
 
-    fn f2_log_posterior(
+    fn log_posterior(
         &self,
         rows: usize,
-        head: &F2Head,
+        head: &Head,
         weights: &Weights<P>,
         hidden: &Buffer<P::Element>,
         log_posterior: &mut Buffer<f32>,
     ) {
-        self.posterior(rows, head, weights, hidden, log_posterior);
+        let Some(classes) = &head.classes else {
+            self.logits(rows, head.tokens, weights, hidden, log_posterior);
+            return self.log_softmax(rows, head.tokens.rows, log_posterior);
+        };
+        let (hidden, to) = (hidden.at(0), log_posterior.at(0));
+        self.logits_at(rows, head.tokens, weights, hidden, to);
+        self.add_class_logs(rows, head, classes, weights, hidden, to);
+    }
+
+    fn draws(&self, rows: usize) -> Result<Option<Draws>, Error> {
+        Draws::new(&self.stream, rows).map(Some)
+    }
+
+    fn can_draw(&self, head: &Head, sampling: &Sampling) -> bool {
+        draw::is_possible(head, sampling)
     }
 
     fn draw(
         &self,
-        head: DrawHead<'_>,
-        law: TokenLaw,
+        head: &Head,
+        sampling: &Sampling,
         weights: &Weights<P>,
         hidden: &Buffer<P::Element>,
         uniforms: &[[f64; 2]],
         logits: &mut Buffer<f32>,
         draws: &mut Draws,
     ) -> Result<Vec<Drawn>, Error> {
-        self.draw_tokens(head, law, weights, hidden, uniforms, logits, draws)
+        let rows = uniforms.len();
+        let is_joint = sampling.class.is_none();
+        self.logits_at(rows, head.tokens, weights, hidden.at(0), logits.at(0));
+        let mut by_class = Some([0, 0]);
+        if let Some(classes) = &head.classes {
+            if is_joint {
+                self.add_class_logs(rows, head, classes, weights, hidden.at(0), logits.at(0));
+            }
+            by_class = self.class_logits(rows, classes, weights, hidden.at(0));
+        }
+        let Some(by_class) = by_class else {
+            // Memory ran out on the way, as was noted.
+            return self.stream.synchronise().map(|()| Vec::new());
+        };
+        self.draw_tokens(head, sampling, by_class, uniforms, logits, draws);
+        draws.read(rows)
     }
+}
+
+impl<P: Precision> Cuda<P> {
+    /// `logits: [rows, matrix.rows]`.
+    fn logits_at(
+        &self,
+        rows: usize,
+        matrix: Parameter,
+        weights: &Weights<P>,
+        hidden: u64,
+        logits: u64,
+    ) {
+        let vectors = Matrix::new(weights.real(matrix), matrix.columns).transposed();
+        let hidden = Matrix::new(hidden, matrix.columns);
+        let to = Target::float(logits, matrix.rows);
+        self.product([rows, matrix.rows, matrix.columns], hidden, vectors, to);
+    }
+
+    /// The addresses of the classes' ends and of their logits in scratch, `[rows, classes]`; none,
+    /// with a failure noted, where memory is out.
+    fn class_logits(
+        &self,
+        rows: usize,
+        classes: &Classes,
+        weights: &Weights<P>,
+        hidden: u64,
+    ) -> Option<[u64; 2]> {
+        let ends: Vec<u64> = classes.ends.chunks(2).map(pair).collect();
+        let ends = self.lists.load(&self.stream, &ends)?;
+        let logits = self.scratch(rows * classes.count() * size_of::<f32>())?;
+        self.logits_at(rows, classes.vectors, weights, hidden, logits);
+        Some([ends, logits])
+    }
+
+    /// From logits of all tokens, `[rows, vocabulary]`, to their log-posteriors.
+    fn add_class_logs(
+        &self,
+        rows: usize,
+        head: &Head,
+        classes: &Classes,
+        weights: &Weights<P>,
+        hidden: u64,
+        logits: u64,
+    ) {
+        let by_class = self.class_logits(rows, classes, weights, hidden);
+        let Some([ends, class_logits]) = by_class else { return };
+        self.launch(
+            "f2_posterior",
+            Grid::blocks(rows, 256).by(classes.count()),
+            arguments![classes.count(), head.tokens.rows, ends, class_logits, logits],
+        );
+    }
+}
+
+/// Two words in one, the first in the lower half.
+fn pair(words: &[u32]) -> u64 {
+    u64::from(words[0]) | words.get(1).map_or(0, |&word| u64::from(word) << 32)
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::cuda::memory::Buffer;
 use crate::cuda::runtime::{Stream, Upload};
-use crate::{Error, IGNORED, Labels};
+use crate::{Error, Head, IGNORED, Labels};
 
 /// Logits at hand at once, whatever the batch: enough rows for products near full speed.
 const CHUNK: usize = 1 << 26;
@@ -81,21 +81,16 @@ pub(super) fn stride(columns: usize) -> usize {
 
 /// How many elements each buffer of the workspace holds: logits, hidden states, their gradients and
 /// the logits of classes.
-fn lens(positions: usize, width: usize, vocabulary: usize, classes: usize) -> [usize; 4] {
+fn lens(positions: usize, head: &Head) -> [usize; 4] {
+    let (vocabulary, width) = (head.tokens.rows, head.tokens.columns);
     let rows = (CHUNK / stride(vocabulary)).max(FEWEST_ROWS).min(positions);
     let hidden = positions * width;
-    [rows * stride(vocabulary), hidden, hidden, positions * stride(classes)]
+    [rows * stride(vocabulary), hidden, hidden, positions * stride(head.parts())]
 }
 
 impl<E: Copy> Targets<E> {
-    pub(super) fn new(
-        stream: &Stream,
-        positions: usize,
-        width: usize,
-        vocabulary: usize,
-        classes: usize,
-    ) -> Result<Self, Error> {
-        let [logits, hidden, d_hidden, class_logits] = lens(positions, width, vocabulary, classes);
+    pub(super) fn new(stream: &Stream, positions: usize, head: &Head) -> Result<Self, Error> {
+        let [logits, hidden, d_hidden, class_logits] = lens(positions, head);
         Ok(Self {
             words: Upload::new(stream, LISTS * positions)?,
             candidates: Upload::new(stream, 1)?,
@@ -112,17 +107,12 @@ impl<E: Copy> Targets<E> {
     }
 
     /// The bytes of [`new`](Self::new).
-    pub(super) fn bytes(
-        positions: usize,
-        width: usize,
-        vocabulary: usize,
-        classes: usize,
-    ) -> usize {
-        let workspace: usize = lens(positions, width, vocabulary, classes).iter().sum();
+    pub(super) fn bytes(positions: usize, head: &Head) -> usize {
+        let workspace: usize = lens(positions, head).iter().sum();
         LISTS * positions * size_of::<u32>() + workspace * size_of::<E>()
     }
 
-    pub(super) fn load(&mut self, labels: &Labels<'_>) {
+    pub(super) fn load(&mut self, head: &Head, labels: &Labels<'_>) {
         let capacity = self.capacity;
         assert!(labels.ids.len() <= capacity, "room for {capacity} targets");
         self.positions = labels.ids.len();
@@ -138,9 +128,12 @@ impl<E: Copy> Targets<E> {
         self.words.write(LISTS * capacity, |words| {
             let mut lists = words.chunks_exact_mut(capacity.max(1));
             let lists = std::array::from_fn(|_| lists.next().unwrap_or_default());
-            sort(labels, starts, lists);
+            sort(head.class_ends(), labels, starts, lists);
         });
-        self.groups = groups(labels.class_ends, &self.starts);
+        self.groups = match &head.classes {
+            Some(classes) => groups(&classes.ends, &self.starts),
+            None => groups(&[head.tokens.rows as u32], &self.starts),
+        };
     }
 
     /// Gives positions other weights. The lists are still where they were written.
@@ -165,7 +158,7 @@ impl<E: Copy> Targets<E> {
         self.words.at(list as usize * self.capacity)
     }
 
-    /// The classes, in groups; none for the plain softmax.
+    /// The classes, in groups; the plain softmax is one class.
     pub(super) fn groups(&self) -> &[Group] {
         &self.groups
     }
@@ -240,10 +233,9 @@ fn groups(ends: &[u32], starts: &[u32]) -> Vec<Group> {
 }
 
 /// A counting sort by class; fills all lists.
-fn sort(labels: &Labels<'_>, starts: &mut Vec<u32>, lists: [&mut [u32]; LISTS]) {
+fn sort(ends: &[u32], labels: &Labels<'_>, starts: &mut Vec<u32>, lists: [&mut [u32]; LISTS]) {
     let [order, columns, weights, from, to, class_starts, class_ends, classes, position_weights] =
         lists;
-    let ends = labels.class_ends;
     let groups = group_starts(ends);
     let none = 0..0;
     let range = |position: usize| {
@@ -292,17 +284,17 @@ mod tests {
     use super::*;
     use crate::{Penalties, Weighting};
 
-    fn grouped(labels: &Labels<'_>) -> (Vec<u32>, [Vec<u32>; LISTS]) {
+    fn grouped(ends: &[u32], labels: &Labels<'_>) -> (Vec<u32>, [Vec<u32>; LISTS]) {
         let mut lists = [(); LISTS].map(|()| vec![0; labels.ids.len()]);
         let mut starts = Vec::new();
-        sort(labels, &mut starts, lists.each_mut().map(Vec::as_mut_slice));
+        sort(ends, labels, &mut starts, lists.each_mut().map(Vec::as_mut_slice));
         (starts, lists)
     }
 
     #[test]
     fn entries_are_sorted_by_class_then_position() {
         let (starts, lists) =
-            grouped(&Labels::classed(&[9, 0, 3, IGNORED, 2, 0], 0.5, &[2, 4, 10]));
+            grouped(&[2, 4, 10], &Labels::uniform(&[9, 0, 3, IGNORED, 2, 0], 0.5));
         assert_eq!(starts, [0, 2, 4, 5]);
         assert_eq!(lists[List::Order as usize][..5], [1, 5, 2, 4, 0]);
         // All three classes are one group.
@@ -327,22 +319,16 @@ mod tests {
                 group(9000..9001, 20..21)
             ]
         );
-        assert!(groups(&[], &[0, 4]).is_empty());
+        assert_eq!(groups(&[9000], &[0, 4]), [group(0..9000, 0..4)]);
     }
 
     #[test]
     fn an_ignored_target_with_candidates_still_counts() {
-        let (starts, lists) = grouped(&Labels {
-            ids: &[IGNORED, IGNORED],
-            weights: Weighting::Uniform(1.0),
-            class_ends: &[],
-            penalties: Some(Penalties {
-                candidates: &[4],
-                ranges: &[0..0, 0..1],
-                weight: 1.0,
-                floor: 1e-5,
-            }),
-        });
+        let penalties =
+            Penalties { candidates: &[4], ranges: &[0..0, 0..1], weight: 1.0, floor: 1e-5 };
+        let weights = Weighting::Uniform(1.0);
+        let labels = Labels { ids: &[IGNORED, IGNORED], weights, penalties: Some(penalties) };
+        let (starts, lists) = grouped(&[], &labels);
         assert_eq!(starts, [0, 1]);
         assert_eq!(lists[List::Order as usize][0], 1);
         assert_eq!(lists[List::Columns as usize][0], IGNORED);

@@ -53,20 +53,13 @@ pub struct Labels<'a> {
     pub ids: &'a [u32],
     /// How much each counts.
     pub weights: Weighting<'a>,
-    /// Where the head's classes end; empty for the plain softmax.
-    pub class_ends: &'a [u32],
     /// Unlikelihood, for the plain softmax only.
     pub penalties: Option<Penalties<'a>>,
 }
 
 impl<'a> Labels<'a> {
-    /// Targets of the plain softmax, all of one weight.
-    pub fn plain(ids: &'a [u32], weight: f32) -> Self {
-        Self { ids, weights: Weighting::Uniform(weight), class_ends: &[], penalties: None }
-    }
-
-    /// Targets of the F² head, all of one weight.
-    pub fn classed(ids: &'a [u32], weight: f32, class_ends: &'a [u32]) -> Self {
-        Self { class_ends, ..Self::plain(ids, weight) }
+    /// Targets all of one weight, without penalties.
+    pub fn uniform(ids: &'a [u32], weight: f32) -> Self {
+        Self { ids, weights: Weighting::Uniform(weight), penalties: None }
     }
 }

@@ -1,11 +1,10 @@
-use f2_engine::{Device, F2Head};
+use f2_engine::{Classes, Device};
 
 use super::super::candidates::{Candidates, Run};
 use super::super::sampler::{chosen_runs, open_classes};
 use super::super::scores::Scores;
 use super::super::{BeamSearch, Strategy, Token, repetition};
 use crate::Error;
-use crate::model::Head;
 
 /// A token a hypothesis may go on with.
 #[derive(Clone, Copy, Debug)]
@@ -27,9 +26,9 @@ pub(super) fn extensions<D: Device>(
     let group = search.width / search.groups;
     let count = group + search.width;
     let decoder = &scores.model.decoder;
-    let found = match (strategy.class_draw(&decoder.head), &decoder.head) {
-        (Some(_), Head::F2(head)) => {
-            decoupled(scores, head, strategy, [search.width, count], hidden, histories)?
+    let found = match (strategy.class_draw(&decoder.head), &decoder.head.classes) {
+        (Some(_), Some(classes)) => {
+            decoupled(scores, classes, strategy, [search.width, count], hidden, histories)?
         }
         _ => joint(scores, strategy, count, hidden, histories)?,
     };
@@ -44,9 +43,10 @@ fn joint<D: Device>(
     histories: &[&[u32]],
 ) -> Result<Vec<Vec<Extension>>, Error> {
     let decoder = &scores.model.decoder;
-    let class_logs = match &decoder.head {
-        Head::F2(_) => scores.classes(histories.len(), hidden)?,
-        Head::Plain(_) => Vec::new(),
+    let classes = decoder.head.classes.as_ref();
+    let class_logs = match classes {
+        Some(_) => scores.classes(histories.len(), hidden)?,
+        None => Vec::new(),
     };
     let posterior = scores.posterior(histories.len(), hidden)?;
     let rows = posterior.chunks_mut(decoder.shape.vocabulary).zip(histories);
@@ -54,9 +54,8 @@ fn joint<D: Device>(
         .enumerate()
         .map(|(row, (logs, history))| {
             let run = Run { first: 0, class: 0.0, logs };
-            best(vec![run], strategy, history, count, |id| match &decoder.head {
-                Head::F2(head) => Some(class_of(head, id, row, &class_logs)),
-                Head::Plain(_) => None,
+            best(vec![run], strategy, history, count, |id| {
+                classes.map(|classes| class_of(classes, id, row, &class_logs))
             })
         })
         .collect())
@@ -66,25 +65,25 @@ fn joint<D: Device>(
 /// best tokens of each.
 fn decoupled<D: Device>(
     scores: &mut Scores<'_, D>,
-    head: &F2Head,
+    classes: &Classes,
     strategy: &Strategy,
-    [classes, count]: [usize; 2],
+    [most_classes, count]: [usize; 2],
     hidden: &D::Activations,
     histories: &[&[u32]],
 ) -> Result<Vec<Vec<Extension>>, Error> {
     let class_logs = scores.classes(histories.len(), hidden)?;
     let plans: Vec<Vec<u32>> = histories
         .iter()
-        .zip(class_logs.chunks(head.ends.len()))
+        .zip(class_logs.chunks(classes.count()))
         .map(|(history, logs)| {
             let blocked = repetition::blocked(history, strategy.block_ngrams);
-            likeliest(&open_classes(head, logs, &blocked), classes)
+            likeliest(&open_classes(classes, logs, &blocked), most_classes)
         })
         .collect();
-    let rows = chosen_runs(scores, head, hidden, &class_logs, &plans)?;
+    let rows = chosen_runs(scores, classes, hidden, &class_logs, &plans)?;
     let rows = rows.into_iter().zip(histories).enumerate();
     let extend = |(row, (runs, history)): (usize, (Vec<Run<'_>>, &&[u32]))| {
-        let class = |id| Some(class_of(head, id, row, &class_logs));
+        let class = |id| Some(class_of(classes, id, row, &class_logs));
         best(runs, strategy, history, count, class)
     };
     Ok(rows.map(extend).collect())
@@ -98,9 +97,9 @@ fn likeliest(logs: &[f32], count: usize) -> Vec<u32> {
     classes
 }
 
-fn class_of(head: &F2Head, id: u32, row: usize, class_logs: &[f32]) -> (u32, f32) {
-    let class = head.class_of(id);
-    (class as u32, class_logs[row * head.ends.len() + class])
+fn class_of(classes: &Classes, id: u32, row: usize, class_logs: &[f32]) -> (u32, f32) {
+    let class = classes.class_of(id);
+    (class as u32, class_logs[row * classes.count() + class])
 }
 
 fn best(

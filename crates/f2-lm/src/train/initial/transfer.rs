@@ -1,11 +1,11 @@
 //! From a model's parameters to those of the decoder that starts from it.
 
-use f2_engine::{Device, F2Head, Parameter};
+use f2_engine::{Classes, Device, Parameter};
 
 use super::InitialModel;
 use crate::Error;
 use crate::config::ClassVectors;
-use crate::model::{Decoder, Head, Model, Network};
+use crate::model::{Decoder, Model, Network};
 use crate::run::checkpoint;
 
 impl InitialModel {
@@ -30,11 +30,11 @@ impl InitialModel {
                     let values = self.in_order(values, named.parameter.columns);
                     put(&values, decoder.embedding.tokens);
                     if self.model.shape.model.tied && !decoder.shape.model.tied {
-                        put(&values, decoder.head.tokens());
+                        put(&values, decoder.head.tokens);
                     }
                 }
                 "head.tokens" => {
-                    put(&self.in_order(values, named.parameter.columns), decoder.head.tokens());
+                    put(&self.in_order(values, named.parameter.columns), decoder.head.tokens);
                 }
                 "embedding.positions" => {
                     let positions = decoder.embedding.positions;
@@ -44,9 +44,9 @@ impl InitialModel {
                 name => put(values, parameter(decoder, name)),
             }
         })?;
-        match &decoder.head {
-            Head::F2(head) if !keeps_classes && class_vectors == ClassVectors::Mean => {
-                start_from_tokens(device, head, counts, weights)
+        match &decoder.head.classes {
+            Some(classes) if !keeps_classes && class_vectors == ClassVectors::Mean => {
+                start_from_tokens(device, decoder.head.tokens, classes, counts, weights)
             }
             _ => Ok(()),
         }
@@ -73,20 +73,21 @@ fn parameter(decoder: &Decoder, name: &str) -> Parameter {
 /// never occur count once, as they do where classes are cut.
 fn start_from_tokens<D: Device>(
     device: &D,
-    head: &F2Head,
+    tokens: Parameter,
+    classes: &Classes,
     counts: &[u64],
     weights: &mut D::Weights,
 ) -> Result<(), Error> {
-    let width = head.tokens.columns;
-    let mut means = Vec::with_capacity(head.ends.len() * width);
-    for class in 0..head.ends.len() {
-        let members = head.members(class);
-        let slice = head.tokens.slice(members.clone());
+    let width = tokens.columns;
+    let mut means = Vec::with_capacity(classes.count() * width);
+    for class in 0..classes.count() {
+        let members = classes.members(class);
+        let slice = tokens.slice(members.clone());
         let mut vectors = vec![0.0; slice.len()];
         device.read_weights(weights, slice, &mut vectors)?;
         means.extend(weighted_mean(&vectors, &counts[members], width));
     }
-    device.write_weights(&means, head.classes, weights);
+    device.write_weights(&means, classes.vectors, weights);
     Ok(())
 }
 

@@ -1,22 +1,19 @@
-//! Drawing the next token from a head, on devices that do so themselves.
+//! The distribution a device draws from, and what it draws.
 
-use super::{F2Head, SoftmaxHead};
-
-/// What tokens are drawn from.
-#[derive(Clone, Copy, Debug)]
-pub enum DrawHead<'a> {
-    /// The plain softmax over all tokens.
-    Plain(SoftmaxHead),
-    /// F²'s full posterior.
-    Joint(&'a F2Head),
-    /// A class first, then a token in it.
-    Decoupled(&'a F2Head, ClassLaw),
+/// How the next token is drawn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sampling {
+    /// Draws a class first, then a token in it; none draws from the full posterior at once. Only
+    /// for a head with classes.
+    pub class: Option<ClassSampling>,
+    /// The token, within its class or among all.
+    pub token: TokenSampling,
 }
 
 /// How a class is drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ClassLaw {
-    /// Divides the logarithms of probabilities; 0 takes the most likely class.
+pub struct ClassSampling {
+    /// Divides log-probabilities; 0 takes the most likely class.
     pub temperature: f64,
     /// Keeps the k most likely classes, and all that tie with the last of them.
     pub top_k: Option<usize>,
@@ -26,8 +23,8 @@ pub struct ClassLaw {
 
 /// How a token is drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TokenLaw {
-    /// As for classes.
+pub struct TokenSampling {
+    /// Divides log-probabilities; 0 takes the most likely token.
     pub temperature: f64,
     /// Keeps the k most likely tokens, and all that tie with the last of them.
     pub top_k: Option<usize>,
@@ -35,13 +32,13 @@ pub struct TokenLaw {
     pub min_p: Option<f64>,
 }
 
-/// A token that was drawn, with what the model says of it.
+/// A token that was drawn, with its probability under the model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drawn {
-    /// The token; nothing where the model's numbers are not numbers.
+    /// The token; none where the model's numbers are not numbers.
     pub id: Option<u32>,
     /// The logarithm of its probability, its class's included.
     pub log_probability: f32,
-    /// Its class and the logarithm of the class's probability; nothing with a plain softmax.
+    /// Its class and the logarithm of the class's probability; none with a plain softmax.
     pub class: Option<(u32, f32)>,
 }

@@ -1,15 +1,15 @@
-//! The heads' common part: a softmax over some rows of the output matrix for some entries of the
-//! targets, a chunk at a time. The plain softmax is one such pass over everything, F² one for
-//! every class.
+//! The loss: a softmax over some rows of the output matrix for some entries of the targets, a chunk
+//! at a time. The plain softmax is one such pass over everything; F² has one for every group of
+//! classes, and a softmax over classes for every position.
 
 use std::ops::Range;
 
 use super::targets::{Targets, stride};
-use crate::Parameter;
 use crate::cuda::memory::{Buffer, Weights};
 use crate::cuda::product::{Matrix, Target};
 use crate::cuda::runtime::{Grid, arguments};
 use crate::cuda::{Cuda, Precision};
+use crate::{Classes, Head, Parameter};
 
 /// Rows of at most this many columns get a warp each, longer ones a block.
 const SHORT: usize = 1024;
@@ -17,28 +17,28 @@ const SHORT: usize = 1024;
 const MOST_CANDIDATES: usize = 11 << 10;
 
 /// A softmax over the token vectors `vectors`, for some entries of the targets.
-pub(super) struct Softmax {
-    pub(super) vectors: Parameter,
-    pub(super) entries: Range<usize>,
+struct Softmax {
+    vectors: Parameter,
+    entries: Range<usize>,
     /// The hidden states of all entries, `[entries, width]`.
-    pub(super) hidden: u64,
-    /// Where their gradients go; none for the loss alone.
-    pub(super) d_hidden: Option<u64>,
-    /// Where likelihoods and penalties go, by position.
-    pub(super) losses: [u64; 2],
+    hidden: u64,
+    /// The address of their gradients; none for the loss alone.
+    d_hidden: Option<u64>,
+    /// The addresses of likelihoods and penalties, by position.
+    losses: [u64; 2],
 }
 
-/// Rows of logits and what they aim at.
-pub(super) struct Rows {
-    pub(super) logits: u64,
-    pub(super) count: usize,
-    pub(super) columns: usize,
+/// Rows of logits and their targets.
+struct Rows {
+    logits: u64,
+    count: usize,
+    columns: usize,
     /// The first one's entry.
-    pub(super) first: usize,
+    first: usize,
     /// Order, columns and weights of entries, and the columns of their classes.
-    pub(super) aims: [u64; 5],
-    pub(super) losses: u64,
-    pub(super) backward: bool,
+    aims: [u64; 5],
+    losses: u64,
+    backward: bool,
 }
 
 /// Rows of the gradient that a product adds to: whole eights, the last of which get zeros, unless the
@@ -48,8 +48,99 @@ fn outputs_to_add(vectors: Parameter, buffer: usize) -> usize {
     if vectors.offset + whole * vectors.columns <= buffer { whole } else { vectors.rows }
 }
 
+/// Destination of the gradients.
+pub(super) struct Gradients<'a, E> {
+    pub(super) d_hidden: &'a Buffer<E>,
+    pub(super) parameters: &'a Buffer<f32>,
+}
+
 impl<P: Precision> Cuda<P> {
-    pub(super) fn softmax_head(
+    /// The two parts of every position's loss, and gradients where they are wanted.
+    pub(super) fn loss_and_gradients(
+        &self,
+        head: &Head,
+        weights: &Weights<P>,
+        targets: &Targets<P::Element>,
+        hidden: &Buffer<P::Element>,
+        losses: &Buffer<f32>,
+        gradients: Option<&Gradients<'_, P::Element>>,
+    ) {
+        let (positions, width) = (targets.positions, head.tokens.columns);
+        let (entries, order) = (targets.entries(), targets.order());
+        losses.zero(0..2 * positions);
+        let mut parts = [losses.at(0), losses.at(positions)];
+        if let Some(classes) = &head.classes {
+            self.class_loss(classes, weights, targets, hidden, losses, gradients);
+            parts = [losses.at(positions), 0];
+        }
+        // Where every position counts and there is one class, entries are positions: nothing has to
+        // be moved.
+        let moves = head.classes.is_some() || entries != positions;
+        let from = if moves { &targets.hidden } else { hidden };
+        if moves {
+            self.gather_rows(entries, width, order, hidden.at(0), from.at(0));
+        }
+        let to = gradients
+            .map(|gradients| if moves { &targets.d_hidden } else { gradients.d_hidden })
+            .map(|to| to.at(0));
+        for group in targets.groups() {
+            let softmax = Softmax {
+                vectors: head.tokens.slice(group.members.clone()),
+                entries: group.entries.clone(),
+                hidden: from.at(0),
+                d_hidden: to,
+                losses: parts,
+            };
+            let parameters = gradients.map(|gradients| gradients.parameters);
+            self.softmax_head(&softmax, weights, targets, parameters);
+        }
+        if let (Some(Gradients { d_hidden, .. }), true) = (gradients, moves) {
+            // The softmax over classes has written the gradient of every position.
+            let adds = head.classes.is_some();
+            if !adds {
+                d_hidden.zero(0..positions * width);
+            }
+            let places = [order, targets.d_hidden.at(0), d_hidden.at(0)];
+            self.scatter_rows(entries, width, adds, places);
+        }
+    }
+
+    /// The softmax over classes; overwrites the gradient of the hidden states.
+    fn class_loss(
+        &self,
+        classes: &Classes,
+        weights: &Weights<P>,
+        targets: &Targets<P::Element>,
+        hidden: &Buffer<P::Element>,
+        losses: &Buffer<f32>,
+        gradients: Option<&Gradients<'_, P::Element>>,
+    ) {
+        let (count, width) = (classes.vectors.rows, classes.vectors.columns);
+        let positions = targets.positions;
+        let matrix = Matrix::new(weights.real(classes.vectors), width);
+        let hidden = Matrix::new(hidden.at(0), width);
+        let logits = targets.class_logits.at(0);
+        let to = Target::real(logits, stride(count));
+        self.product([positions, count, width], hidden, matrix.transposed(), to);
+        self.softmax_short_rows(&Rows {
+            logits,
+            count: positions,
+            columns: count,
+            first: 0,
+            aims: targets.class_aims(),
+            losses: losses.at(0),
+            backward: gradients.is_some(),
+        });
+        if let Some(Gradients { d_hidden, parameters }) = gradients {
+            let d_logits = Matrix::new(logits, stride(count));
+            let to = Target::real(d_hidden.at(0), width);
+            self.product([positions, width, count], d_logits, matrix, to);
+            let to = Target::sum(parameters.at(classes.vectors.offset), width);
+            self.product([count, width, positions], d_logits.transposed(), hidden, to);
+        }
+    }
+
+    fn softmax_head(
         &self,
         softmax: &Softmax,
         weights: &Weights<P>,
@@ -127,7 +218,7 @@ impl<P: Precision> Cuda<P> {
         );
     }
 
-    pub(super) fn softmax_short_rows(&self, rows: &Rows) {
+    fn softmax_short_rows(&self, rows: &Rows) {
         let [order, columns, weights, class_starts, class_ends] = rows.aims;
         self.launch(
             "softmax_short_rows",
