@@ -396,3 +396,38 @@ fn a_preset_that_does_not_fit_the_initial_model_is_what_advice_names() {
     assert_eq!(refused.code, 2, "{}", refused.stderr);
     assert!(refused.stderr.contains("help: leave `--preset demo` out"), "{}", refused.stderr);
 }
+
+/// Trained on single documents, a model is scored on single documents: in training, by
+/// `f2 perplexity`, and wherever its checkpoint is copied to.
+#[test]
+fn a_model_of_documents_is_scored_document_by_document() {
+    let workshop = Workshop::new();
+    let documents = ["--set", "batch.order=documents", "--set", "batch.shortest=12"];
+    let run = ["--objective", "mle", "--steps", "20", "--out", "run", "--json"];
+    let trained = workshop.train(&[&documents[..], &run].concat());
+    assert_eq!(trained.code, 0, "{}", trained.stderr);
+    let result: serde_json::Value = serde_json::from_str(&trained.stdout).unwrap();
+    let perplexity = |model: &str| -> serde_json::Value {
+        let scored = workshop.0.f2(&["perplexity", model, "corpus", "--split", "valid", "--json"]);
+        assert_eq!(scored.code, 0, "{}", scored.stderr);
+        serde_json::from_str(&scored.stdout).unwrap()
+    };
+    let report = perplexity("run");
+    let number = |value: &serde_json::Value| value.as_f64().unwrap();
+    let (found, expected) =
+        (number(&report["token_perplexity"]), number(&result["best"]["perplexity"]));
+    assert!((found / expected - 1.0).abs() < 1e-5, "{found} is not {expected}");
+    assert_eq!(report["shortest_document"], 12);
+    // The first token of every document is context, and short documents are left out.
+    let (tokens, scored) = (number(&report["tokens"]), number(&report["scored_tokens"]));
+    assert!(scored + number(&report["documents"]) < tokens, "{report}");
+    let events = workshop.0.read("run/events.jsonl");
+    assert!(events.contains(&format!("\"tokens\":{scored},\"best\":true")), "{events}");
+    fs::rename(workshop.path("run/checkpoints/step-20"), workshop.path("copy")).unwrap();
+    assert_eq!(perplexity("copy"), report);
+    let shown = workshop.0.f2(&["perplexity", "copy", "corpus", "--split", "valid"]).stdout;
+    assert!(shown.contains(" documents from 12 tokens up, each from its start"), "{shown}");
+    // A file is one text, however short.
+    workshop.0.write("line.txt", "sol mira");
+    assert_eq!(workshop.0.f2(&["perplexity", "copy", "line.txt"]).code, 0);
+}

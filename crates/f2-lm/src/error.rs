@@ -73,6 +73,17 @@ pub enum Error {
         /// The fewest tokens a document may have.
         shortest: usize,
     },
+    /// No document is long enough to be scored.
+    #[error(
+        "none of the {documents} documents of the text has at least {shortest} tokens, and \
+         shorter ones are not scored"
+    )]
+    DocumentsTooShort {
+        /// How many documents there are.
+        documents: usize,
+        /// The fewest tokens of one that is scored.
+        shortest: usize,
+    },
     /// The vocabulary set by hand is not the corpus's.
     #[error("setting `model.vocabulary` ({place}) is {asked}, but the corpus has {corpus} tokens")]
     VocabularyMismatch {

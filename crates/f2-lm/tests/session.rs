@@ -515,3 +515,38 @@ fn padding_counts_for_nothing() {
         assert!((whole - halves).abs() < 1e-5, "{objective:?}: {whole}, {halves}");
     }
 }
+
+/// Each document is a context of its own, so that their order does not matter; those that training
+/// leaves out are not scored.
+#[test]
+fn validation_goes_document_by_document_where_training_does() {
+    let mut config = config(ObjectiveName::Mle);
+    (config.batch.sequence, config.batch.order) = (16, WindowOrder::Documents);
+    config.batch.shortest = 6;
+    let songs =
+        |order: &[u64]| Songs(order.iter().map(|song| text(3 * *song as usize, *song)).collect());
+    let evaluated = |valid: Songs| {
+        let folder = tempfile::tempdir().unwrap();
+        let run = RunFolder::create(folder.path(), config.clone(), manifest()).unwrap();
+        let train = songs(&[2, 3, 4, 5, 6, 7, 8]);
+        let splits = Text { train: &train, valid: &valid, end_of_text: None };
+        let mut found = None;
+        let mut observe = |event: &Event| {
+            if let Event::Evaluated { loss, tokens, .. } = event {
+                found = Some((*loss, *tokens));
+            }
+        };
+        let trainer = trainer(&config, Vec::new());
+        let mut session = Session::new(trainer, run, splits, Vec::new(), 2, &mut observe)?;
+        session.run(&|| false)?;
+        assert_eq!(session.state.shortest_document, Some(6));
+        Ok::<_, Error>(found.unwrap())
+    };
+    // Of 3, 21, 6 and 12 tokens: the second is two windows, of 16 and 5 tokens.
+    let (loss, tokens) = evaluated(songs(&[1, 7, 2, 4])).unwrap();
+    assert_eq!(tokens, 15 + 4 + 5 + 11);
+    let (other, same) = evaluated(songs(&[4, 2, 1, 7])).unwrap();
+    assert!((loss - other).abs() < 1e-12 && tokens == same, "{loss} is not {other}");
+    let refused = evaluated(songs(&[1, 1])).unwrap_err().to_string();
+    assert!(refused.starts_with("none of the 2 documents"), "{refused}");
+}

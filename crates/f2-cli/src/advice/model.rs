@@ -92,6 +92,9 @@ fn general_advice(error: &Error) -> Option<&'static str> {
         Error::TooFewDocuments { .. } => {
             "use more text, or set a smaller `batch.size` or `batch.shortest`"
         }
+        Error::DocumentsTooShort { .. } => {
+            "use longer documents, or train with a smaller `batch.shortest`"
+        }
         Error::NoClasses { .. } => {
             "make them with `f2 classes CORPUS`, or train a plain softmax: `--objective mle`"
         }

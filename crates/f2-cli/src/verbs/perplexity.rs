@@ -7,7 +7,7 @@ use clap::Args;
 use f2_corpus::{Corpus, Split};
 use f2_engine::Device;
 use f2_lm::batch::TokenSource;
-use f2_lm::perplexity::{Likelihood, SlidingWindows, score};
+use f2_lm::perplexity::{Contexts, Likelihood, ScoredWindows, SlidingWindows, score};
 use f2_lm::run::SavedModel;
 use serde::{Deserialize, Serialize};
 
@@ -29,8 +29,10 @@ Examples:
 
 An F² model is scored by its full posterior, so that it compares with a plain one. Windows follow one
 another and the first token of each is context alone, as in the paper; with a --stride shorter than
-the window they overlap and every token but the first is scored. Word perplexity and bits per byte
-spread the mean of the scored tokens over all of them.")]
+the window they overlap and every token but the first is scored. A model trained on single documents
+(`batch.order = \"documents\"`) is scored on those of the corpus, each from its start; documents that
+training leaves out as too short are not scored. Word perplexity and bits per byte spread the mean of
+the scored tokens over all of them.")]
 pub(crate) struct Perplexity {
     #[command(flatten)]
     model: ModelChoice,
@@ -58,6 +60,8 @@ struct Text {
     tokens: Box<dyn TokenSource>,
     words: u64,
     bytes: u64,
+    /// Where contexts begin in it.
+    contexts: Contexts,
 }
 
 /// What `--json` prints, and `f2 eval --ppl` reads.
@@ -73,13 +77,18 @@ pub(super) struct PerplexityReport {
     bytes: u64,
     window: usize,
     stride: usize,
+    /// Documents scored, where each is a context of its own, and the fewest tokens of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    documents: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    shortest_document: Option<usize>,
 }
 
 /// What is scored, on whichever device.
 struct Scoring<'a> {
     model: &'a SavedModel,
     text: &'a Text,
-    windows: SlidingWindows,
+    windows: &'a ScoredWindows,
 }
 
 impl Work for Scoring<'_> {
@@ -95,11 +104,12 @@ impl Perplexity {
         interrupt::listen();
         let model = self.model.open()?;
         let text = self.read(&model)?;
-        let sequence = self.window.unwrap_or(model.shape.positions);
-        let windows = SlidingWindows { sequence, stride: self.stride.unwrap_or(sequence) };
-        let scoring = Scoring { model: &model, text: &text, windows };
+        let sliding = SlidingWindows::new(self.window, self.stride, model.shape.positions)?;
+        let windows = ScoredWindows::new(&*text.tokens, sliding, text.contexts, 0)?;
+        let scoring = Scoring { model: &model, text: &text, windows: &windows };
         let likelihood = self.device.run(scoring)?;
-        output::print(&self.shown(&PerplexityReport::new(&text, windows, likelihood)))
+        let report = PerplexityReport::new(&text, sliding, &windows, likelihood);
+        output::print(&self.shown(&report))
     }
 
     fn read(&self, model: &SavedModel) -> Result<Text, Failure> {
@@ -118,7 +128,7 @@ impl Perplexity {
             return Err(Failure::data(format!("{path} has no {} split", split.name()))
                 .advise("name another with `--split`, or prepare the corpus with one"));
         }
-        Ok(Text { tokens: Box::new(shard), words, bytes })
+        Ok(Text { tokens: Box::new(shard), words, bytes, contexts: model.contexts })
     }
 
     fn shown(&self, report: &PerplexityReport) -> String {
@@ -126,10 +136,16 @@ impl Perplexity {
             return serde_json::to_string(report).expect("numbers have a JSON form") + "\n";
         }
         let PerplexityReport { token_perplexity, word_perplexity, bits_per_byte, .. } = report;
+        let documents = match (report.documents, report.shortest_document) {
+            (Some(documents), Some(shortest)) => {
+                format!(" of {documents} documents from {shortest} tokens up, each from its start")
+            }
+            _ => String::new(),
+        };
         format!(
             "token perplexity: {token_perplexity:.3}\nword perplexity: {word_perplexity:.3}\n\
              bits per byte: {bits_per_byte:.4}\n\
-             scored: {} of {} tokens, windows of {} every {}\n",
+             scored: {} of {} tokens, windows of {} every {}{documents}\n",
             report.scored_tokens, report.tokens, report.window, report.stride
         )
     }
@@ -143,17 +159,18 @@ fn read_file(path: &Path, model: &SavedModel) -> Result<Text, Failure> {
     })?;
     let words = text.split_whitespace().count() as u64;
     let tokens = Box::new(model.vocabulary.encode(&text)?);
-    Ok(Text { tokens, words, bytes: text.len() as u64 })
+    // A file is one text, however short, and nobody's document.
+    Ok(Text { tokens, words, bytes: text.len() as u64, contexts: Contexts::Text })
 }
 
 fn score_text<D: Device>(
     device: D,
     model: &SavedModel,
     text: &Text,
-    windows: SlidingWindows,
+    windows: &ScoredWindows,
 ) -> Result<Likelihood, Failure> {
     let model = model.load(device)?;
-    let progress = Progress::new("scoring", Some(text.tokens.len()), Unit::Tokens);
+    let progress = Progress::new("scoring", Some(windows.scored()), Unit::Tokens);
     let mut advance = |tokens| progress.advance(tokens);
     let stop = &interrupt::asked;
     score(&model, &*text.tokens, windows, &mut advance, stop)?.ok_or_else(|| {
@@ -163,7 +180,12 @@ fn score_text<D: Device>(
 }
 
 impl PerplexityReport {
-    fn new(text: &Text, windows: SlidingWindows, likelihood: Likelihood) -> Self {
+    fn new(
+        text: &Text,
+        sliding: SlidingWindows,
+        windows: &ScoredWindows,
+        likelihood: Likelihood,
+    ) -> Self {
         let (mean, tokens) = (likelihood.mean(), text.tokens.len());
         let whole = mean * tokens as f64;
         Self {
@@ -175,8 +197,13 @@ impl PerplexityReport {
             scored_tokens: likelihood.scored,
             words: text.words,
             bytes: text.bytes,
-            window: windows.sequence,
-            stride: windows.stride,
+            window: sliding.sequence(),
+            stride: sliding.stride(),
+            documents: windows.documents(),
+            shortest_document: match text.contexts {
+                Contexts::Documents { shortest } => Some(shortest),
+                Contexts::Text => None,
+            },
         }
     }
 
@@ -189,10 +216,11 @@ impl PerplexityReport {
         }
     }
 
-    /// Whether both were taken on the same text, in the same tokens and windows.
+    /// Whether both were taken on the same text, in the same tokens, windows and documents.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         let taken = |report: &Self| {
-            [report.tokens, report.words, report.bytes, report.window as u64, report.stride as u64]
+            let sizes = [report.tokens, report.words, report.bytes];
+            (sizes, report.window, report.stride, report.documents, report.shortest_document)
         };
         taken(self) == taken(other)
     }

@@ -9,4 +9,4 @@ mod windows;
 pub use documents::DocumentRows;
 pub use permutation::Permutation;
 pub use training::TrainingBatches;
-pub use windows::{EvaluationWindows, TokenSource, TrainingWindows};
+pub use windows::{TokenSource, TrainingWindows};

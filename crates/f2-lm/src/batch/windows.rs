@@ -1,4 +1,4 @@
-//! Windows over a split's tokens, for training and for evaluation.
+//! Windows over a split's tokens, in the order training reads them.
 
 use std::ops::Range;
 
@@ -119,74 +119,11 @@ impl TrainingWindows {
     }
 }
 
-/// The windows perplexity is taken on: they follow one another without overlap, and the first
-/// token of each is context alone. What is left at the end makes one shorter window.
-#[derive(Clone, Debug)]
-pub struct EvaluationWindows {
-    sequence: u64,
-    tokens: u64,
-}
-
-impl EvaluationWindows {
-    /// Cuts a split of `tokens` tokens, of which at most `max_tokens` are read (0 reads all).
-    pub fn new(
-        split: &'static str,
-        tokens: u64,
-        sequence: usize,
-        max_tokens: u64,
-    ) -> Result<Self, Error> {
-        if tokens < 2 {
-            return Err(Error::SplitTooShort { split, tokens, needed: 2, sequence });
-        }
-        let tokens = if max_tokens == 0 { tokens } else { tokens.min(max_tokens.max(2)) };
-        Ok(Self { sequence: sequence as u64, tokens })
-    }
-
-    /// How many windows there are.
-    pub fn count(&self) -> u64 {
-        // A last window of one token would have nothing to predict.
-        self.tokens / self.sequence + u64::from(self.tokens % self.sequence > 1)
-    }
-
-    /// How many targets are scored in all windows together.
-    pub fn scored(&self) -> u64 {
-        (0..self.count()).map(|window| self.range(window)).map(|r| r.end - r.start - 1).sum()
-    }
-
-    fn range(&self, window: u64) -> Range<u64> {
-        let start = window * self.sequence;
-        start..(start + self.sequence).min(self.tokens)
-    }
-
-    /// Fills one row: inputs and targets, each `sequence` long. Places without a target hold
-    /// `ignored`; inputs past the end hold 0, which no scored place can see.
-    pub fn fill(
-        &self,
-        tokens: &dyn TokenSource,
-        window: u64,
-        ignored: u32,
-        inputs: &mut [u32],
-        targets: &mut [u32],
-    ) {
-        inputs.fill(0);
-        targets.fill(ignored);
-        if window >= self.count() {
-            return;
-        }
-        let range = self.range(window);
-        let length = (range.end - range.start) as usize;
-        tokens.read(range, &mut inputs[..length]);
-        targets[..length - 1].copy_from_slice(&inputs[1..length]);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    const IGNORED: u32 = u32::MAX;
 
     fn batch(sequence: usize, size: usize, order: WindowOrder) -> BatchConfig {
         BatchConfig { sequence, size, order, ..BatchConfig::default() }
@@ -211,24 +148,6 @@ mod tests {
             predicted.sort_unstable();
             let all: Vec<u32> = (1..=(windows.count() * sequence as u64) as u32).collect();
             prop_assert_eq!(predicted, all);
-        }
-
-        #[test]
-        fn evaluation_scores_all_but_the_first_of_each_window(
-            tokens in 2_u64..300, sequence in 2_usize..17,
-        ) {
-            let split: Vec<u32> = (0..tokens as u32).collect();
-            let windows = EvaluationWindows::new("valid", tokens, sequence, 0).unwrap();
-            let (mut inputs, mut targets) = (vec![0; sequence], vec![0; sequence]);
-            let mut scored = Vec::new();
-            for window in 0..windows.count() {
-                windows.fill(&split, window, IGNORED, &mut inputs, &mut targets);
-                scored.extend(targets.iter().copied().filter(|target| *target != IGNORED));
-            }
-            let expected: Vec<u32> =
-                (0..tokens as u32).filter(|token| token % sequence as u32 != 0).collect();
-            prop_assert_eq!(windows.scored(), expected.len() as u64);
-            prop_assert_eq!(scored, expected);
         }
     }
 
@@ -259,6 +178,5 @@ mod tests {
         insta::assert_snapshot!(refused.unwrap_err());
         assert!(TrainingWindows::new(257, &batch(256, 8, WindowOrder::Shuffled), 0).is_ok());
         assert!(TrainingWindows::new(0, &batch(256, 8, WindowOrder::Shuffled), 0).is_err());
-        assert!(EvaluationWindows::new("valid", 1, 256, 0).is_err());
     }
 }

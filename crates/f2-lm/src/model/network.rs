@@ -63,19 +63,11 @@ impl<D: Device> Network<D> {
         Ok(device.read_indices(&self.predictions, predictions)?)
     }
 
-    /// Adds the loss of the batch's targets to [`loss`](Self::begin_reading_loss) and its gradient
+    /// Adds the loss of the batch's targets to [`loss`](Self::loss) and its gradient
     /// to [`gradients`](Self::gradients).
     pub fn backward(&mut self, recordings: &mut Recordings<D>) {
         let Self { model, gradients, workspace, total, .. } = self;
         workspace.backward(model, recordings, total, gradients);
-    }
-
-    /// Adds the negative log-likelihood of the batch's targets to [`loss`](Self::loss).
-    pub fn add_likelihood(&mut self) {
-        let Self { model, workspace, total, .. } = self;
-        workspace.likelihood(model);
-        let positions = workspace.sequences.positions();
-        model.device.add_sum(&workspace.losses, 0..2 * positions, total, 0);
     }
 
     /// The losses since [`clear_loss`](Self::clear_loss), in nats.
@@ -90,7 +82,7 @@ impl<D: Device> Network<D> {
         self.model.device.zero_floats(&mut self.total);
     }
 
-    /// Begins to read the losses since [`clear_loss`](Self::clear_loss), in nats.
+    /// Begins to read what [`loss`](Self::loss) gives.
     pub fn begin_reading_loss(&self, to: &mut D::Reading) {
         self.model.device.begin_reading(&self.total, to);
     }

@@ -40,7 +40,7 @@ pub struct StepBatch<'a> {
 }
 
 /// The host's copy of a micro-batch.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct StepBuffers {
     inputs: Vec<u32>,
     ids: Vec<u32>,
@@ -48,12 +48,6 @@ pub struct StepBuffers {
 }
 
 impl StepBuffers {
-    /// Room for so many positions.
-    pub fn new(positions: usize) -> Self {
-        let [inputs, ids, predictions] = [(); 3].map(|()| vec![0; positions]);
-        Self { inputs, ids, predictions }
-    }
-
     /// Takes the shape of a micro-batch.
     fn resize(&mut self, micro: Sequences) {
         for buffer in [&mut self.inputs, &mut self.ids, &mut self.predictions] {
@@ -61,25 +55,8 @@ impl StepBuffers {
         }
     }
 
-    /// The rows of inputs and next tokens of a micro-batch of this shape, to be filled.
-    pub fn rows_mut(&mut self, micro: Sequences) -> impl Iterator<Item = (&mut [u32], &mut [u32])> {
-        self.resize(micro);
-        let Self { inputs, ids, .. } = self;
-        inputs.chunks_exact_mut(micro.length).zip(ids.chunks_exact_mut(micro.length))
-    }
-
-    /// The input tokens, row by row.
-    pub fn inputs(&self) -> &[u32] {
-        &self.inputs
-    }
-
-    /// The next token of every position, or [`IGNORED`].
-    pub fn ids(&self) -> &[u32] {
-        &self.ids
-    }
-
     /// Refuses tokens the embedding has no row for: a text may lie about its vocabulary.
-    pub fn check(&self, vocabulary: usize) -> Result<(), Error> {
+    fn check(&self, vocabulary: usize) -> Result<(), Error> {
         let outside = |token: &&u32| **token as usize >= vocabulary && **token != IGNORED;
         match self.inputs.iter().chain(&self.ids).find(outside) {
             Some(&token) => Err(Error::TokenOutside { token, vocabulary }),

@@ -5,12 +5,15 @@ use f2_corpus::{Corpus, Counts, Ranks, Tokenizer};
 use f2_engine::Device;
 use f2_files::{FileRecord, ReadError};
 
-use super::checkpoint::{self, CLASSES, COUNTS, MODEL, OPTIMISER, RANKS, SHAPE, STATE, TOKENIZER};
+use super::checkpoint::{
+    self, CLASSES, COUNTS, MODEL, OPTIMISER, RANKS, SHAPE, STATE, TOKENIZER, TrainingState,
+};
 use super::model_file::ModelFile;
 use super::{RunFolder, Vocabulary};
 use crate::Error;
 use crate::memory::{Purpose, bytes, check_memory};
 use crate::model::{Decoder, Model, ModelShape};
+use crate::perplexity::Contexts;
 
 /// Which checkpoint of a run is meant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,6 +41,8 @@ pub struct SavedModel {
     pub vocabulary: Vocabulary,
     /// How often each token occurred in the training text, by rank.
     pub counts: Option<Vec<u64>>,
+    /// Where contexts began in training, and so begin where it is scored.
+    pub contexts: Contexts,
 }
 
 impl SavedModel {
@@ -45,7 +50,7 @@ impl SavedModel {
     /// `pick` chooses among the checkpoints of a run.
     pub fn open(path: &Path, pick: Pick) -> Result<Self, Error> {
         let folder = find(path, pick)?;
-        check_files(&folder)?;
+        let state = check_files(&folder)?;
         let file = ModelFile::read(&folder)?;
         let classes_path = folder.join(CLASSES);
         let shape = file
@@ -53,7 +58,8 @@ impl SavedModel {
             .map_err(|reason| Error::BadCheckpoint { path: classes_path, reason })?;
         let vocabulary = vocabulary(&folder, shape.vocabulary)?;
         let counts = counts(&folder, shape.vocabulary)?;
-        Ok(Self { folder, shape, vocabulary, counts })
+        let contexts = contexts(&folder, state.as_ref());
+        Ok(Self { folder, shape, vocabulary, counts, contexts })
     }
 
     /// Refuses a corpus whose ids mean other tokens than the model's.
@@ -130,14 +136,26 @@ fn picked(run: &RunFolder, pick: Pick) -> Result<PathBuf, Error> {
 }
 
 /// Holds a checkpoint's files against the checksums it came with, but for the optimiser's, which
-/// a model does not need. A model alone comes without checksums.
-fn check_files(folder: &Path) -> Result<(), Error> {
+/// a model does not need, and returns where training stood. A model alone has neither.
+fn check_files(folder: &Path) -> Result<Option<TrainingState>, Error> {
     if !folder.join(STATE).exists() {
-        return Ok(());
+        return Ok(None);
     }
     let state = checkpoint::read_state(folder)?;
     let mut needed = state.files.iter().filter(|(name, _)| *name != OPTIMISER);
-    needed.try_for_each(|(name, expected)| checkpoint::check_file(&folder.join(name), expected))
+    needed.try_for_each(|(name, expected)| checkpoint::check_file(&folder.join(name), expected))?;
+    Ok(Some(state))
+}
+
+/// The contexts a model was trained with, as its checkpoint says or, where it is from before that
+/// was recorded, the settings of its run. A model alone says nothing: it takes texts as they come.
+fn contexts(folder: &Path, state: Option<&TrainingState>) -> Contexts {
+    let Some(state) = state else { return Contexts::Text };
+    if let Some(shortest) = state.shortest_document {
+        return Contexts::Documents { shortest };
+    }
+    let run = folder.parent().and_then(Path::parent).map(RunFolder::open);
+    run.and_then(Result::ok).map_or(Contexts::Text, |run| Contexts::of(&run.config.batch))
 }
 
 fn class_ends(folder: &Path, classes: usize) -> Result<Vec<u32>, Error> {

@@ -11,7 +11,8 @@ use super::reporter::Reporter;
 use super::text::{cut, limited};
 use super::{Text, Trainer};
 use crate::Error;
-use crate::batch::{EvaluationWindows, TrainingBatches};
+use crate::batch::TrainingBatches;
+use crate::perplexity::{Contexts, ScoredWindows};
 use crate::run::checkpoint::{self, Best, TrainingState};
 use crate::run::{Event, RunFolder};
 use crate::schedule::{Budget, Schedule};
@@ -40,7 +41,7 @@ pub struct Session<'a, D: Device> {
     text: Text<'a>,
     batches: TrainingBatches,
     /// None where there is no text to evaluate on.
-    evaluation: Option<EvaluationWindows>,
+    evaluation: Option<ScoredWindows>,
     budget: Budget,
     schedule: Schedule,
     attachments: Vec<(String, Vec<u8>)>,
@@ -77,7 +78,8 @@ impl<'a, D: Device> Session<'a, D> {
         if let Some(token) = text.end_of_text {
             trainer.objective.expect_end_of_text(token);
         }
-        let state = TrainingState::start(trainer.network.model.device.name(), threads);
+        let mut state = TrainingState::start(trainer.network.model.device.name(), threads);
+        state.trained_on(Contexts::of(&config.batch));
         let reporter = Reporter::open(&run, observer)?;
         let schedule = Schedule::new(&config.schedule);
         let now = Instant::now();
@@ -117,6 +119,7 @@ impl<'a, D: Device> Session<'a, D> {
         (self.saved, self.restored) = (Some(state.step), Some(state.step));
         let threads = self.state.threads;
         self.state = TrainingState { threads, ..state };
+        self.state.trained_on(Contexts::of(&self.run.config.batch));
         Ok(())
     }
 
@@ -242,9 +245,10 @@ impl<'a, D: Device> Session<'a, D> {
     /// Scores the validation split and saves a new best. False when it was stopped on the way.
     fn evaluate(&mut self, stop: &dyn Fn() -> bool) -> Result<bool, Error> {
         let Some(windows) = &self.evaluation else { return Ok(true) };
-        let Some(loss) = self.trainer.evaluate(windows, self.text.valid, stop)? else {
+        let Some(likelihood) = self.trainer.evaluate(windows, self.text.valid, stop)? else {
             return Ok(false);
         };
+        let (loss, tokens) = (likelihood.mean(), likelihood.scored);
         let (step, perplexity) = (self.state.step, loss.exp());
         self.state.evaluation_due = false;
         let better = self.state.best.is_none_or(|best| perplexity < best.perplexity);
@@ -258,7 +262,6 @@ impl<'a, D: Device> Session<'a, D> {
         }
         self.evaluated = Some(step);
         self.evaluated_finite = loss.is_finite();
-        let tokens = windows.scored();
         self.reporter.report(&Event::Evaluated { step, loss, perplexity, tokens, best });
         if best {
             self.save_or_say_why();

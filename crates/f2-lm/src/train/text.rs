@@ -1,6 +1,7 @@
 use crate::Error;
-use crate::batch::{EvaluationWindows, TokenSource, TrainingBatches};
+use crate::batch::{TokenSource, TrainingBatches};
 use crate::config::TrainConfig;
+use crate::perplexity::{Contexts, ScoredWindows, SlidingWindows};
 use crate::schedule::Budget;
 
 /// The splits a run reads.
@@ -43,7 +44,7 @@ pub(super) fn cut(
     config: &TrainConfig,
     train: &dyn TokenSource,
     valid: &dyn TokenSource,
-) -> Result<(TrainingBatches, Option<EvaluationWindows>), Error> {
+) -> Result<(TrainingBatches, Option<ScoredWindows>), Error> {
     let batches = TrainingBatches::new(train, &config.batch, config.seed)?;
     if valid.is_empty() {
         if config.evaluation.patience > 0 {
@@ -52,6 +53,12 @@ pub(super) fn cut(
         return Ok((batches, None));
     }
     let (sequence, max_tokens) = (config.batch.sequence, config.evaluation.max_tokens);
-    let evaluation = EvaluationWindows::new("valid", valid.len(), sequence, max_tokens)?;
+    if valid.len() < 2 {
+        let tokens = valid.len();
+        return Err(Error::SplitTooShort { split: "valid", tokens, needed: 2, sequence });
+    }
+    let sliding = SlidingWindows::new(None, None, sequence)?;
+    let contexts = Contexts::of(&config.batch);
+    let evaluation = ScoredWindows::new(valid, sliding, contexts, max_tokens)?;
     Ok((batches, Some(evaluation)))
 }

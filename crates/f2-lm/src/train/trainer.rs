@@ -1,12 +1,13 @@
 use std::ops::Range;
 
-use f2_engine::{AdamW, Decay, Device, IGNORED, Moments, Sequences, Weighting};
+use f2_engine::{AdamW, Decay, Device, Moments};
 
 use crate::Error;
-use crate::batch::{EvaluationWindows, TokenSource, TrainingBatches};
+use crate::batch::{TokenSource, TrainingBatches};
 use crate::config::{DecayForm, OptimiserConfig, TrainConfig};
-use crate::model::{Batch, Decoder, Model, Network, Recordings};
+use crate::model::{Decoder, Model, Network, Recordings};
 use crate::objective::{Objective, Step, StepBatch, StepBuffers, objective};
+use crate::perplexity::{Likelihood, ScoredWindows, Scorer};
 
 /// A model with all that training it needs, on one device.
 pub struct Trainer<D: Device> {
@@ -24,8 +25,9 @@ pub struct Trainer<D: Device> {
     begun: Option<Begun>,
     buffers: StepBuffers,
     training: Recordings<D>,
-    evaluation: Recordings<D>,
-    micro: Sequences,
+    scorer: Scorer<D>,
+    /// Windows of a micro-batch, and of a step.
+    micro: usize,
     batch_size: usize,
     seed: u64,
 }
@@ -59,9 +61,9 @@ impl StepReport {
 impl<D: Device> Trainer<D> {
     /// Allocates everything and draws the starting values.
     pub fn new(device: D, decoder: Decoder, config: &TrainConfig) -> Result<Self, Error> {
-        let micro = Sequences { count: config.batch.micro_size(), length: config.batch.sequence };
+        let positions = config.batch.micro_size() * config.batch.sequence;
         let parameters = decoder.layout.len();
-        let network = Network::new(device, decoder, micro.positions(), config.seed)?;
+        let network = Network::new(device, decoder, positions, config.seed)?;
         let device = &network.model.device;
         Ok(Self {
             moments: Moments {
@@ -73,10 +75,10 @@ impl<D: Device> Trainer<D> {
             outcome: [device.reading()?, device.reading()?],
             begun: None,
             objective: objective(config, &network)?,
-            buffers: StepBuffers::new(micro.positions()),
+            buffers: StepBuffers::default(),
             training: Recordings::default(),
-            evaluation: Recordings::default(),
-            micro,
+            scorer: Scorer::default(),
+            micro: config.batch.micro_size(),
             batch_size: config.batch.size,
             seed: config.seed,
             network,
@@ -123,8 +125,7 @@ impl<D: Device> Trainer<D> {
     ) -> Result<f64, Error> {
         self.forget_begun();
         let Self { network, buffers, training, micro, .. } = self;
-        let (seed, size) = (self.seed, self.batch_size);
-        let micro = micro.count;
+        let (seed, size, micro) = (self.seed, self.batch_size, *micro);
         let batch = StepBatch { batches, text, number: step, seed, size, micro };
         network.clear_loss();
         let mut step = Step::new(network, batch, buffers, training);
@@ -151,40 +152,16 @@ impl<D: Device> Trainer<D> {
         device.begin_reading(&self.norm, norm);
     }
 
-    /// The mean negative log-likelihood of a split, in nats, without dropout. Stops early, with
-    /// nothing, when `stop` says so.
+    /// The likelihood of a split, without dropout. Stops early, with nothing, when `stop` says so.
     pub fn evaluate(
         &mut self,
-        windows: &EvaluationWindows,
+        windows: &ScoredWindows,
         text: &dyn TokenSource,
         stop: &dyn Fn() -> bool,
-    ) -> Result<Option<f64>, Error> {
+    ) -> Result<Option<Likelihood>, Error> {
         self.forget_begun();
-        let vocabulary = self.network.model.decoder.shape.vocabulary;
-        let mut sum = 0.0;
-        for first in (0..windows.count()).step_by(self.micro.count) {
-            if stop() {
-                return Ok(None);
-            }
-            let rows = self.buffers.rows_mut(self.micro);
-            for (window, (inputs, ids)) in (first..).zip(rows) {
-                windows.fill(text, window, IGNORED, inputs, ids);
-            }
-            self.buffers.check(vocabulary)?;
-            sum += f64::from(self.likelihood()?);
-        }
-        Ok(Some(sum / windows.scored() as f64))
-    }
-
-    /// The summed negative log-likelihood of the windows in the buffers.
-    fn likelihood(&mut self) -> Result<f32, Error> {
-        let Self { network, buffers, .. } = self;
-        let batch = Batch { sequences: self.micro, inputs: buffers.inputs(), dropout: None };
-        network.forward(batch, &mut self.evaluation);
-        network.set_targets(buffers.ids(), Weighting::Uniform(1.0), None);
-        network.clear_loss();
-        network.add_likelihood();
-        network.loss()
+        let Network { model, workspace, .. } = &mut self.network;
+        self.scorer.score(model, workspace, text, windows, &mut |_| {}, stop)
     }
 }
 

@@ -3,6 +3,8 @@ use std::collections::BTreeMap;
 use f2_files::FileRecord;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::perplexity::Contexts;
+
 /// The version of the checkpoint format.
 const FORMAT: u32 = 2;
 
@@ -33,6 +35,10 @@ pub struct TrainingState {
     pub evaluation_due: bool,
     /// What the objective carries from step to step.
     pub objective: serde_json::Value,
+    /// The fewest tokens of a document, where the model is trained on single documents; absent
+    /// where it is not, and in files from before it was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shortest_document: Option<usize>,
     /// The device it was trained on, in words.
     pub device: String,
     /// The threads it was trained on.
@@ -79,11 +85,20 @@ impl TrainingState {
             evaluations_since_best: 0,
             evaluation_due: false,
             objective: serde_json::Value::Null,
+            shortest_document: None,
             device: device.to_owned(),
             threads,
             files: BTreeMap::new(),
             checksum: String::new(),
         }
+    }
+
+    /// Records what contexts the model is trained with.
+    pub(crate) fn trained_on(&mut self, contexts: Contexts) {
+        self.shortest_document = match contexts {
+            Contexts::Documents { shortest } => Some(shortest),
+            Contexts::Text => None,
+        };
     }
 
     /// The text of `state.json`, its checksum filled in.

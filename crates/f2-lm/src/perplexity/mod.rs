@@ -1,0 +1,164 @@
+//! Perplexity: the negative log-likelihood of a text under a model's full posterior.
+//!
+//! One [`Scorer`] serves validation in training, with the trainer's buffers, and [`score`], with
+//! buffers of its own.
+
+mod windows;
+
+use f2_engine::{Device, IGNORED, Sequences, Weighting};
+
+use self::windows::Window;
+pub use self::windows::{Contexts, ScoredWindows, SlidingWindows};
+use crate::Error;
+use crate::batch::TokenSource;
+use crate::memory::{Purpose, check_memory};
+use crate::model::{Batch, Model, Recordings, Workspace};
+
+/// Positions scored at a time by [`score`], at most, unless one window has more.
+const MOST_POSITIONS: usize = 2048;
+
+/// The likelihood of a text.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Likelihood {
+    /// The summed negative log-likelihood, in nats.
+    pub nats: f64,
+    /// Tokens scored.
+    pub scored: u64,
+}
+
+impl Likelihood {
+    /// The mean over scored tokens, in nats.
+    pub fn mean(&self) -> f64 {
+        self.nats / self.scored as f64
+    }
+}
+
+/// Scores the windows of a text with a model of its own. `progress` is told how many tokens were
+/// scored since it was last told; nothing comes back when `stop` said so.
+pub fn score<D: Device>(
+    model: &Model<D>,
+    text: &dyn TokenSource,
+    windows: &ScoredWindows,
+    progress: &mut dyn FnMut(u64),
+    stop: &dyn Fn() -> bool,
+) -> Result<Option<Likelihood>, Error> {
+    let sequence = windows.sequence();
+    let positions = (MOST_POSITIONS / sequence).max(1) * sequence;
+    let needed = Workspace::<D>::activation_bytes(&model.decoder, positions)
+        + Workspace::<D>::head_bytes(&model.decoder, positions);
+    check_memory(&model.device, Purpose::Perplexity, needed)?;
+    let mut workspace = Workspace::new(model, positions)?;
+    let likelihood =
+        Scorer::default().score(model, &mut workspace, text, windows, progress, stop)?;
+    match likelihood {
+        Some(likelihood) if !likelihood.nats.is_finite() => Err(Error::NoProbabilities),
+        likelihood => Ok(likelihood),
+    }
+}
+
+/// Scores texts, batch by batch.
+pub struct Scorer<D: Device> {
+    recordings: Recordings<D>,
+    /// The host's copy of a batch: tokens, and the next token where it is scored.
+    inputs: Vec<u32>,
+    ids: Vec<u32>,
+}
+
+impl<D: Device> Default for Scorer<D> {
+    fn default() -> Self {
+        Self { recordings: Recordings::default(), inputs: Vec::new(), ids: Vec::new() }
+    }
+}
+
+impl<D: Device> Scorer<D> {
+    /// Scores the windows of a text, as many at a time as the workspace holds. The sum may be no
+    /// finite number.
+    pub fn score(
+        &mut self,
+        model: &Model<D>,
+        workspace: &mut Workspace<D>,
+        text: &dyn TokenSource,
+        windows: &ScoredWindows,
+        progress: &mut dyn FnMut(u64),
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Option<Likelihood>, Error> {
+        let vocabulary = model.decoder.shape.vocabulary;
+        let mut total = Likelihood { nats: 0.0, scored: 0 };
+        for (sequences, batch) in windows.batches(workspace.positions()) {
+            if stop() {
+                return Ok(None);
+            }
+            let scored = self.fill(text, sequences, &batch, vocabulary)?;
+            let Self { recordings, inputs, ids } = self;
+            workspace.forward(model, Batch { sequences, inputs, dropout: None }, recordings);
+            workspace.set_targets(model, ids, Weighting::Uniform(1.0), None);
+            total.nats += workspace.negative_log_likelihood(model)?;
+            total.scored += scored;
+            progress(scored);
+        }
+        Ok(Some(total))
+    }
+
+    /// Reads a batch, and says how many of its tokens are scored. Rows past its windows, and places
+    /// past a window's end, have no target and an input that no other place sees.
+    fn fill(
+        &mut self,
+        text: &dyn TokenSource,
+        sequences: Sequences,
+        batch: &[Window],
+        vocabulary: usize,
+    ) -> Result<u64, Error> {
+        self.inputs.clear();
+        self.inputs.resize(sequences.positions(), 0);
+        self.ids.clear();
+        self.ids.resize(sequences.positions(), IGNORED);
+        let length = sequences.length;
+        let rows = self.inputs.chunks_mut(length).zip(self.ids.chunks_mut(length));
+        for (Window { tokens, scored }, (inputs, ids)) in batch.iter().zip(rows) {
+            let inputs = &mut inputs[..(tokens.end - tokens.start) as usize];
+            text.read(tokens.clone(), inputs);
+            if let Some(&token) = inputs.iter().find(|token| **token as usize >= vocabulary) {
+                return Err(Error::TokenOutside { token, vocabulary });
+            }
+            for place in scored.clone() {
+                let place = (place - tokens.start) as usize;
+                ids[place - 1] = inputs[place];
+            }
+        }
+        Ok(batch.iter().map(|window| window.scored.end - window.scored.start).sum())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use f2_engine::Cpu;
+
+    use super::*;
+    use crate::config::ModelConfig;
+    use crate::model::{Decoder, ModelShape};
+
+    /// Without parameters every token is as likely as any other, so that all have the same loss.
+    /// Sums in single precision could not hold their exact total.
+    #[test]
+    fn losses_are_added_up_in_double_precision() {
+        let model =
+            ModelConfig { layers: 1, width: 8, heads: 1, feed_forward: 8, ..Default::default() };
+        for class_ends in [vec![], vec![5, 61]] {
+            let (positions, vocabulary) = (16, 61);
+            let model = model.clone();
+            let shape = ModelShape { model, positions, vocabulary, class_ends };
+            let model = Model::zeros(Cpu::new(1).unwrap(), Decoder::new(shape)).unwrap();
+            let nats = |text: Vec<u32>| {
+                let sliding = SlidingWindows::new(None, None, positions).unwrap();
+                let windows = ScoredWindows::new(&text, sliding, Contexts::Text, 0).unwrap();
+                score(&model, &text, &windows, &mut |_| {}, &|| false).unwrap().unwrap()
+            };
+            let one = nats(vec![60, 60]);
+            let text = vec![60; 12_345];
+            let all = nats(text);
+            assert_eq!((one.scored, all.scored), (1, 12_345 - 772));
+            assert_eq!(all.nats, one.nats * all.scored as f64);
+            assert_ne!(f64::from(all.nats as f32), all.nats);
+        }
+    }
+}
