@@ -431,3 +431,28 @@ fn a_model_of_documents_is_scored_document_by_document() {
     workshop.0.write("line.txt", "sol mira");
     assert_eq!(workshop.0.f2(&["perplexity", "copy", "line.txt"]).code, 0);
 }
+
+/// A preset of the environment is for runs that start afresh; it is no flag that others exclude.
+#[test]
+fn a_preset_in_the_environment_leaves_resumed_and_tuned_runs_alone() {
+    let workshop = Workshop::new();
+    let trained = workshop.train(&["--out", "mle", "--objective", "mle", "--steps", "2"]);
+    assert_eq!(trained.code, 0, "{}", trained.stderr);
+    let with = |preset: &str, arguments: &[&str]| {
+        let child = workshop.0.start_with(arguments, &[("F2_PRESET", preset)]);
+        Run::from(child.wait_with_output().unwrap())
+    };
+    let resumed = with("demo", &["train", "--resume", "mle", "--steps", "4", "--allow", "budget"]);
+    assert_eq!(resumed.code, 0, "{}", resumed.stderr);
+    let tune = ["train", "corpus", "--init", "mle", "--objective", "face", "--out", "face"];
+    let tuned = with("demo", &[&tune[..], &["--steps", "2"]].concat());
+    assert_eq!(tuned.code, 0, "{}", tuned.stderr);
+    let fresh = with("demo", &["train", "--show-config"]);
+    assert!(fresh.stdout.contains("# preset demo"), "{}", fresh.stdout);
+    let flag = with("demo", &["train", "--preset", "lyrics", "--show-config"]);
+    assert!(!flag.stdout.contains("# preset demo"), "{}", flag.stdout);
+    assert!(!with("", &["train", "--show-config"]).stdout.contains("# preset"));
+    let wrong = with("demos", &["train", "--show-config"]);
+    assert_eq!(wrong.code, 2, "{}", wrong.stderr);
+    assert!(wrong.stderr.contains("F2_PRESET is `demos`"), "{}", wrong.stderr);
+}

@@ -96,8 +96,8 @@ impl ConfigLayers {
         self
     }
 
-    /// Adds what fine-tuning changes of the settings so far: a tenth of their learning rate, no
-    /// warm-up, and [`FINE_TUNING_STEPS`] in place of their limits.
+    /// Adds what fine-tuning changes of the settings so far: a tenth of their learning rate, which
+    /// neither rises nor falls, and [`FINE_TUNING_STEPS`] in place of their limits.
     #[must_use]
     pub fn fine_tuning(mut self) -> Self {
         let below = self.settings.get("optimiser.learning_rate").map(|setting| &setting.value);
@@ -108,6 +108,7 @@ impl ConfigLayers {
         };
         let layer = [
             ("optimiser.learning_rate", Value::Float(tenth(below))),
+            ("schedule.shape", Value::String("constant".to_owned())),
             ("schedule.warmup_steps", Value::Integer(0)),
             ("budget.steps", Value::Integer(FINE_TUNING_STEPS)),
         ];
@@ -303,6 +304,7 @@ fn parse_value(text: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::ScheduleShape;
 
     fn file(text: &str) -> Result<Resolved, Error> {
         let folder = tempfile::tempdir().unwrap();
@@ -380,6 +382,7 @@ mod tests {
             (Some(1_500), None)
         );
         assert_eq!(resolved.config.schedule.warmup_steps, 7);
+        assert_eq!(resolved.config.schedule.shape, ScheduleShape::Constant);
         assert_eq!(resolved.origins["optimiser.learning_rate"], Origin::FineTuning);
         let from_default = ConfigLayers::new().fine_tuning().resolve().unwrap().config;
         assert_eq!(from_default.optimiser.learning_rate, 3e-5);

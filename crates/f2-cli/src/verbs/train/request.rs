@@ -14,8 +14,9 @@ use crate::verbs::flags::Objective;
 /// Flags that become settings.
 #[derive(Args)]
 pub(super) struct Settings {
-    /// Settings that come with the program.
-    #[arg(long, value_enum, env = "F2_PRESET")]
+    /// Settings that come with the program; without it those the variable `F2_PRESET` names, where a
+    /// run starts afresh.
+    #[arg(long, value_enum)]
     preset: Option<PresetName>,
     /// A TOML file of settings.
     #[arg(long, value_name = "FILE")]
@@ -103,8 +104,8 @@ impl Settings {
             Base::Resumed(run) => layers.file(&run.config_path())?,
             Base::Initial(model) => model.settings(layers)?,
         };
-        if let Some(preset) = self.preset {
-            layers = layers.preset(preset.into());
+        if let Some(preset) = self.preset(base)? {
+            layers = layers.preset(preset);
         }
         if fine_tuning {
             layers = layers.fine_tuning();
@@ -115,6 +116,16 @@ impl Settings {
         let flags = self.flags()?;
         let flags = flags.iter().map(|(key, value, words)| (&**key, &**value, &**words));
         Ok(layers.set(flags)?.resolve()?)
+    }
+
+    /// The preset that was named. That of the environment is for runs that start afresh: a run that
+    /// goes on, or starts from a model, has settings already.
+    fn preset(&self, base: Base<'_>) -> Result<Option<Preset>, Failure> {
+        match (self.preset, base) {
+            (Some(preset), _) => Ok(Some(preset.into())),
+            (None, Base::Defaults) => preset_of_environment(),
+            (None, Base::Resumed(_) | Base::Initial(_)) => Ok(None),
+        }
     }
 
     /// Every flag given, as key, value and the words it was given in.
@@ -145,6 +156,21 @@ impl Settings {
         }
         Ok(flags)
     }
+}
+
+/// The preset that `F2_PRESET` names; none where it is unset or empty.
+fn preset_of_environment() -> Result<Option<Preset>, Failure> {
+    let name = std::env::var_os("F2_PRESET").unwrap_or_default();
+    if name.is_empty() {
+        return Ok(None);
+    }
+    let name = name.to_string_lossy();
+    let named = Preset::ALL.into_iter().find(|preset| preset.name() == name);
+    named.map(Some).ok_or_else(|| {
+        let names = Preset::ALL.map(Preset::name).join(", ");
+        Failure::usage(format!("F2_PRESET is `{name}`, and there is no such preset"))
+            .advise(format!("unset it, or set it to one of these: {names}"))
+    })
 }
 
 impl Requested {
