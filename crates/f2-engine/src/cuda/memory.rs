@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use cudarc::driver::result;
 use cudarc::driver::sys::CUresult;
 
-use super::runtime::{Grid, Reading, Stream, Upload, arguments};
+use super::runtime::{Address, Grid, Reading, Stream, Upload, kernels};
 use super::{Cuda, DEVICE, Precision};
 use crate::{Error, Memory, Parameter};
 
@@ -17,6 +17,13 @@ const GRAIN: usize = 256;
 /// Zeros behind the last parameter: products over whole eights of rows may read up to seven rows
 /// beyond a matrix.
 const SPARE_WEIGHTS: usize = 1 << 15;
+
+kernels! {
+    ROUND_WEIGHTS: (usize, Address, Address) = round_weights;
+    ADD_SUM: (usize, Address, Address) = add_sum;
+    GATHER_ROWS: (usize, usize, Address, Address, Address) = gather_rows;
+    SCATTER_ROWS: (usize, usize, bool, Address, Address, Address) = scatter_rows;
+}
 
 impl<P: Precision> Memory for Cuda<P> {
     type Activations = Buffer<P::Element>;
@@ -88,8 +95,9 @@ impl<P: Precision> Memory for Cuda<P> {
         to.values.write(parameter.offset, from);
         if to.rounded.is_some() {
             let (count, values) = (from.len(), to.value(parameter));
-            let arguments = arguments![count, values, to.real(parameter)];
-            self.launch("round_weights", Grid::items(count), arguments);
+            let arguments = (count, values, to.real(parameter));
+            // SAFETY: the operation's buffers have these sizes.
+            unsafe { self.launch(ROUND_WEIGHTS, Grid::items(count), arguments) };
         }
     }
 
@@ -120,8 +128,9 @@ impl<P: Precision> Memory for Cuda<P> {
     }
 
     fn add_sum(&self, from: &Buffer<f32>, range: Range<usize>, to: &mut Buffer<f32>, index: usize) {
-        let arguments = arguments![range.len(), from.at(range.start), to.at(index)];
-        self.launch("add_sum", Grid::blocks(1, 1024), arguments);
+        let arguments = (range.len(), from.at(range.start), to.at(index));
+        // SAFETY: the operation's buffers have these sizes.
+        unsafe { self.launch(ADD_SUM, Grid::blocks(1, 1024), arguments) };
     }
 
     fn gather(
@@ -303,7 +312,8 @@ impl<P: Precision> Cuda<P> {
 
     /// `to[i] = from[rows[i]]`, each of `width`.
     pub(super) fn gather_rows(&self, count: usize, width: usize, rows: u64, from: u64, to: u64) {
-        self.launch("gather_rows", Grid::rows(count), arguments![count, width, rows, from, to]);
+        // SAFETY: the operation's buffers have these sizes.
+        unsafe { self.launch(GATHER_ROWS, Grid::rows(count), (count, width, rows, from, to)) };
     }
 
     /// `to[rows[i]] = from[i]`, or `+=`.
@@ -314,7 +324,8 @@ impl<P: Precision> Cuda<P> {
         add: bool,
         [rows, from, to]: [u64; 3],
     ) {
-        let arguments = arguments![count, width, add, rows, from, to];
-        self.launch("scatter_rows", Grid::rows(count), arguments);
+        let arguments = (count, width, add, rows, from, to);
+        // SAFETY: the operation's buffers have these sizes.
+        unsafe { self.launch(SCATTER_ROWS, Grid::rows(count), arguments) };
     }
 }

@@ -3,7 +3,7 @@
 use super::dropout::Mask;
 use super::linear::ColumnSums;
 use super::memory::{Buffer, Weights};
-use super::runtime::{Grid, arguments};
+use super::runtime::{Address, Grid, Kernel, kernels};
 use super::{Cuda, Precision};
 use crate::{Dropout, Norm, Norms};
 
@@ -11,6 +11,58 @@ use crate::{Dropout, Norm, Norms};
 const BLOCKS: usize = 264;
 /// Rows of wide rows a block sums up.
 const SUMMED_ROWS: usize = 32;
+
+/// Rows and width, gain and bias, `x`, `normed` and statistics.
+type Forward = (usize, usize, Address, Address, Address, Address, Address);
+/// The same with dropout's mask, and `x`, branch and sum.
+type Residual = (
+    usize,
+    usize,
+    Address,
+    Address,
+    Address,
+    u32,
+    u32,
+    f32,
+    Address,
+    Address,
+    Address,
+    Address,
+    Address,
+);
+/// Rows and width, gain, dropout's mask, what is read and what is written.
+type BackwardRows = (
+    usize,
+    usize,
+    Address,
+    Address,
+    u32,
+    u32,
+    f32,
+    Address,
+    Address,
+    Address,
+    Address,
+    Address,
+    Address,
+    Address,
+);
+
+kernels! {
+    NORM_1: Forward = norm_1;
+    NORM_2: Forward = norm_2;
+    NORM_4: Forward = norm_4;
+    NORM_WIDE: Forward = norm_wide;
+    RESIDUAL_NORM_1: Residual = residual_norm_1;
+    RESIDUAL_NORM_2: Residual = residual_norm_2;
+    RESIDUAL_NORM_4: Residual = residual_norm_4;
+    RESIDUAL_NORM_WIDE: Residual = residual_norm_wide;
+    NORM_BACKWARD_1: BackwardRows = norm_backward_1;
+    NORM_BACKWARD_2: BackwardRows = norm_backward_2;
+    NORM_BACKWARD_4: BackwardRows = norm_backward_4;
+    NORM_BACKWARD_WIDE: BackwardRows = norm_backward_wide;
+    NORM_SUMS_WIDE: (usize, usize, usize, Address, Address, Address, Address) = norm_sums_wide;
+}
 
 impl<P: Precision> Norms for Cuda<P> {
     fn norm(
@@ -26,8 +78,9 @@ impl<P: Precision> Norms for Cuda<P> {
         let kernels = Kernels::of(width);
         let (gain, bias) = (weights.value(norm.gain), weights.value(norm.bias));
         let to = (normed.at(0), statistics.at(0));
-        let arguments = arguments![rows, width, gain, bias, x.at(0), to.0, to.1];
-        self.launch(kernels.forward, kernels.grid(rows), arguments);
+        let arguments = (rows, width, gain, bias, x.at(0), to.0, to.1);
+        // SAFETY: the operation's buffers have these sizes.
+        unsafe { self.launch(kernels.forward, kernels.grid(rows), arguments) };
     }
 
     fn norm_backward(
@@ -60,25 +113,28 @@ impl<P: Precision> Norms for Cuda<P> {
         let mask = Mask::of(dropout);
         let width = norm.gain.columns;
         let kernels = Kernels::of(width);
-        self.launch(
-            kernels.residual,
-            kernels.grid(rows),
-            arguments![
-                rows,
-                width,
-                weights.value(norm.gain),
-                weights.value(norm.bias),
-                mask.clock,
-                mask.site,
-                mask.threshold,
-                mask.scale,
-                x.at(0),
-                branch.at(0),
-                sum.at(0),
-                normed.at(0),
-                statistics.at(0),
-            ],
-        );
+        // SAFETY: the operation's buffers have these sizes.
+        unsafe {
+            self.launch(
+                kernels.residual,
+                kernels.grid(rows),
+                (
+                    rows,
+                    width,
+                    weights.value(norm.gain),
+                    weights.value(norm.bias),
+                    mask.clock,
+                    mask.site,
+                    mask.threshold,
+                    mask.scale,
+                    x.at(0),
+                    branch.at(0),
+                    sum.at(0),
+                    normed.at(0),
+                    statistics.at(0),
+                ),
+            );
+        }
     }
 
     fn residual_norm_backward(
@@ -102,9 +158,9 @@ impl<P: Precision> Norms for Cuda<P> {
 
 /// The kernels for rows of one width.
 struct Kernels {
-    forward: &'static str,
-    residual: &'static str,
-    backward: &'static str,
+    forward: Kernel<Forward>,
+    residual: Kernel<Residual>,
+    backward: Kernel<BackwardRows>,
     /// Chunks of 256 columns a lane holds in registers, a warp to a row; none where a block takes
     /// one.
     chunks: Option<usize>,
@@ -113,10 +169,10 @@ struct Kernels {
 impl Kernels {
     fn of(width: usize) -> Self {
         let (forward, residual, backward, chunks) = match width {
-            0..=256 => ("norm_1", "residual_norm_1", "norm_backward_1", Some(1)),
-            257..=512 => ("norm_2", "residual_norm_2", "norm_backward_2", Some(2)),
-            513..=1024 => ("norm_4", "residual_norm_4", "norm_backward_4", Some(4)),
-            _ => ("norm_wide", "residual_norm_wide", "norm_backward_wide", None),
+            0..=256 => (NORM_1, RESIDUAL_NORM_1, NORM_BACKWARD_1, Some(1)),
+            257..=512 => (NORM_2, RESIDUAL_NORM_2, NORM_BACKWARD_2, Some(2)),
+            513..=1024 => (NORM_4, RESIDUAL_NORM_4, NORM_BACKWARD_4, Some(4)),
+            _ => (NORM_WIDE, RESIDUAL_NORM_WIDE, NORM_BACKWARD_WIDE, None),
         };
         Self { forward, residual, backward, chunks }
     }
@@ -169,33 +225,39 @@ impl<P: Precision> Cuda<P> {
         let branch_sums = partial + (blocks * 2 * width * size_of::<f32>()) as u64;
         let (mask, d_branch) =
             branch.map_or((Mask::NONE, 0), |(mask, d_branch)| (mask, d_branch.at(0)));
-        self.launch(
-            kernels.backward,
-            kernels.backward_grid(rows, size_of::<P::Element>()),
-            arguments![
-                rows,
-                width,
-                weights.value(norm.gain),
-                mask.clock,
-                mask.site,
-                mask.threshold,
-                mask.scale,
-                from.x.at(0),
-                from.statistics.at(0),
-                from.d_normed.at(0),
-                d_x.at(0),
-                d_branch,
-                partial,
-                branch_sums,
-            ],
-        );
+        // SAFETY: the operation's buffers have these sizes.
+        unsafe {
+            self.launch(
+                kernels.backward,
+                kernels.backward_grid(rows, size_of::<P::Element>()),
+                (
+                    rows,
+                    width,
+                    weights.value(norm.gain),
+                    mask.clock,
+                    mask.site,
+                    mask.threshold,
+                    mask.scale,
+                    from.x.at(0),
+                    from.statistics.at(0),
+                    from.d_normed.at(0),
+                    d_x.at(0),
+                    d_branch,
+                    partial,
+                    branch_sums,
+                ),
+            );
+        }
         if kernels.chunks.is_none() {
             let (x, statistics) = (from.x.at(0), from.statistics.at(0));
-            self.launch(
-                "norm_sums_wide",
-                Grid::blocks(width.div_ceil(256), 256).by(blocks),
-                arguments![rows, width, SUMMED_ROWS, x, statistics, from.d_normed.at(0), partial],
-            );
+            // SAFETY: the operation's buffers have these sizes.
+            unsafe {
+                self.launch(
+                    NORM_SUMS_WIDE,
+                    Grid::blocks(width.div_ceil(256), 256).by(blocks),
+                    (rows, width, SUMMED_ROWS, x, statistics, from.d_normed.at(0), partial),
+                );
+            }
         }
         let to = [norm.gain, norm.bias].map(|parameter| gradients.at(parameter.offset));
         self.add_partial(blocks, [width, width], partial, to);

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::memory::{Buffer, Weights};
-use super::runtime::{Grid, arguments};
+use super::runtime::{Address, Grid, kernels};
 use super::{Cuda, Precision};
 use crate::{AdamW, Decay, Moments, Optimiser};
 
@@ -13,14 +13,22 @@ const NORM_BLOCKS: usize = 1024;
 /// Quads of parameters a thread of AdamW takes.
 const QUADS: usize = 8;
 
+kernels! {
+    SQUARE_SUMS: (usize, Address, Address) = square_sums;
+    FINISH_NORM: (usize, Address, Address) = finish_norm;
+    ADAMW: (usize, usize, Address, Address, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, Address, Address, Address, Address, Address) = adamw;
+}
+
 impl<P: Precision> Optimiser for Cuda<P> {
     fn global_norm(&self, gradients: &Buffer<f32>, norm: &mut Buffer<f32>) {
         let Some(partial) = self.scratch(NORM_BLOCKS * size_of::<f64>()) else { return };
         let quads = gradients.len().div_ceil(4);
-        let arguments = arguments![quads, gradients.at(0), partial];
-        self.launch("square_sums", Grid::blocks(NORM_BLOCKS, 512), arguments);
-        let arguments = arguments![NORM_BLOCKS, partial, norm.at(0)];
-        self.launch("finish_norm", Grid::blocks(1, 1024), arguments);
+        let arguments = (quads, gradients.at(0), partial);
+        // SAFETY: the operation's buffers have these sizes.
+        unsafe { self.launch(SQUARE_SUMS, Grid::blocks(NORM_BLOCKS, 512), arguments) };
+        let arguments = (NORM_BLOCKS, partial, norm.at(0));
+        // SAFETY: the operation's buffers have these sizes.
+        unsafe { self.launch(FINISH_NORM, Grid::blocks(1, 1024), arguments) };
     }
 
     fn adamw(
@@ -41,30 +49,33 @@ impl<P: Precision> Optimiser for Cuda<P> {
         let penalty = if decoupled { 0.0 } else { weight_decay };
         let keep = if decoupled { 1.0 - learning_rate * weight_decay } else { 1.0 };
         let quads = gradients.len().div_ceil(4);
-        self.launch(
-            "adamw",
-            Grid::items(quads.div_ceil(QUADS)),
-            arguments![
-                quads,
-                decayed.len(),
-                bounds,
-                norm.at(0),
-                settings.clip as f32,
-                penalty as f32,
-                keep as f32,
-                beta1 as f32,
-                (1.0 - beta1) as f32,
-                beta2 as f32,
-                (1.0 - beta2) as f32,
-                (learning_rate / correction(beta1)) as f32,
-                (1.0 / correction(beta2).sqrt()) as f32,
-                settings.epsilon as f32,
-                weights.values.at(0),
-                moments.first.at(0),
-                moments.second.at(0),
-                gradients.at(0),
-                weights.rounded_start(),
-            ],
-        );
+        // SAFETY: the operation's buffers have these sizes.
+        unsafe {
+            self.launch(
+                ADAMW,
+                Grid::items(quads.div_ceil(QUADS)),
+                (
+                    quads,
+                    decayed.len(),
+                    bounds,
+                    norm.at(0),
+                    settings.clip as f32,
+                    penalty as f32,
+                    keep as f32,
+                    beta1 as f32,
+                    (1.0 - beta1) as f32,
+                    beta2 as f32,
+                    (1.0 - beta2) as f32,
+                    (learning_rate / correction(beta1)) as f32,
+                    (1.0 / correction(beta2).sqrt()) as f32,
+                    settings.epsilon as f32,
+                    weights.values.at(0),
+                    moments.first.at(0),
+                    moments.second.at(0),
+                    gradients.at(0),
+                    weights.rounded_start(),
+                ),
+            );
+        }
     }
 }

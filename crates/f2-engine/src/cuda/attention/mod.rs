@@ -4,7 +4,7 @@ mod cache;
 
 use super::linear::ColumnSums;
 use super::memory::Buffer;
-use super::runtime::{Grid, arguments};
+use super::runtime::{Address, Grid, Kernel, kernels};
 use super::{Cuda, Precision};
 use crate::{Attention, AttentionHeads, Error, Sequences};
 use cache::Cache;
@@ -20,6 +20,30 @@ const BACKWARD_ROWS: usize = 64;
 const TILE_BYTES: usize = 64 * TENSOR_WIDTH * 2;
 /// Rows a block of the other kernels takes, one to a warp.
 const WARPS: usize = 4;
+
+/// Positions, length and heads; scale; what is read and what is written.
+type OnTensorCores = (usize, usize, usize, f32, Address, Address, Address);
+type QueriesOnTensorCores =
+    (usize, usize, usize, f32, Address, Address, Address, Address, Address, Address, Address);
+type KeysOnTensorCores = (usize, usize, usize, f32, Address, Address, Address, Address, Address);
+/// The same for any width.
+type BackwardRows = (usize, usize, usize, usize, f32, Address, Address, Address, Address, Address);
+
+kernels! {
+    ATTENTION_ANY: (usize, usize, usize, usize, f32, Address, Address, Address) = attention_any;
+    ATTENTION_DELTAS: (usize, usize, usize, Address, Address, Address) = attention_deltas;
+    ATTENTION_ANY_BACKWARD_QUERIES: BackwardRows = attention_any_backward_queries;
+    ATTENTION_ANY_BACKWARD_KEYS: BackwardRows = attention_any_backward_keys;
+    ATTENTION_64: OnTensorCores = attention_64;
+    ATTENTION_64_HOPPER: OnTensorCores = attention_64_hopper;
+    ATTENTION_64_BACKWARD_QUERIES: QueriesOnTensorCores = attention_64_backward_queries;
+    ATTENTION_64_BACKWARD_QUERIES_HOPPER: QueriesOnTensorCores = attention_64_backward_queries_hopper;
+    ATTENTION_64_BACKWARD_KEYS: KeysOnTensorCores = attention_64_backward_keys;
+    ATTENTION_64_BACKWARD_KEYS_HOPPER: KeysOnTensorCores = attention_64_backward_keys_hopper;
+    STORE_IN_CACHE: (usize, usize, usize, usize, Address, Address, Address, Address, Address) = store_in_cache;
+    ATTEND_TO_CACHE: (usize, usize, usize, usize, f32, Address, Address, Address, Address, Address, Address) = attend_to_cache;
+    COPY_SEQUENCES: (usize, usize, usize, Address, Address, Address) = copy_sequences;
+}
 
 impl<P: Precision> Attention for Cuda<P> {
     type Cache = Cache<P::Element>;
@@ -51,12 +75,14 @@ impl<P: Precision> Attention for Cuda<P> {
             let grid = Grid::blocks(count * heads.count, kernels.forward_threads)
                 .by(length.div_ceil(QUERIES))
                 .sharing(shared);
-            let arguments = arguments![positions, length, heads.count, scale, qkv, out, log_sums];
-            self.launch(kernel, grid, arguments);
+            let arguments = (positions, length, heads.count, scale, qkv, out, log_sums);
+            // SAFETY: the operation's buffers have these sizes.
+            unsafe { self.launch(kernel, grid, arguments) };
         } else {
             let arguments =
-                arguments![positions, length, heads.count, heads.width, scale, qkv, out, log_sums];
-            self.launch("attention_any", by_rows(positions, heads, 2), arguments);
+                (positions, length, heads.count, heads.width, scale, qkv, out, log_sums);
+            // SAFETY: the operation's buffers have these sizes.
+            unsafe { self.launch(ATTENTION_ANY, by_rows(positions, heads, 2), arguments) };
         }
     }
 
@@ -79,30 +105,36 @@ impl<P: Precision> Attention for Cuda<P> {
         let Some(deltas) = self.scratch(room) else { return };
         let AttentionHeads { count, width } = heads;
         let (out, d_out) = (out.at(0), d_out.at(0));
-        self.launch(
-            "attention_deltas",
-            by_rows(positions, heads, 0),
-            arguments![positions, count, width, out, d_out, deltas],
-        );
-        let rows_of_floats =
-            [("attention_any_backward_queries", 3), ("attention_any_backward_keys", 4)];
-        for (kernel, room) in rows_of_floats {
+        // SAFETY: the operation's buffers have these sizes.
+        unsafe {
             self.launch(
-                kernel,
-                by_rows(positions, heads, room),
-                arguments![
-                    positions,
-                    sequences.length,
-                    count,
-                    width,
-                    scale(heads),
-                    qkv.at(0),
-                    log_sums.at(0),
-                    deltas,
-                    d_out,
-                    d_qkv.at(0),
-                ],
+                ATTENTION_DELTAS,
+                by_rows(positions, heads, 0),
+                (positions, count, width, out, d_out, deltas),
             );
+        }
+        let rows_of_floats =
+            [(ATTENTION_ANY_BACKWARD_QUERIES, 3), (ATTENTION_ANY_BACKWARD_KEYS, 4)];
+        for (kernel, room) in rows_of_floats {
+            // SAFETY: the operation's buffers have these sizes.
+            unsafe {
+                self.launch(
+                    kernel,
+                    by_rows(positions, heads, room),
+                    (
+                        positions,
+                        sequences.length,
+                        count,
+                        width,
+                        scale(heads),
+                        qkv.at(0),
+                        log_sums.at(0),
+                        deltas,
+                        d_out,
+                        d_qkv.at(0),
+                    ),
+                );
+            }
         }
     }
 
@@ -119,28 +151,34 @@ impl<P: Precision> Attention for Cuda<P> {
         let (sequences, places) = (spans.sequences(), spans.places());
         let (keys, values) = (cache.start(layer, 0), cache.start(layer, 1));
         let qkv = qkv.at(0);
-        self.launch(
-            "store_in_cache",
-            Grid::blocks(rows, 128),
-            arguments![rows, count, width, capacity, sequences, places, qkv, keys, values],
-        );
-        self.launch(
-            "attend_to_cache",
-            by_rows(rows, heads, 2),
-            arguments![
-                rows,
-                count,
-                width,
-                capacity,
-                scale(heads),
-                sequences,
-                places,
-                qkv,
-                keys,
-                values,
-                out.at(0),
-            ],
-        );
+        // SAFETY: the operation's buffers have these sizes.
+        unsafe {
+            self.launch(
+                STORE_IN_CACHE,
+                Grid::blocks(rows, 128),
+                (rows, count, width, capacity, sequences, places, qkv, keys, values),
+            );
+        }
+        // SAFETY: the operation's buffers have these sizes.
+        unsafe {
+            self.launch(
+                ATTEND_TO_CACHE,
+                by_rows(rows, heads, 2),
+                (
+                    rows,
+                    count,
+                    width,
+                    capacity,
+                    scale(heads),
+                    sequences,
+                    places,
+                    qkv,
+                    keys,
+                    values,
+                    out.at(0),
+                ),
+            );
+        }
     }
 
     fn reorder_cache(&self, parents: &[u32], length: usize, cache: &mut Cache<P::Element>) {
@@ -152,42 +190,48 @@ impl<P: Precision> Attention for Cuda<P> {
         for index in 0..2 * cache.layers {
             let (place, copy) = (cache.start(index / 2, index % 2), cache.part.at(0));
             let (none, parents_at) = (0_u64, cache.parents.at(0));
-            self.launch(
-                "copy_sequences",
-                grid(cache.sequences),
-                arguments![count, head_len, used, none, place, copy],
-            );
-            self.launch(
-                "copy_sequences",
-                grid(parents.len()),
-                arguments![count, head_len, used, parents_at, copy, place],
-            );
+            // SAFETY: the operation's buffers have these sizes.
+            unsafe {
+                self.launch(
+                    COPY_SEQUENCES,
+                    grid(cache.sequences),
+                    (count, head_len, used, none, place, copy),
+                );
+            }
+            // SAFETY: the operation's buffers have these sizes.
+            unsafe {
+                self.launch(
+                    COPY_SEQUENCES,
+                    grid(parents.len()),
+                    (count, head_len, used, parents_at, copy, place),
+                );
+            }
         }
     }
 }
 
 /// The kernels on the tensor cores, and the bytes that a block of each shares.
 struct TensorKernels {
-    forward: (&'static str, usize),
+    forward: (Kernel<OnTensorCores>, usize),
     forward_threads: u32,
-    queries: (&'static str, usize),
-    keys: (&'static str, usize),
+    queries: (Kernel<QueriesOnTensorCores>, usize),
+    keys: (Kernel<KeysOnTensorCores>, usize),
 }
 
 /// For any GPU. What is not listed here the kernels ask for themselves.
 const ANY: TensorKernels = TensorKernels {
-    forward: ("attention_64", 0),
+    forward: (ATTENTION_64, 0),
     forward_threads: 128,
-    queries: ("attention_64_backward_queries", 0),
-    keys: ("attention_64_backward_keys", 6 * TILE_BYTES),
+    queries: (ATTENTION_64_BACKWARD_QUERIES, 0),
+    keys: (ATTENTION_64_BACKWARD_KEYS, 6 * TILE_BYTES),
 };
 
 /// For compute capability 9.0: tiles of their own and of two or three steps; statistics of three.
 const HOPPER: TensorKernels = TensorKernels {
-    forward: ("attention_64_hopper", 8 * TILE_BYTES),
+    forward: (ATTENTION_64_HOPPER, 8 * TILE_BYTES),
     forward_threads: 256,
-    queries: ("attention_64_backward_queries_hopper", 7 * TILE_BYTES),
-    keys: ("attention_64_backward_keys_hopper", 8 * TILE_BYTES + 3 * 2 * 64 * size_of::<f32>()),
+    queries: (ATTENTION_64_BACKWARD_QUERIES_HOPPER, 7 * TILE_BYTES),
+    keys: (ATTENTION_64_BACKWARD_KEYS_HOPPER, 8 * TILE_BYTES + 3 * 2 * 64 * size_of::<f32>()),
 };
 
 /// The inputs of a backward pass.
@@ -231,19 +275,25 @@ impl<P: Precision> Cuda<P> {
         let (qkv, out, d_out) = (from.qkv.at(0), from.out.at(0), from.d_out.at(0));
         let (log_sums, d_qkv) = (from.log_sums.at(0), d_qkv.at(0));
         let (TensorKernels { queries, keys, .. }, heads) = (self.tensor_kernels(), heads.count);
-        self.launch(
-            queries.0,
-            grid.sharing(queries.1),
-            arguments![
-                positions, length, heads, scale, qkv, out, log_sums, d_out, statistics, d_qkv,
-                sums,
-            ],
-        );
-        self.launch(
-            keys.0,
-            grid.sharing(keys.1),
-            arguments![positions, length, heads, scale, qkv, d_out, statistics, d_qkv, sums],
-        );
+        // SAFETY: the operation's buffers have these sizes.
+        unsafe {
+            self.launch(
+                queries.0,
+                grid.sharing(queries.1),
+                (
+                    positions, length, heads, scale, qkv, out, log_sums, d_out, statistics, d_qkv,
+                    sums,
+                ),
+            );
+        }
+        // SAFETY: the operation's buffers have these sizes.
+        unsafe {
+            self.launch(
+                keys.0,
+                grid.sharing(keys.1),
+                (positions, length, heads, scale, qkv, d_out, statistics, d_qkv, sums),
+            );
+        }
         self.leave_sums(ColumnSums { of: d_qkv, rows: positions, columns, blocks, partial: sums });
     }
 

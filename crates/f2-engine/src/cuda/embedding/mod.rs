@@ -5,13 +5,21 @@ mod tokens;
 use super::attention::Spans;
 use super::dropout::Mask;
 use super::memory::{Buffer, Indices, Weights};
-use super::runtime::{Grid, arguments};
+use super::runtime::{Address, Grid, kernels};
 use super::{Cuda, Precision};
 use crate::{Dropout, Embedding, Embeddings, Error, Sequences, Span};
 use tokens::Tokens;
 
 /// Blocks that share the common tokens.
 const COMMON_BLOCKS: usize = 132;
+
+kernels! {
+    EMBED: (usize, usize, usize, Address, Address, Address, Address, u32, u32, f32, Address) = embed;
+    EMBED_SPANS: (usize, usize, Address, Address, Address, Address, Address) = embed_spans;
+    EMBED_BACKWARD_RARE: (Address, usize, usize, Address, Address, Address, Address, u32, u32, f32, Address, Address) = embed_backward_rare;
+    EMBED_BACKWARD_COMMON: (Address, Address, usize, Address, Address, Address, Address, u32, u32, f32, Address, Address) = embed_backward_common;
+    EMBED_BACKWARD_POSITIONS: (usize, usize, usize, Address, u32, u32, f32, Address, Address) = embed_backward_positions;
+}
 
 impl<P: Precision> Embeddings for Cuda<P> {
     type Tokens = Tokens;
@@ -46,23 +54,26 @@ impl<P: Precision> Embeddings for Cuda<P> {
         let rows = sequences.positions();
         let (by_token, by_place) =
             (weights.value(embedding.tokens), weights.value(embedding.positions));
-        self.launch(
-            "embed",
-            Grid::rows(rows),
-            arguments![
-                rows,
-                sequences.length,
-                embedding.tokens.columns,
-                by_token,
-                by_place,
-                tokens.ids(),
-                mask.clock,
-                mask.site,
-                mask.threshold,
-                mask.scale,
-                x.at(0),
-            ],
-        );
+        // SAFETY: the operation's buffers have these sizes.
+        unsafe {
+            self.launch(
+                EMBED,
+                Grid::rows(rows),
+                (
+                    rows,
+                    sequences.length,
+                    embedding.tokens.columns,
+                    by_token,
+                    by_place,
+                    tokens.ids(),
+                    mask.clock,
+                    mask.site,
+                    mask.threshold,
+                    mask.scale,
+                    x.at(0),
+                ),
+            );
+        }
     }
 
     fn embed_backward(
@@ -82,45 +93,67 @@ impl<P: Precision> Embeddings for Cuda<P> {
         let chunks = width.div_ceil(256);
         let blocks = tokens.common_capacity().min(COMMON_BLOCKS);
         let common = Grid::blocks(blocks, 1024).by(chunks);
-        let kernels = [
-            ("embed_backward_rare", Grid::rows(most), tokens::FEW as u64),
-            ("embed_backward_common", common, tokens.common()),
-        ];
-        for (kernel, grid, second) in kernels {
+        let (counts, ids, order, starts) =
+            (tokens.counts(), tokens.ids(), tokens.order(), tokens.starts());
+        let Mask { clock, site, threshold, scale } = mask;
+        let (from, to) = (d_x.at(0), gradients.at(embedding.tokens.offset));
+        // SAFETY: the operation's buffers have these sizes.
+        unsafe {
             self.launch(
-                kernel,
-                grid,
-                arguments![
-                    tokens.counts(),
-                    second,
+                EMBED_BACKWARD_RARE,
+                Grid::rows(most),
+                (
+                    counts,
+                    tokens::FEW,
                     width,
-                    tokens.ids(),
-                    tokens.order(),
-                    tokens.starts(),
+                    ids,
+                    order,
+                    starts,
+                    clock,
+                    site,
+                    threshold,
+                    scale,
+                    from,
+                    to,
+                ),
+            );
+            self.launch(
+                EMBED_BACKWARD_COMMON,
+                common,
+                (
+                    counts,
+                    tokens.common(),
+                    width,
+                    ids,
+                    order,
+                    starts,
+                    clock,
+                    site,
+                    threshold,
+                    scale,
+                    from,
+                    to,
+                ),
+            );
+        }
+        // SAFETY: the operation's buffers have these sizes.
+        unsafe {
+            self.launch(
+                EMBED_BACKWARD_POSITIONS,
+                Grid::blocks(sequences.length, 256).by(chunks),
+                (
+                    sequences.count,
+                    sequences.length,
+                    width,
                     mask.clock,
                     mask.site,
                     mask.threshold,
                     mask.scale,
                     d_x.at(0),
-                    gradients.at(embedding.tokens.offset),
-                ],
+                    gradients.at(embedding.positions.offset),
+                ),
             );
         }
-        self.launch(
-            "embed_backward_positions",
-            Grid::blocks(sequences.length, 256).by(chunks),
-            arguments![
-                sequences.count,
-                sequences.length,
-                width,
-                mask.clock,
-                mask.site,
-                mask.threshold,
-                mask.scale,
-                d_x.at(0),
-                gradients.at(embedding.positions.offset),
-            ],
-        );
     }
 
     fn embed_spans(
@@ -134,8 +167,8 @@ impl<P: Precision> Embeddings for Cuda<P> {
         let (by_token, by_place) =
             (weights.value(embedding.tokens), weights.value(embedding.positions));
         let (rows, width) = (spans.rows(), embedding.tokens.columns);
-        let arguments =
-            arguments![rows, width, by_token, by_place, tokens.start(), spans.places(), x.at(0)];
-        self.launch("embed_spans", Grid::rows(rows), arguments);
+        let arguments = (rows, width, by_token, by_place, tokens.start(), spans.places(), x.at(0));
+        // SAFETY: the operation's buffers have these sizes.
+        unsafe { self.launch(EMBED_SPANS, Grid::rows(rows), arguments) };
     }
 }

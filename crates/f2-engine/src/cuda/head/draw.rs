@@ -1,7 +1,8 @@
 //! Drawing tokens where their logits are: a few words for each row come back.
 
+use super::DRAW_TOKENS;
 use crate::cuda::memory::Buffer;
-use crate::cuda::runtime::{Grid, arguments};
+use crate::cuda::runtime::Grid;
 use crate::cuda::runtime::{Stream, Upload};
 use crate::cuda::{Cuda, Precision};
 use crate::{ClassSampling, Drawn, Error, Head, IGNORED, Sampling};
@@ -101,25 +102,28 @@ impl<P: Precision> Cuda<P> {
         let by_class = Terms::new(class.temperature, class.top_k, class.top_p, 1.0);
         let by_token = Terms::new(token.temperature, token.top_k, token.min_p.unwrap_or(0.0), 0.0);
         let classes = head.class_ends().len();
-        self.launch(
-            "draw_tokens",
-            Grid::blocks(uniforms.len(), 256).sharing(2 * classes * size_of::<f64>()),
-            arguments![
-                classes,
-                head.tokens.rows,
-                ends,
-                class_logits,
-                logits.at(0),
-                is_decoupled,
-                by_class.temperature,
-                by_class.k,
-                by_class.share,
-                by_token.temperature,
-                by_token.k,
-                by_token.share,
-                draws.uniforms.at(0),
-                draws.drawn.at(0),
-            ],
-        );
+        // SAFETY: the operation's buffers have these sizes.
+        unsafe {
+            self.launch(
+                DRAW_TOKENS,
+                Grid::blocks(uniforms.len(), 256).sharing(2 * classes * size_of::<f64>()),
+                (
+                    classes,
+                    head.tokens.rows,
+                    ends,
+                    class_logits,
+                    logits.at(0),
+                    is_decoupled,
+                    by_class.temperature,
+                    by_class.k,
+                    by_class.share,
+                    by_token.temperature,
+                    by_token.k,
+                    by_token.share,
+                    draws.uniforms.at(0),
+                    draws.drawn.at(0),
+                ),
+            );
+        }
     }
 }

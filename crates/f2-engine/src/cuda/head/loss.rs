@@ -5,9 +5,10 @@
 use std::ops::Range;
 
 use super::targets::{Targets, stride};
+use super::{SOFTMAX_LONG_ROWS, SOFTMAX_SHORT_ROWS};
 use crate::cuda::memory::{Buffer, Weights};
 use crate::cuda::product::{Matrix, Target};
-use crate::cuda::runtime::{Grid, arguments};
+use crate::cuda::runtime::Grid;
 use crate::cuda::{Cuda, Precision};
 use crate::{Classes, Head, Parameter};
 
@@ -195,48 +196,54 @@ impl<P: Precision> Cuda<P> {
             return self.stream.note("unlikelihood", Err(reason));
         }
         let threads = if rows.columns > 4 * SHORT { 1024 } else { 256 };
-        self.launch(
-            "softmax_long_rows",
-            Grid::blocks(rows.count, threads).sharing(room * size_of::<f32>()),
-            arguments![
-                rows.columns,
-                stride(rows.columns),
-                rows.first,
-                rows.aims[0],
-                rows.aims[1],
-                rows.aims[2],
-                rows.backward,
-                rows.logits,
-                rows.losses,
-                penalties,
-                lists[0],
-                lists[1],
-                lists[2],
-                settings.0,
-                settings.1,
-            ],
-        );
+        // SAFETY: the operation's buffers have these sizes.
+        unsafe {
+            self.launch(
+                SOFTMAX_LONG_ROWS,
+                Grid::blocks(rows.count, threads).sharing(room * size_of::<f32>()),
+                (
+                    rows.columns,
+                    stride(rows.columns),
+                    rows.first,
+                    rows.aims[0],
+                    rows.aims[1],
+                    rows.aims[2],
+                    rows.backward,
+                    rows.logits,
+                    rows.losses,
+                    penalties,
+                    lists[0],
+                    lists[1],
+                    lists[2],
+                    settings.0,
+                    settings.1,
+                ),
+            );
+        }
     }
 
     fn softmax_short_rows(&self, rows: &Rows) {
         let [order, columns, weights, class_starts, class_ends] = rows.aims;
-        self.launch(
-            "softmax_short_rows",
-            Grid::rows(rows.count),
-            arguments![
-                rows.count,
-                rows.columns,
-                stride(rows.columns),
-                rows.first,
-                order,
-                columns,
-                weights,
-                class_starts,
-                class_ends,
-                rows.backward,
-                rows.logits,
-                rows.losses,
-            ],
-        );
+        // SAFETY: the operation's buffers have these sizes.
+        unsafe {
+            self.launch(
+                SOFTMAX_SHORT_ROWS,
+                Grid::rows(rows.count),
+                (
+                    rows.count,
+                    rows.columns,
+                    stride(rows.columns),
+                    rows.first,
+                    order,
+                    columns,
+                    weights,
+                    class_starts,
+                    class_ends,
+                    rows.backward,
+                    rows.logits,
+                    rows.losses,
+                ),
+            );
+        }
     }
 }

@@ -6,12 +6,22 @@ mod targets;
 
 use super::memory::{Buffer, Indices, Weights};
 use super::product::{Matrix, Target};
-use super::runtime::{Grid, arguments};
+use super::runtime::{Address, Grid, kernels};
 use super::{Cuda, Precision};
 use crate::{Classes, Drawn, Error, Head, Heads, IGNORED, Labels, Parameter, Sampling};
 use draw::Draws;
 use loss::Gradients;
 use targets::Targets;
+
+kernels! {
+    FILL_WORDS: (usize, u32, Address) = fill_words;
+    FIRST_MAXIMA: (usize, usize, Address, Address, Address) = first_maxima;
+    LOG_SOFTMAX: (usize, Address) = log_softmax;
+    F2_POSTERIOR: (usize, usize, Address, Address, Address) = f2_posterior;
+    SOFTMAX_SHORT_ROWS: (usize, usize, usize, usize, Address, Address, Address, Address, Address, bool, Address, Address) = softmax_short_rows;
+    SOFTMAX_LONG_ROWS: (usize, usize, usize, Address, Address, Address, bool, Address, Address, Address, Address, Address, Address, f32, f32) = softmax_long_rows;
+    DRAW_TOKENS: (usize, usize, Address, Address, Address, bool, f64, usize, f64, f64, usize, f64, Address, Address) = draw_tokens;
+}
 
 impl<P: Precision> Heads for Cuda<P> {
     type Targets = Targets<P::Element>;
@@ -70,8 +80,9 @@ impl<P: Precision> Heads for Cuda<P> {
         let (vocabulary, width) = (head.tokens.rows, head.tokens.columns);
         let positions = targets.positions;
         predictions.resize(positions);
-        let arguments = arguments![positions, IGNORED, predictions.start()];
-        self.launch("fill_words", Grid::items(positions), arguments);
+        let arguments = (positions, IGNORED, predictions.start());
+        // SAFETY: the operation's buffers have these sizes.
+        unsafe { self.launch(FILL_WORDS, Grid::items(positions), arguments) };
         let (entries, order) = (targets.entries(), targets.order());
         self.gather_rows(entries, width, order, hidden.at(0), targets.hidden.at(0));
         for chunk in targets.chunks(0..entries, vocabulary, size_of::<f32>()) {
@@ -81,11 +92,14 @@ impl<P: Precision> Heads for Cuda<P> {
             if let Some(classes) = &head.classes {
                 self.add_class_logs(chunk.len(), head, classes, weights, hidden, logits);
             }
-            self.launch(
-                "first_maxima",
-                Grid::blocks(chunk.len(), 256),
-                arguments![vocabulary, chunk.start, order, logits, predictions.start()],
-            );
+            // SAFETY: the operation's buffers have these sizes.
+            unsafe {
+                self.launch(
+                    FIRST_MAXIMA,
+                    Grid::blocks(chunk.len(), 256),
+                    (vocabulary, chunk.start, order, logits, predictions.start()),
+                );
+            }
         }
     }
 
@@ -101,7 +115,8 @@ impl<P: Precision> Heads for Cuda<P> {
     }
 
     fn log_softmax(&self, rows: usize, columns: usize, logits: &mut Buffer<f32>) {
-        self.launch("log_softmax", Grid::blocks(rows, 512), arguments![columns, logits.at(0)]);
+        // SAFETY: the operation's buffers have these sizes.
+        unsafe { self.launch(LOG_SOFTMAX, Grid::blocks(rows, 512), (columns, logits.at(0))) };
     }
 
     fn log_posterior(
@@ -202,11 +217,14 @@ impl<P: Precision> Cuda<P> {
     ) {
         let by_class = self.class_logits(rows, classes, weights, hidden);
         let Some([ends, class_logits]) = by_class else { return };
-        self.launch(
-            "f2_posterior",
-            Grid::blocks(rows, 256).by(classes.count()),
-            arguments![classes.count(), head.tokens.rows, ends, class_logits, logits],
-        );
+        // SAFETY: the operation's buffers have these sizes.
+        unsafe {
+            self.launch(
+                F2_POSTERIOR,
+                Grid::blocks(rows, 256).by(classes.count()),
+                (classes.count(), head.tokens.rows, ends, class_logits, logits),
+            );
+        }
     }
 }
 

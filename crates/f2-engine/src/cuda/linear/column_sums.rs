@@ -3,7 +3,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::cuda::runtime::{Grid, arguments};
+use super::{ADD_PARTIAL, COLUMN_SUMS};
+use crate::cuda::runtime::Grid;
 use crate::cuda::{Cuda, Precision};
 
 /// Rows one block sums up.
@@ -42,8 +43,9 @@ impl<P: Precision> Cuda<P> {
         }
         let blocks = rows.div_ceil(SUMMED_ROWS);
         let Some(partial) = self.scratch(blocks * columns * size_of::<f32>()) else { return };
-        let arguments = arguments![rows, columns, SUMMED_ROWS, x, partial];
-        self.launch("column_sums", by_columns(columns, blocks), arguments);
+        let arguments = (rows, columns, SUMMED_ROWS, x, partial);
+        // SAFETY: the operation's buffers have these sizes.
+        unsafe { self.launch(COLUMN_SUMS, by_columns(columns, blocks), arguments) };
         self.add_partial(blocks, [columns, 0], partial, [to, 0]);
     }
 
@@ -56,8 +58,9 @@ impl<P: Precision> Cuda<P> {
         [to_first, to_second]: [u64; 2],
     ) {
         let grid = Grid::blocks((first + second).div_ceil(32), 1024);
-        let arguments = arguments![blocks, first, second, partial, to_first, to_second];
-        self.launch("add_partial", grid, arguments);
+        let arguments = (blocks, first, second, partial, to_first, to_second);
+        // SAFETY: the operation's buffers have these sizes.
+        unsafe { self.launch(ADD_PARTIAL, grid, arguments) };
     }
 }
 

@@ -4,12 +4,20 @@ mod column_sums;
 
 use super::memory::{Buffer, Weights};
 use super::product::{Choice, Finish, Matrix, Target};
-use super::runtime::{Grid, arguments};
+use super::runtime::{Address, Grid, kernels};
 use super::{Cuda, Precision};
 use crate::{Linear, Linears};
 use column_sums::{SUMMED_ROWS, by_columns};
 
 pub(super) use column_sums::{ColumnSums, LastSums};
+
+kernels! {
+    GELU: (usize, Address, Address) = gelu;
+    GELU_BACKWARD: (usize, usize, usize, Address, Address, Address) = gelu_backward;
+    ADD_BIAS: (usize, usize, Address, Address) = add_bias;
+    COLUMN_SUMS: (usize, usize, usize, Address, Address) = column_sums;
+    ADD_PARTIAL: (usize, usize, usize, Address, Address, Address) = add_partial;
+}
 
 impl<P: Precision> Linears for Cuda<P> {
     fn linear(
@@ -43,7 +51,8 @@ impl<P: Precision> Linears for Cuda<P> {
         if !self.library_product(sizes, a, b, to, finish, Choice::Measured) {
             self.linear(rows, linear, weights, x, before);
             let chunks = (rows * linear.outputs()).div_ceil(8);
-            self.launch("gelu", Grid::items(chunks), arguments![chunks, before.at(0), y.at(0)]);
+            // SAFETY: the operation's buffers have these sizes.
+            unsafe { self.launch(GELU, Grid::items(chunks), (chunks, before.at(0), y.at(0))) };
         }
     }
 
@@ -88,16 +97,18 @@ impl<P: Precision> Linears for Cuda<P> {
 impl<P: Precision> Cuda<P> {
     fn add_bias(&self, rows: usize, linear: Linear, bias: u64, y: &Buffer<P::Element>) {
         let count = rows * linear.outputs();
-        let arguments = arguments![count, linear.outputs(), bias, y.at(0)];
-        self.launch("add_bias", Grid::items(count), arguments);
+        let arguments = (count, linear.outputs(), bias, y.at(0));
+        // SAFETY: the operation's buffers have these sizes.
+        unsafe { self.launch(ADD_BIAS, Grid::items(count), arguments) };
     }
 
     /// Goes back through GELU, `d: [rows, columns]` in place, and leaves the sums of its columns.
     fn gelu_backward(&self, rows: usize, columns: usize, before: u64, d: u64) {
         let blocks = rows.div_ceil(SUMMED_ROWS);
         let Some(partial) = self.scratch(blocks * columns * size_of::<f32>()) else { return };
-        let arguments = arguments![rows, columns, SUMMED_ROWS, before, d, partial];
-        self.launch("gelu_backward", by_columns(columns, blocks), arguments);
+        let arguments = (rows, columns, SUMMED_ROWS, before, d, partial);
+        // SAFETY: the operation's buffers have these sizes.
+        unsafe { self.launch(GELU_BACKWARD, by_columns(columns, blocks), arguments) };
         self.leave_sums(ColumnSums { of: d, rows, columns, blocks, partial });
     }
 }

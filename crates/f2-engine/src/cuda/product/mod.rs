@@ -14,7 +14,7 @@ use choice::{Choices, Key};
 use plan::{Algorithm, Plan};
 
 use super::memory::Buffer;
-use super::runtime::{Grid, Stream, arguments};
+use super::runtime::{Address, Grid, Stream, kernels};
 use super::{Cuda, DEVICE, Precision};
 use crate::Error;
 
@@ -26,6 +26,16 @@ pub fn cublaslt_is_present() -> bool {
 
 /// Room for sums that several blocks share.
 pub(super) const WORKSPACE: usize = 64 << 20;
+
+/// Rows, columns and sum length; both operands with their steps; the output, its stride and whether it
+/// is added to.
+type Plain =
+    (usize, usize, usize, Address, usize, usize, Address, usize, usize, Address, usize, bool);
+
+kernels! {
+    PRODUCT_REAL: Plain = product_real;
+    PRODUCT_FLOAT: Plain = product_float;
+}
 
 /// A row-major matrix of working precision: its address, and the elements from row to row.
 #[derive(Clone, Copy)]
@@ -226,16 +236,19 @@ impl<P: Precision> Cuda<P> {
     /// For shapes the library does not take: a thread per element.
     fn plain_product(&self, sizes: [usize; 3], a: Matrix, b: Matrix, to: Target) {
         let [rows, columns, inner] = sizes;
-        let name = if to.float { "product_float" } else { "product_real" };
+        let kernel = if to.float { PRODUCT_FLOAT } else { PRODUCT_REAL };
         let grid = Grid::blocks(rows, 256).by(columns.div_ceil(256));
         let ([a_row, a_step], [b_step, b_column]) = (a.steps(), b.steps());
-        self.launch(
-            name,
-            grid,
-            arguments![
-                rows, columns, inner, a.start, a_row, a_step, b.start, b_step, b_column, to.start,
-                to.stride, to.add,
-            ],
-        );
+        // SAFETY: the operation's buffers have these sizes.
+        unsafe {
+            self.launch(
+                kernel,
+                grid,
+                (
+                    rows, columns, inner, a.start, a_row, a_step, b.start, b_step, b_column,
+                    to.start, to.stride, to.add,
+                ),
+            );
+        }
     }
 }

@@ -13,7 +13,7 @@ use crate::Error;
 use crate::cuda::{DEVICE, Precision};
 
 /// All kernels, in the order they are compiled: what is shared comes first.
-const SOURCES: [(&str, &str); 12] = [
+pub(super) const SOURCES: [(&str, &str); 12] = [
     ("common.cu", include_str!("common.cu")),
     ("memory.cu", include_str!("../memory.cu")),
     ("embedding/embedding.cu", include_str!("../embedding/embedding.cu")),

@@ -1,6 +1,8 @@
-//! Kernel launches: a name, a shape, and arguments as the bits they have in a register.
+//! Kernel launches: a kernel with the types of its arguments, a shape, and the arguments as the bits
+//! they have in a register.
 
 use std::ffi::c_void;
+use std::marker::PhantomData;
 
 use cudarc::driver::result;
 
@@ -9,9 +11,9 @@ use crate::cuda::{Cuda, Precision};
 /// How many blocks, of how many threads, with how many bytes of shared memory.
 #[derive(Clone, Copy)]
 pub(in crate::cuda) struct Grid {
-    pub(in crate::cuda) blocks: (u32, u32),
-    pub(in crate::cuda) threads: u32,
-    pub(in crate::cuda) shared: u32,
+    blocks: (u32, u32),
+    threads: u32,
+    shared: u32,
 }
 
 impl Grid {
@@ -34,88 +36,187 @@ impl Grid {
         Self { blocks: (self.blocks.0, second as u32), ..self }
     }
 
+    /// With so many bytes of shared memory.
     pub(in crate::cuda) fn sharing(self, bytes: usize) -> Self {
         Self { shared: bytes as u32, ..self }
     }
 }
 
-/// A number as the driver takes it: in the low bytes of eight. CUDA's hosts are little-endian.
-pub(in crate::cuda) trait Bits {
+/// A kernel by its name, with the types of its arguments: a tuple.
+pub(in crate::cuda) struct Kernel<A> {
+    pub(super) name: &'static str,
+    arguments: PhantomData<fn(A)>,
+}
+
+impl<A> Clone for Kernel<A> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<A> Copy for Kernel<A> {}
+
+impl<A: Arguments> Kernel<A> {
+    pub(in crate::cuda) const fn new(name: &'static str) -> Self {
+        Self { name, arguments: PhantomData }
+    }
+
+    /// The kernel without its types.
+    #[cfg(test)]
+    pub(in crate::cuda) const fn declared(self) -> (&'static str, &'static [Kind]) {
+        (self.name, A::KINDS)
+    }
+}
+
+/// Declares the kernels of a family, and lists them for the test that compares them with the
+/// signatures in the `.cu` files: `NAME: (types of arguments) = name_of_the_kernel;`.
+macro_rules! kernels {
+    ($($name:ident: $arguments:ty = $kernel:ident;)*) => {
+        $(const $name: $crate::cuda::runtime::Kernel<$arguments> =
+            $crate::cuda::runtime::Kernel::new(stringify!($kernel));)*
+
+        /// All of the above.
+        #[cfg(test)]
+        pub(in crate::cuda) const KERNELS: &[(&str, &[$crate::cuda::runtime::Kind])] =
+            &[$($name.declared()),*];
+    };
+}
+pub(in crate::cuda) use kernels;
+
+/// What the driver copies for a parameter: as many bytes as the kernel's signature says, from the
+/// low end of eight. An integer may therefore be narrower in the kernel; CUDA's hosts are
+/// little-endian.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cuda) enum Kind {
+    /// Up to eight bytes.
+    Integer,
+    /// Four bytes.
+    Float,
+    /// Eight bytes.
+    Double,
+    /// A pointer.
+    Address,
+}
+
+/// An argument of a kernel.
+pub(in crate::cuda) trait Argument {
+    const KIND: Kind;
     fn bits(self) -> u64;
 }
 
-impl Bits for u64 {
+impl Argument for Address {
+    const KIND: Kind = Kind::Address;
     fn bits(self) -> u64 {
         self
     }
 }
 
-impl Bits for usize {
+impl Argument for usize {
+    const KIND: Kind = Kind::Integer;
     fn bits(self) -> u64 {
         self as u64
     }
 }
 
-impl Bits for u32 {
+impl Argument for u32 {
+    const KIND: Kind = Kind::Integer;
     fn bits(self) -> u64 {
         u64::from(self)
     }
 }
 
-impl Bits for bool {
+impl Argument for bool {
+    const KIND: Kind = Kind::Integer;
     fn bits(self) -> u64 {
         u64::from(self)
     }
 }
 
-impl Bits for f64 {
+impl Argument for f64 {
+    const KIND: Kind = Kind::Double;
     fn bits(self) -> u64 {
         self.to_bits()
     }
 }
 
-impl Bits for f32 {
+impl Argument for f32 {
+    const KIND: Kind = Kind::Float;
     fn bits(self) -> u64 {
         u64::from(self.to_bits())
     }
 }
 
-/// The arguments of a kernel, in its order.
-macro_rules! arguments {
-    ($($argument:expr),* $(,)?) => { [$($crate::cuda::runtime::Bits::bits($argument)),*] };
+/// An address in the GPU's memory, or zero for none.
+pub(in crate::cuda) type Address = u64;
+
+/// All arguments of a kernel, in its order.
+pub(in crate::cuda) trait Arguments {
+    #[cfg_attr(not(test), expect(dead_code, reason = "a test compares kinds with signatures"))]
+    const KINDS: &'static [Kind];
+    /// Calls `run` with each one's bits.
+    fn with_bits<R>(self, run: impl FnOnce(&mut [u64]) -> R) -> R;
 }
-pub(in crate::cuda) use arguments;
+
+/// Tuples of up to as many arguments as there are letters.
+macro_rules! tuples {
+    ($first:ident $($rest:ident)*) => {
+        impl<$first: Argument, $($rest: Argument),*> Arguments for ($first, $($rest,)*) {
+            const KINDS: &'static [Kind] = &[$first::KIND, $($rest::KIND),*];
+
+            #[allow(non_snake_case, reason = "an argument has the name of its type")]
+            fn with_bits<Result>(self, run: impl FnOnce(&mut [u64]) -> Result) -> Result {
+                let ($first, $($rest,)*) = self;
+                run(&mut [$first.bits(), $($rest.bits()),*])
+            }
+        }
+        tuples!($($rest)*);
+    };
+    () => {};
+}
+tuples!(A B C D E F G H I J K L M N O P Q R S);
 
 impl<P: Precision> Cuda<P> {
     /// Puts a kernel on the stream. A grid without blocks is no work.
-    pub(in crate::cuda) fn launch<const N: usize>(
+    ///
+    /// # Safety
+    /// The addresses must be zero where the kernel allows it, or lie in buffers of this device with
+    /// room for everything the kernel reads and writes at these sizes.
+    pub(in crate::cuda) unsafe fn launch<A: Arguments>(
         &self,
-        name: &'static str,
+        kernel: Kernel<A>,
         grid: Grid,
-        mut arguments: [u64; N],
+        arguments: A,
     ) {
         if grid.blocks.0 == 0 || grid.blocks.1 == 0 {
             return;
         }
-        let function = match self.kernels.get(name) {
+        let function = match self.kernels.get(kernel.name) {
             Ok(function) => function,
-            Err(reason) => return self.stream.note(name, Err(reason)),
+            Err(reason) => return self.stream.note(kernel.name, Err(reason)),
         };
         self.stream.count();
-        let mut pointers =
-            arguments.each_mut().map(|argument| (&raw mut *argument).cast::<c_void>());
-        // SAFETY: callers give the arguments of the kernel's signature, whose pointers are buffers
-        // of this device with room for what the kernel touches; the driver copies the arguments.
-        let launched = unsafe {
-            result::launch_kernel(
-                function.cu_function(),
-                (grid.blocks.0, grid.blocks.1, 1),
-                (grid.threads, 1, 1),
-                grid.shared,
-                self.stream.raw(),
-                &mut pointers,
-            )
-        };
-        self.stream.note(name, launched);
+        let launched = arguments.with_bits(|bits| {
+            let mut pointers = [std::ptr::null_mut(); MOST_ARGUMENTS];
+            let pointers = &mut pointers[..bits.len()];
+            for (pointer, argument) in pointers.iter_mut().zip(bits) {
+                *pointer = (&raw mut *argument).cast::<c_void>();
+            }
+            // SAFETY: the arguments are of the types the kernel declares, as a test compares; the
+            // caller vouches for the addresses; the driver copies the arguments.
+            unsafe {
+                result::launch_kernel(
+                    function.cu_function(),
+                    (grid.blocks.0, grid.blocks.1, 1),
+                    (grid.threads, 1, 1),
+                    grid.shared,
+                    self.stream.raw(),
+                    pointers,
+                )
+            }
+        });
+        self.stream.note(kernel.name, launched);
     }
 }
+
+/// The longest list of arguments.
+const MOST_ARGUMENTS: usize = 19;

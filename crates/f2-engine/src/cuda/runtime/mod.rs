@@ -7,6 +7,8 @@ mod kernels;
 mod launch;
 mod pinned;
 mod reading;
+#[cfg(test)]
+mod signatures;
 mod stream;
 mod upload;
 
@@ -14,7 +16,9 @@ pub(super) use compile::cache_folder;
 pub use compile::{compile_kernels, nvrtc_is_present};
 pub(super) use graph::Recording;
 pub(super) use kernels::Kernels;
-pub(super) use launch::{Bits, Grid, arguments};
+#[cfg(test)]
+pub(super) use launch::Kind;
+pub(super) use launch::{Address, Grid, Kernel, kernels};
 pub(super) use reading::Reading;
 pub(super) use stream::{Stream, find_driver};
 pub(super) use upload::{Lists, Upload};
