@@ -8,7 +8,7 @@ mod reorder;
 
 use super::Cpu;
 use super::memory::Buffer;
-use super::product::{Matrix, Packed, Precision, Write, packed_product};
+use super::product::{Matrix, Operands, Packed, Precision, Write, packed_product};
 use super::simd::{self, Arithmetic, dot, exp, maximum, vectorised};
 use super::threads::{Shared, with_scratch};
 use crate::{Attention, AttentionHeads, Error, Sequences, Span};
@@ -99,7 +99,7 @@ impl Attention for Cpu {
             let lens = [strip, strip, transposed, transposed, straight];
             with_scratch(lens, |[probabilities, d_scores, keys_turned, values_turned, keys]| {
                 let source = Source { head, qkv: from.qkv, precision };
-                let operands = Operands {
+                let packed = KeysAndValues {
                     precision,
                     keys_transposed: source.pack_transposed(1, keys_turned),
                     values_transposed: source.pack_transposed(2, values_turned),
@@ -110,8 +110,8 @@ impl Attention for Cpu {
                 for start in (0..head.length).step_by(strip_rows).rev() {
                     let rows = strip_rows.min(head.length - start);
                     let strip = Strip { head, start, rows };
-                    strip.scores(from, &operands, log_sums, probabilities, d_scores);
-                    strip.propagate(from, &operands, probabilities, d_scores, write, &d_qkv);
+                    strip.scores(from, &packed, log_sums, probabilities, d_scores);
+                    strip.propagate(from, &packed, probabilities, d_scores, write, &d_qkv);
                     write = Write::Add;
                 }
             });
@@ -268,7 +268,7 @@ struct Backward<'a> {
 }
 
 /// A head's keys and values as the products read them.
-struct Operands<'a> {
+struct KeysAndValues<'a> {
     precision: Precision,
     keys_transposed: Packed<'a>,
     values_transposed: Packed<'a>,
@@ -280,7 +280,7 @@ impl Strip {
     fn scores(
         self,
         from: &Backward<'_>,
-        operands: &Operands<'_>,
+        packed: &KeysAndValues<'_>,
         log_sums: &[f32],
         probabilities: &mut [f32],
         d_scores: &mut [f32],
@@ -289,9 +289,9 @@ impl Strip {
         let seen = self.seen();
         let dims = [rows, seen, head.width];
         let queries = head.part(from.qkv, 0, start);
-        packed_product(dims, queries, operands.keys_transposed, probabilities, seen);
+        packed_product(dims, queries, packed.keys_transposed, probabilities, seen);
         let d_out = head.rows(from.d_out, start);
-        packed_product(dims, d_out, operands.values_transposed, d_scores, seen);
+        packed_product(dims, d_out, packed.values_transposed, d_scores, seen);
         for row in 0..rows {
             let known = row * seen..row * seen + start + row + 1;
             let unknown = known.end..(row + 1) * seen;
@@ -309,7 +309,7 @@ impl Strip {
     fn propagate(
         self,
         from: &Backward<'_>,
-        operands: &Operands<'_>,
+        packed: &KeysAndValues<'_>,
         probabilities: &[f32],
         d_scores: &[f32],
         write: Write<'_>,
@@ -328,26 +328,12 @@ impl Strip {
         let by_key = [seen, head.width, rows];
         // SAFETY: this sequence's rows of this head's columns belong to its task.
         unsafe {
-            d_qkv.packed_product(place(0, start), by_query, d_scores, operands.keys, stride);
-            let (d_scores, probabilities) = (d_scores.transposed(), probabilities.transposed());
-            d_qkv.product(
-                operands.precision,
-                place(1, 0),
-                by_key,
-                d_scores,
-                queries,
-                stride,
-                write,
-            );
-            d_qkv.product(
-                operands.precision,
-                place(2, 0),
-                by_key,
-                probabilities,
-                d_out,
-                stride,
-                write,
-            );
+            d_qkv.packed_product(place(0, start), by_query, d_scores, packed.keys, stride);
+            let d_keys = Operands { dims: by_key, lhs: d_scores.transposed(), rhs: queries, write };
+            d_qkv.product(packed.precision, place(1, 0), d_keys, stride);
+            let lhs = probabilities.transposed();
+            let d_values = Operands { dims: by_key, lhs, rhs: d_out, write };
+            d_qkv.product(packed.precision, place(2, 0), d_values, stride);
         }
     }
 }

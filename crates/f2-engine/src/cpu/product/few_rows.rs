@@ -6,7 +6,7 @@
 //! bounds it is how fast the weights come from memory: they are read once, in the order they lie.
 
 use super::kernel::{self, Block, Left};
-use super::{DEPTH, Matrix, Write, pack, part_len};
+use super::{DEPTH, Matrix, Operands, Write, pack, part_len};
 use crate::cpu::threads::{Shared, Threads, with_packing, with_shared};
 
 /// Above this many rows, copying the matrix pays.
@@ -17,20 +17,15 @@ const BLOCK: usize = 24;
 const TASK: usize = 20 * BLOCK;
 
 /// Whether this is the way for such operands.
-pub(super) fn suits(rows: usize, lhs: Matrix<'_>, rhs: Matrix<'_>) -> bool {
+pub(super) fn suits(operands: Operands<'_>) -> bool {
+    let Operands { dims: [rows, _, _], lhs, rhs, .. } = operands;
     rows <= FEW_ROWS && lhs.column_stride == 1 && rhs.row_stride == 1
 }
 
 /// `out = lhs · rhs`, or what `write` says, the rows of `out` side by side. Sums are taken in the
 /// order of the other ways, so that a row's result does not depend on how many come with it.
-pub(super) fn product(
-    threads: &Threads,
-    [m, n, k]: [usize; 3],
-    lhs: Matrix<'_>,
-    rhs: Matrix<'_>,
-    out: &mut [f32],
-    write: Write<'_>,
-) {
+pub(super) fn product(threads: &Threads, operands: Operands<'_>, out: &mut [f32]) {
+    let Operands { dims: [m, n, k], lhs, rhs, write } = operands;
     let depth = part_len(k, DEPTH);
     let panels = m.next_multiple_of(kernel::COLUMNS) * depth;
     let tasks = threads.dwindling(n, 2 * BLOCK, TASK);

@@ -19,7 +19,7 @@ const LINE: usize = 16;
 /// How far ahead rows are asked for: memory answers within the time of a tile.
 const TILES_AHEAD: usize = 1;
 
-/// What an element starts from.
+/// The value an element starts from.
 #[derive(Clone, Copy)]
 pub(in crate::cpu) enum Write<'a> {
     /// Zero: the old content is lost.
@@ -30,7 +30,17 @@ pub(in crate::cpu) enum Write<'a> {
     Bias(&'a [f32]),
 }
 
-/// A block of the output and what it is the product of.
+impl Write<'_> {
+    /// The same for columns from `column` on.
+    pub(super) fn from(self, column: usize) -> Self {
+        match self {
+            Self::Bias(bias) => Self::Bias(&bias[column..]),
+            other => other,
+        }
+    }
+}
+
+/// A block of the output and the operands it is the product of.
 #[derive(Clone, Copy)]
 pub(super) struct Block<'a> {
     /// Rows, columns and the length of the sums.

@@ -16,6 +16,8 @@ mod registers;
 mod row_blocks;
 mod speed;
 
+use std::ops::Range;
+
 use kernel::{Block, Left, tile_rows};
 
 pub(super) use self::few_rows::FEW_ROWS;
@@ -64,7 +66,32 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// What the operands of a product are rounded to. Sums are `f32`.
+/// A product `lhs · rhs` of `lhs: [m, k]` and `rhs: [k, n]`, and how it is written.
+#[derive(Clone, Copy)]
+pub(super) struct Operands<'a> {
+    /// `[m, n, k]`.
+    pub(super) dims: [usize; 3],
+    pub(super) lhs: Matrix<'a>,
+    pub(super) rhs: Matrix<'a>,
+    pub(super) write: Write<'a>,
+}
+
+impl Operands<'_> {
+    /// Panics where a matrix is smaller than the sizes say.
+    fn check(&self) {
+        let [m, n, k] = self.dims;
+        assert!(k > 0 && self.lhs.fits(m, k) && self.rhs.fits(k, n), "an operand is too small");
+    }
+
+    /// Some columns of the output.
+    fn columns(self, range: Range<usize>) -> Self {
+        let Self { dims: [m, _, k], rhs, write, .. } = self;
+        let dims = [m, range.len(), k];
+        Self { dims, rhs: rhs.from(0, range.start), write: write.from(range.start), ..self }
+    }
+}
+
+/// The precision the operands of a product are rounded to. Sums are `f32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Precision {
     F32,
@@ -105,7 +132,7 @@ impl Products<'_> {
     /// [`Self::product`], and what is to be done with its rows while they are in the cache.
     pub(super) fn product_then(
         self,
-        dims @ [m, n, k]: [usize; 3],
+        dims @ [m, n, _]: [usize; 3],
         lhs: Matrix<'_>,
         rhs: Matrix<'_>,
         out: &mut [f32],
@@ -116,32 +143,26 @@ impl Products<'_> {
             return;
         }
         let out = &mut out[..m * n];
-        assert!(k > 0 && lhs.fits(m, k) && rhs.fits(k, n), "an operand is too small");
+        let operands = Operands { dims, lhs, rhs, write };
+        operands.check();
         match self.precision {
-            Precision::F32 => f32_product(self.threads, dims, lhs, rhs, out, write, then),
+            Precision::F32 => f32_product(self.threads, operands, out, then),
             #[cfg(target_arch = "x86_64")]
-            Precision::Bf16 => bf16::product(self.threads, dims, lhs, rhs, out, write, then),
+            Precision::Bf16 => bf16::product(self.threads, operands, out, then),
             #[cfg(not(target_arch = "x86_64"))]
             Precision::Bf16 => unreachable!("no other target has bf16"),
         }
     }
 }
 
-fn f32_product(
-    threads: &Threads,
-    dims @ [m, n, _]: [usize; 3],
-    lhs: Matrix<'_>,
-    rhs: Matrix<'_>,
-    out: &mut [f32],
-    write: Write<'_>,
-    then: Option<Then<'_>>,
-) {
-    if few_rows::suits(m, lhs, rhs) {
-        few_rows::product(threads, dims, lhs, rhs, out, write);
-    } else if row_blocks::suits(dims, lhs) {
-        return row_blocks::product(threads, dims, lhs, rhs, out, write, then);
+fn f32_product(threads: &Threads, operands: Operands<'_>, out: &mut [f32], then: Option<Then<'_>>) {
+    let [m, n, _] = operands.dims;
+    if few_rows::suits(operands) {
+        few_rows::product(threads, operands, out);
+    } else if row_blocks::suits(operands) {
+        return row_blocks::product(threads, operands, out, then);
     } else {
-        by_columns(threads, dims, lhs, rhs, out, write);
+        by_columns(threads, operands, out);
     }
     if let Some(then) = then {
         let rows = m.div_ceil(2 * threads.count()).min(ROWS);
@@ -150,28 +171,15 @@ fn f32_product(
 }
 
 /// Every thread has its own columns of the right operand to copy, and reads all of the left one.
-fn by_columns(
-    threads: &Threads,
-    [m, n, k]: [usize; 3],
-    lhs: Matrix<'_>,
-    rhs: Matrix<'_>,
-    out: &mut [f32],
-    write: Write<'_>,
-) {
+fn by_columns(threads: &Threads, operands: Operands<'_>, out: &mut [f32]) {
+    let [_, n, _] = operands.dims;
     let pieces = threads.shares(n, kernel::COLUMNS, FEWEST_COLUMNS);
     let out = Shared::new(out);
     threads.each(pieces.len(), |piece| {
         let range = pieces[piece].clone();
         let start = range.start;
-        let write = match write {
-            Write::Bias(bias) => Write::Bias(&bias[start..]),
-            other => other,
-        };
         // SAFETY: columns `range` of the output, which no other piece touches.
-        unsafe {
-            let (dims, rhs) = ([m, range.len(), k], rhs.from(0, start));
-            out.product(Precision::F32, start, dims, lhs, rhs, n, write);
-        }
+        unsafe { out.product(Precision::F32, start, operands.columns(range), n) };
     });
 }
 
@@ -184,24 +192,22 @@ impl Shared<'_> {
         &self,
         precision: Precision,
         offset: usize,
-        dims @ [m, n, k]: [usize; 3],
-        lhs: Matrix<'_>,
-        rhs: Matrix<'_>,
+        operands: Operands<'_>,
         stride: usize,
-        write: Write<'_>,
     ) {
+        let [m, n, _] = operands.dims;
         if m == 0 || n == 0 {
             return;
         }
         assert!(stride >= n && offset + (m - 1) * stride + n <= self.len());
-        assert!(k > 0 && lhs.fits(m, k) && rhs.fits(k, n), "an operand is too small");
+        operands.check();
         // SAFETY: within the matrix, and not touched by another thread.
         unsafe {
             let out = self.start().add(offset);
             match precision {
-                Precision::F32 => blocks(dims, lhs, rhs, out, stride, write),
+                Precision::F32 => blocks(operands, out, stride),
                 #[cfg(target_arch = "x86_64")]
-                Precision::Bf16 => bf16::single_product(dims, lhs, rhs, out, stride, write),
+                Precision::Bf16 => bf16::single_product(operands, out, stride),
                 #[cfg(not(target_arch = "x86_64"))]
                 Precision::Bf16 => unreachable!("no other target has bf16"),
             }
@@ -217,14 +223,8 @@ fn part_len(len: usize, most: usize) -> usize {
 /// # Safety
 /// `out` must be valid for `m` rows of `n` floats that lie `stride` apart, not touched by
 /// anything else; the operands must hold their matrices.
-unsafe fn blocks(
-    [m, n, k]: [usize; 3],
-    lhs: Matrix<'_>,
-    rhs: Matrix<'_>,
-    out: *mut f32,
-    stride: usize,
-    write: Write<'_>,
-) {
+unsafe fn blocks(operands: Operands<'_>, out: *mut f32, stride: usize) {
+    let Operands { dims: [m, n, k], lhs, rhs, write } = operands;
     let tile = tile_rows();
     let depth = part_len(k, DEPTH);
     let left_len = if lhs.column_stride == 1 { 0 } else { ROWS.next_multiple_of(tile) * depth };
@@ -233,11 +233,7 @@ unsafe fn blocks(
             let columns = COLUMNS.min(n - column);
             for step in (0..k).step_by(depth) {
                 let depth = depth.min(k - step);
-                let write = match write {
-                    _ if step > 0 => Write::Add,
-                    Write::Bias(bias) => Write::Bias(&bias[column..]),
-                    other => other,
-                };
+                let write = if step > 0 { Write::Add } else { write.from(column) };
                 pack::right(rhs.from(step, column), depth, columns, right);
                 for row in (0..m).step_by(ROWS) {
                     let rows = ROWS.min(m - row);

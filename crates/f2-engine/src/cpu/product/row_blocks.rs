@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::kernel::{self, Block, tile_rows};
-use super::{DEPTH, Matrix, ROWS, Write, pack, part_len};
+use super::{DEPTH, Matrix, Operands, ROWS, Write, pack, part_len};
 use crate::cpu::threads::{Shared, Threads, with_packing, with_shared};
 
 /// Floats of the right operand copied at once: 8 MiB, which a last-level cache holds.
@@ -18,7 +18,8 @@ const COPY: usize = 8 * kernel::COLUMNS;
 const FEWEST_ROWS: usize = 24;
 
 /// Whether this is the way for such a product.
-pub(super) fn suits([m, n, k]: [usize; 3], lhs: Matrix<'_>) -> bool {
+pub(super) fn suits(operands: Operands<'_>) -> bool {
+    let Operands { dims: [m, n, k], lhs, .. } = operands;
     let slice = n * part_len(k, DEPTH);
     // A left operand that must be copied too is copied once this way.
     let enough = if lhs.column_stride == 1 { 2 * m >= n } else { m >= 4 * FEWEST_ROWS || m >= n };
@@ -32,13 +33,11 @@ pub(in crate::cpu) type Then<'a> = &'a (dyn Fn(usize, &mut [f32]) + Sync);
 /// `out = lhs · rhs`, or what `write` says, the rows of `out` side by side.
 pub(super) fn product(
     threads: &Threads,
-    [m, n, k]: [usize; 3],
-    lhs: Matrix<'_>,
-    rhs: Matrix<'_>,
+    operands: Operands<'_>,
     out: &mut [f32],
-    write: Write<'_>,
     then: Option<Then<'_>>,
 ) {
+    let Operands { dims: [m, n, k], lhs, rhs, write } = operands;
     let depth = part_len(k, DEPTH);
     let width = n.next_multiple_of(kernel::COLUMNS);
     let slice = (COPIED / (width * depth)).max(1) * depth;

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{Matrix, Products, Write, resident_flops};
+use super::{Matrix, Operands, Products, Write, resident_flops};
 use crate::cpu::Cpu;
 use crate::cpu::threads::Shared;
 use crate::{Device, Error, Memory};
@@ -106,10 +106,9 @@ impl Shape {
                     let lhs = Matrix::rows(&lhs[head * m * k..], k);
                     let rhs = Matrix::rows(&rhs[head * n * k..], k).transposed();
                     let (precision, start) = (products.precision, head * m * n);
+                    let operands = Operands { dims, lhs, rhs, write: Write::Overwrite };
                     // SAFETY: every head has its own part of the output.
-                    unsafe {
-                        out.product(precision, start, dims, lhs, rhs, n, Write::Overwrite);
-                    }
+                    unsafe { out.product(precision, start, operands, n) };
                 });
             }
         }

@@ -13,7 +13,7 @@ use kernel::{Output, multiply};
 use pack::{Form, Operand};
 
 use super::row_blocks::Then;
-use super::{Matrix, Write};
+use super::{Matrix, Operands, Write};
 use crate::cpu::threads::{Shared, Threads, with_packing, with_shared};
 
 /// Rows or columns of a tile.
@@ -44,13 +44,11 @@ pub(super) fn packed_len(len: usize, depth: usize) -> usize {
 /// every finished piece of a row or of several rows, and where it begins.
 pub(super) fn product(
     threads: &Threads,
-    [m, n, k]: [usize; 3],
-    lhs: Matrix<'_>,
-    rhs: Matrix<'_>,
+    operands: Operands<'_>,
     out: &mut [f32],
-    write: Write<'_>,
     then: Option<Then<'_>>,
 ) {
+    let Operands { dims: [m, n, k], lhs, rhs, write } = operands;
     let out = Shared::new(out);
     for step in (0..k).step_by(DEPTH) {
         let depth = DEPTH.min(k - step);
@@ -62,11 +60,7 @@ pub(super) fn product(
         };
         for (row, column) in blocks([m, n], [height, width]) {
             let [rows, columns] = [height.min(m - row), width.min(n - column)];
-            let write = match write {
-                _ if step > 0 => Write::Add,
-                Write::Bias(bias) => Write::Bias(&bias[column..]),
-                other => other,
-            };
+            let write = if step > 0 { Write::Add } else { write.from(column) };
             let left = Operand::left(lhs.from(row, step), rows, depth);
             let right = Operand::right(rhs.from(step, column), columns, depth);
             let place = Place { start: row * n + column, stride: n };
@@ -233,14 +227,8 @@ pub(super) unsafe fn packed_product(
 /// # Safety
 /// `out` must be valid for `m` rows of `n` floats that lie `stride` apart, not touched by anything
 /// else; the operands must hold their matrices.
-pub(super) unsafe fn single_product(
-    [m, n, k]: [usize; 3],
-    lhs: Matrix<'_>,
-    rhs: Matrix<'_>,
-    out: *mut f32,
-    stride: usize,
-    write: Write<'_>,
-) {
+pub(super) unsafe fn single_product(operands: Operands<'_>, out: *mut f32, stride: usize) {
+    let Operands { dims: [m, n, k], lhs, rhs, write } = operands;
     for step in (0..k).step_by(DEPTH) {
         let depth = DEPTH.min(k - step);
         let write = if step > 0 { Write::Add } else { write };
