@@ -7,7 +7,7 @@ use crate::failure::Outcome;
 use crate::output;
 
 /// The formats of tables; aligned columns if none is asked for.
-#[derive(Args, Clone, Copy)]
+#[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Format {
     /// Print Markdown.
     #[arg(long, group = "format")]
@@ -27,6 +27,11 @@ pub(crate) struct Format {
 }
 
 impl Format {
+    /// JSON instead of tables.
+    pub(crate) fn json() -> Self {
+        Self { markdown: false, latex: false, csv: false, json: true }
+    }
+
     /// Prints the tables and what belongs under them: comments in LaTeX, a list in Markdown, and
     /// lines on standard error beside values that a spreadsheet is to read.
     pub(crate) fn print(self, tables: &[Table], footnotes: &[String]) -> Outcome {

@@ -1,17 +1,12 @@
-//! What the program says: results on standard output, or kept for a verb that runs others, and
-//! remarks on standard error.
+//! What the program says: results on standard output, remarks on standard error.
 
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use f2_report::printable;
 
 use crate::failure::{Failure, Kind, Outcome};
-
-/// What is printed while someone keeps it.
-static KEPT: Mutex<Option<String>> = Mutex::new(None);
 
 /// Whether the reader of standard output has left.
 static LEFT: AtomicBool = AtomicBool::new(false);
@@ -53,28 +48,12 @@ fn obeys_commands() -> bool {
 /// Prints a result: exactly into files and pipes, without control characters on a terminal, which
 /// would follow them.
 pub(crate) fn print(text: &str) -> Outcome {
-    if io::stdout().is_terminal() && !is_kept() {
-        print_styled(&printable(text))
-    } else {
-        print_styled(text)
-    }
-}
-
-fn kept() -> MutexGuard<'static, Option<String>> {
-    KEPT.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn is_kept() -> bool {
-    kept().is_some()
+    if io::stdout().is_terminal() { print_styled(&printable(text)) } else { print_styled(text) }
 }
 
 /// Prints a result whose control characters are our own. A reader who has seen enough and left,
 /// like `head`, is no failure.
 pub(crate) fn print_styled(text: &str) -> Outcome {
-    if let Some(kept) = kept().as_mut() {
-        kept.push_str(text);
-        return Ok(());
-    }
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(()),
@@ -86,13 +65,4 @@ pub(crate) fn print_styled(text: &str) -> Outcome {
             Err(Failure::new(Kind::Device, format!("cannot write to standard output: {error}")))
         }
     }
-}
-
-/// Runs something and keeps what it prints.
-pub(crate) fn keep(work: impl FnOnce() -> Outcome) -> Result<String, Failure> {
-    let swap = |with: Option<String>| std::mem::replace(&mut *kept(), with);
-    swap(Some(String::new()));
-    let outcome = work();
-    let printed = swap(None).unwrap_or_default();
-    outcome.map(|()| printed)
 }

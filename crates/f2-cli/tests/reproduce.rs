@@ -33,6 +33,7 @@ other_k = [5]
 greedy = true
 joint = true
 class_nuclei = [0.9]
+authors_program = true
 streams = 4
 prefix = 8
 continuation = 16

@@ -1,3 +1,5 @@
+//! Why an experiment cannot be planned, kept or gathered.
+
 use std::path::{Path, PathBuf};
 
 use f2_files::{ReadError, WriteError};
@@ -20,7 +22,7 @@ pub enum Error {
         /// Why.
         reason: String,
     },
-    /// What a stage made is not what it should be.
+    /// A file that a stage made is not what it should be.
     #[error("{path}: {reason}")]
     Damaged {
         /// The file.
@@ -28,11 +30,25 @@ pub enum Error {
         /// What is wrong.
         reason: String,
     },
-    /// The text is gone.
+    /// A corpus or text is not there.
     #[error("{path} is not there")]
     NoText {
         /// Where it was looked for.
         path: PathBuf,
+    },
+    /// Corpus folders and text cannot be told apart as one corpus or several.
+    #[error("{corpus} is a corpus and {text} is text")]
+    CorpusAndText {
+        /// The corpus.
+        corpus: PathBuf,
+        /// The text.
+        text: PathBuf,
+    },
+    /// One corpus is needed.
+    #[error("{} are {} corpora where one is needed", list(paths), paths.len())]
+    SeveralCorpora {
+        /// The corpora.
+        paths: Vec<PathBuf>,
     },
     /// A model of one corpus cannot be transferred to the other.
     #[error("{} and {} are cut into different tokens: {reason}", main.display(), pretraining.display())]
@@ -59,4 +75,9 @@ impl Error {
     pub(crate) fn damaged(path: &Path, reason: &impl ToString) -> Self {
         Self::Damaged { path: path.to_path_buf(), reason: reason.to_string() }
     }
+}
+
+fn list(paths: &[PathBuf]) -> String {
+    let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    paths.join(", ")
 }

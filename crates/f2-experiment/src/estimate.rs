@@ -1,10 +1,12 @@
-use f2_lm::config::{ConfigLayers, Preset, TrainConfig};
+//! The cost of stages, before they run.
+
+use f2_lm::config::{ConfigLayers, TrainConfig};
 use f2_lm::model::{Decoder, ModelShape};
 
 use crate::stages::{Purpose, Subject};
-use crate::{CorpusRole, Error, Model, Plan, Stages, TextSource, Texts};
+use crate::{Corpora, CorpusRole, CorpusSource, Error, Model, Plan, Stages};
 
-/// What a stage will take.
+/// The cost of a stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Estimate {
     /// Seconds on this device.
@@ -19,21 +21,21 @@ const PREPARED_PER_SECOND: f64 = 6e6;
 const BYTES_PER_TOKEN: f64 = 4.0;
 /// Share of the test split.
 const TEST_SHARE: f64 = 0.05;
-/// What decoding reaches of the speed of training: it reads every weight for few tokens.
+/// The speed of decoding beside that of training: it reads every weight for few tokens.
 const DECODING_SPEED: f64 = 0.15;
 /// Bytes a generated token takes in JSON Lines.
 const JSON_PER_TOKEN: f64 = 40.0;
 
-/// What each stage will take at a training speed of `speed` operations per second.
+/// The cost of each stage at a training speed of `speed` operations per second.
 pub fn estimates(
     plan: &Plan,
     stages: &Stages,
-    texts: &Texts,
+    corpora: &Corpora,
     speed: f64,
 ) -> Result<Vec<Estimate>, Error> {
     let config = configuration(plan)?;
-    let main = Sizes::new(plan, &config, texts.main.bytes());
-    let other = texts.pretraining.as_ref().map_or(0, TextSource::bytes);
+    let main = Sizes::new(plan, &config, corpora.main.bytes());
+    let other = corpora.pretraining.as_ref().map_or(0, CorpusSource::bytes);
     let other = Sizes::new(plan, &config, other);
     let of = |role: CorpusRole| if role == CorpusRole::Pretraining { &other } else { &main };
     let estimate = |purpose: &Purpose| match purpose {
@@ -43,6 +45,7 @@ pub fn estimates(
         Purpose::Perplexity(subject) => of(subject.corpus()).perplexity(speed),
         Purpose::Generate(..) => main.generating(speed),
         Purpose::Score(_, subjects)
+        | Purpose::ScoreSeed(_, _, subjects)
         | Purpose::ScoreTrials(subjects)
         | Purpose::ScoreTransfer(_, subjects) => main.scoring(plan, subjects.len()),
     };
@@ -51,19 +54,10 @@ pub fn estimates(
 
 /// The settings a plan trains with.
 fn configuration(plan: &Plan) -> Result<TrainConfig, Error> {
-    let named = &plan.training.preset;
-    let preset = Preset::ALL.into_iter().find(|preset| preset.name() == named);
-    let preset = preset.ok_or_else(|| Error::Plan {
-        place: "training.preset".to_owned(),
-        reason: format!(
-            "there is no preset {named}; there are {}",
-            Preset::ALL.map(Preset::name).join(", ")
-        ),
-    })?;
     let settings = plan.training.settings.iter().map(|(key, value)| (key, value.to_string()));
     let settings: Vec<(&String, String)> = settings.collect();
     let settings = settings.iter().map(|(key, value)| (&***key, &**value, "training.settings"));
-    Ok(ConfigLayers::new().preset(preset).set(settings)?.resolve()?.config)
+    Ok(ConfigLayers::new().preset(plan.training.preset).set(settings)?.resolve()?.config)
 }
 
 /// The numbers estimates are made of.
@@ -96,7 +90,7 @@ impl Sizes {
         let steps = budget.steps.map(|steps| steps as f64);
         let window = plan.generation.window();
         let windows = (TEST_SHARE * tokens / window as f64).floor();
-        let streams = plan.generation.streams as f64;
+        let streams = plan.generation.streams_of(None) as f64;
         let texts = if windows < streams { windows } else { windows - windows % streams };
         let texts = plan.generation.texts.map_or(texts, |most| texts.min(most as f64));
         Self {

@@ -1,3 +1,5 @@
+//! Keys of stages: what decides a result, in a short name.
+
 use std::fmt;
 use std::fs::{self, File};
 use std::io;
@@ -6,13 +8,11 @@ use std::path::{Path, PathBuf};
 use f2_files::ReadError;
 use sha2::{Digest as _, Sha256};
 
-use crate::{Error, Stage, Stages, Word};
+use crate::{Error, Place, Stage, Stages};
 
-/// Changes when stages of before may not be reused, though their commands look the same.
-const GENERATION: &str = concat!("f2 ", env!("CARGO_PKG_VERSION"), ", stages 1");
-
-/// All that decides what a stage makes, in a short name: SHA-256 of its command, with the content
-/// of the user's files and the keys of the stages it reads in place of paths.
+/// All that decides the results of a stage: SHA-256 of the revision of its kind of task, of the
+/// device where it needs one, and of the task with the content of the user's files and the keys of
+/// the stages it reads in place of paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key(String);
 
@@ -28,31 +28,39 @@ impl Key {
         &self.0[..10]
     }
 
-    fn of(stage: &Stage, earlier: &[Self], contents: &mut Contents) -> Result<Self, Error> {
-        let mut hash = Sha256::new();
-        hash.update(GENERATION);
-        for word in &stage.words {
-            // Each word with its kind and length before it, so that no two commands look alike.
-            let (kind, text) = match word {
-                Word::Plain(text) => ('p', text.clone()),
-                Word::Aside(_) => continue,
-                Word::Outside(path) => ('o', contents.of(path)?),
-                Word::Made { stage, name } => ('m', format!("{}/{name}", earlier[*stage])),
-                Word::Makes(name) => ('n', (*name).to_owned()),
-            };
-            hash.update(format!("{kind}{}:{text}", text.len()));
-        }
-        Ok(Self(hexadecimal(&hash.finalize())))
+    fn of(
+        stage: &Stage,
+        device: &str,
+        earlier: &[Self],
+        contents: &mut Contents,
+    ) -> Result<Self, Error> {
+        let kind = stage.task.kind();
+        let task = stage.task.try_map(|place| {
+            Ok::<_, Error>(match place {
+                Place::Outside(path) => format!("content {}", contents.of(path)?),
+                Place::Made { stage, name } => format!("stage {}/{name}", earlier[*stage]),
+                Place::Own(name) => format!("own {name}"),
+            })
+        })?;
+        let task = serde_json::to_string(&task).expect("plain text and numbers");
+        let device = if stage.task.needs_device() { device } else { "" };
+        let revision = kind.revision();
+        Ok(Self::hash(&format!("{} {revision}\ndevice {device}\n{task}", kind.name())))
+    }
+
+    fn hash(text: &str) -> Self {
+        Self(hexadecimal(&Sha256::digest(text)))
     }
 }
 
 impl Stages {
-    /// The key of every stage. Reads the user's files once.
-    pub fn keys(&self) -> Result<Vec<Key>, Error> {
+    /// The key of every stage on a device, which is told apart by its name. Reads the user's
+    /// files once.
+    pub fn keys(&self, device: &str) -> Result<Vec<Key>, Error> {
         let mut contents = Contents::default();
         let mut keys = Vec::new();
         for stage in &self.0 {
-            let key = Key::of(stage, &keys, &mut contents)?;
+            let key = Key::of(stage, device, &keys, &mut contents)?;
             keys.push(key);
         }
         Ok(keys)
@@ -105,10 +113,10 @@ fn hexadecimal(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{PlanPreset, TestTokens, TextSource, Texts, stages};
+    use crate::{Corpora, CorpusSource, PlanPreset, TestTokens, stages};
 
-    fn texts(paths: Vec<PathBuf>) -> Texts {
-        Texts { main: TextSource::Text(paths), pretraining: None }
+    fn corpora(paths: Vec<PathBuf>) -> Corpora {
+        Corpora { main: CorpusSource::Text(paths), pretraining: None }
     }
 
     #[test]
@@ -117,13 +125,13 @@ mod tests {
         let text = folder.path().join("novel.txt");
         fs::write(&text, "once upon a time").unwrap();
         let mut plan = PlanPreset::Tiny.plan();
-        let source = texts(vec![text.clone()]);
-        let all = stages(&plan, &source, TestTokens::default(), &[]);
-        let before = all.keys().unwrap();
-        assert_eq!(before, all.keys().unwrap());
+        let corpora = corpora(vec![text.clone()]);
+        let all = stages(&plan, &corpora, TestTokens::default());
+        let before = all.keys("cpu").unwrap();
+        assert_eq!(before, all.keys("cpu").unwrap());
 
         plan.training.fine_tuning_steps += 1;
-        let after = stages(&plan, &source, TestTokens::default(), &[]).keys().unwrap();
+        let after = stages(&plan, &corpora, TestTokens::default()).keys("cpu").unwrap();
         let changed = all.0.iter().zip(before.iter().zip(&after));
         let changed: Vec<&str> = changed
             .filter(|(_, (before, after))| before != after)
@@ -139,22 +147,17 @@ mod tests {
         assert_eq!(changed, all_changed);
 
         fs::write(&text, "once upon another time").unwrap();
-        let other = all.keys().unwrap();
+        let other = all.keys("cpu").unwrap();
         assert!(before.iter().zip(&other).all(|(before, other)| before != other));
     }
 
     #[test]
-    fn threads_are_of_no_consequence() {
-        let plan = PlanPreset::Demo.plan();
-        let source = texts(Vec::new());
-        let threads = [Word::Aside("--threads".into()), Word::Aside("2".into())];
-        let (one, two) = (
-            stages(&plan, &source, TestTokens::default(), &[]),
-            stages(&plan, &source, TestTokens::default(), &threads),
-        );
-        assert_eq!(one.keys().unwrap(), two.keys().unwrap());
-        let cuda =
-            stages(&plan, &source, TestTokens::default(), &["--device".into(), "cuda".into()]);
-        assert_ne!(one.keys().unwrap(), cuda.keys().unwrap());
+    fn the_device_decides_what_is_computed_on_it() {
+        let all = stages(&PlanPreset::Demo.plan(), &corpora(Vec::new()), TestTokens::default());
+        let (cpu, gpu) = (all.keys("cpu").unwrap(), all.keys("cuda:0").unwrap());
+        for (number, stage) in all.0.iter().enumerate() {
+            let computed = !stage.name.starts_with("prepare") && !stage.name.starts_with("classes");
+            assert_eq!(cpu[number] != gpu[number], computed, "{}", stage.name);
+        }
     }
 }

@@ -1,28 +1,35 @@
 //! The paper as a plan of stages.
 //!
 //! A [`Plan`] says what to reproduce: which models, ways of decoding and ablations, at which
-//! size. [`stages`] turns it into commands of `f2`, each of which a user could type. A [`Store`]
-//! keeps what they make, under a key made of all that decides it: the command, the text, and the
-//! keys of what it reads. So a stage that is done is never done again, one that changed takes all
-//! that depend on it along, and an experiment killed anywhere and started again ends in the same
-//! tables. [`collect`] gathers the [`Results`](f2_report::Results) a report is made from.
+//! size. [`stages`] turns it into [`Task`]s, each of which is also a command of `f2` that a user
+//! could type. A [`Store`] keeps their results, under a [`Key`] made of all that decides them: the
+//! task and the revision of its kind, the text, the device, and the keys of what it reads. So a
+//! stage that is done is never done again, one that changed takes all that depend on it along, and
+//! an experiment killed anywhere and started again ends in the same tables. [`collect`] gathers the
+//! [`Results`](f2_report::Results) a report is made from.
 
 mod collect;
+mod corpora;
 mod error;
 mod estimate;
 mod key;
 mod perform;
 mod plan;
-mod source;
 mod stages;
 mod store;
 
 pub use collect::{collect, corpus, read_run};
+pub use corpora::{Corpora, CorpusSource};
 pub use error::Error;
 pub use estimate::{Estimate, estimates};
 pub use key::Key;
 pub use perform::{Conductor, Moment, perform};
-pub use plan::{Ablation, Evaluation, Generation, Model, Plan, PlanPreset, Training, Transfer};
-pub use source::{TextSource, Texts};
-pub use stages::{CorpusRole, Part, Purpose, Stage, Stages, Subject, TestTokens, Word, stages};
+pub use plan::{
+    Ablation, Evaluation, Generation, Model, Plan, PlanPreset, Protocol, Training, Transfer,
+};
+pub use stages::{
+    ClassesTask, CorpusRole, DeviceFlags, GenerateTask, PaperPart, PerplexityTask, Place,
+    PrepareTask, Purpose, ScoreTask, Stage, Stages, Subject, Task, TaskKind, TestTokens,
+    TokenizerSource, TrainTask, stages,
+};
 pub use store::{Done, Store};

@@ -1,18 +1,20 @@
-use std::ffi::OsString;
+//! Runs the stages that are needed and not done yet.
+
+use std::path::PathBuf;
 use std::time::Instant;
 
-use crate::{Error, Estimate, Key, Stage, Stages, Store};
+use crate::{Error, Estimate, Key, Stage, Stages, Store, Task};
 
-/// Who runs the commands and is told how far the experiment is.
+/// Runs tasks, and is told how far the experiment is.
 pub trait Conductor {
-    /// What a command fails with.
+    /// The error of a task.
     type Failure: From<Error>;
 
     /// A stage is about to begin, or was found done.
     fn announce(&mut self, moment: &Moment<'_>);
 
-    /// Runs a command of `f2`, the verb first; returns what it printed.
-    fn run(&mut self, command: &[OsString]) -> Result<String, Self::Failure>;
+    /// Runs a task, which leaves its results in its files.
+    fn run(&mut self, task: &Task<PathBuf>) -> Result<(), Self::Failure>;
 }
 
 /// How far an experiment is.
@@ -30,7 +32,7 @@ pub struct Moment<'a> {
     pub seconds_left: f64,
 }
 
-/// Does the stages that are needed and not done yet, as far as they are to be done `now`. What is
+/// Runs the stages that are needed and not done yet, as far as they are to be done `now`. What is
 /// done stays done, whatever happens.
 pub fn perform<C: Conductor>(
     stages: &Stages,
@@ -41,22 +43,22 @@ pub fn perform<C: Conductor>(
     conductor: &mut C,
     now: impl Fn(&Stage) -> bool,
 ) -> Result<(), C::Failure> {
-    let places: Vec<usize> = (0..stages.0.len()).filter(|&place| needed[place]).collect();
+    let numbers: Vec<usize> = (0..stages.0.len()).filter(|&number| needed[number]).collect();
     let mut pace = Pace::default();
-    let mut left: f64 = places
+    let mut left: f64 = numbers
         .iter()
-        .filter(|&&place| store.done(&stages.0[place], &keys[place]).is_none())
-        .map(|&place| estimates[place].seconds)
+        .filter(|&&number| store.done(&stages.0[number], &keys[number]).is_none())
+        .map(|&number| estimates[number].seconds)
         .sum();
-    for (number, &place) in places.iter().enumerate() {
-        let (stage, key) = (&stages.0[place], &keys[place]);
+    for (place, &number) in (1..).zip(&numbers) {
+        let (stage, key) = (&stages.0[number], &keys[number]);
         if !now(stage) {
             continue;
         }
         let done = store.done(stage, key).is_some();
         conductor.announce(&Moment {
-            place: number + 1,
-            of: places.len(),
+            place,
+            of: numbers.len(),
             stage: &stage.name,
             done,
             seconds_left: left * pace.factor(),
@@ -65,17 +67,16 @@ pub fn perform<C: Conductor>(
             continue;
         }
         let began = Instant::now();
-        let words = store.begin(stage, key)?;
-        let output = conductor.run(&store.command(words, place, &stages.0, keys))?;
+        conductor.run(&store.begin(number, &stages.0, keys)?)?;
         let seconds = began.elapsed().as_secs_f64();
-        store.finish(stage, key, &output, seconds)?;
-        left -= estimates[place].seconds;
-        pace.add(estimates[place].seconds, seconds);
+        store.finish(stage, key, seconds)?;
+        left -= estimates[number].seconds;
+        pace.add(estimates[number].seconds, seconds);
     }
     Ok(())
 }
 
-/// How long stages took beside what was expected.
+/// Seconds that stages took beside the seconds expected.
 #[derive(Default)]
 struct Pace {
     expected: f64,
@@ -88,7 +89,7 @@ impl Pace {
         self.taken += taken;
     }
 
-    /// What estimates have to be multiplied by; 1 until a second's worth is known.
+    /// The factor that estimates are to be corrected by; 1 until a second's worth is known.
     fn factor(&self) -> f64 {
         if self.expected < 1.0 { 1.0 } else { (self.taken / self.expected).clamp(0.05, 20.0) }
     }

@@ -1,16 +1,16 @@
-use std::ffi::OsString;
+//! The results of stages on disk.
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use f2_files::{WriteError, disk};
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Key, Stage, Word};
+use crate::{Error, Key, Place, Stage, Task};
 
 const DONE: &str = "done.json";
-const OUTPUT: &str = "output.txt";
 
-/// Where stages leave what they make: a folder for each, named by the stage and its key.
+/// Where stages leave their results: a folder for each, named by the stage and its key.
 #[derive(Clone, Debug)]
 pub struct Store {
     folder: PathBuf,
@@ -23,7 +23,7 @@ pub struct Done {
     pub stage: String,
     /// Its whole key.
     pub key: String,
-    /// How long it took, in seconds, all sessions together where it was resumed.
+    /// How long it took, in seconds; the last session alone where it was resumed.
     pub seconds: f64,
 }
 
@@ -38,69 +38,55 @@ impl Store {
         self.folder.join(format!("{}-{}", stage.name, key.short()))
     }
 
-    /// What a stage left when it was done; `None` where it was not, or where some of it is gone.
+    /// The note of a stage that is done; `None` where it is not, or where some of its results are
+    /// gone.
     pub fn done(&self, stage: &Stage, key: &Key) -> Option<Done> {
         let folder = self.folder(stage, key);
         let text = fs::read_to_string(folder.join(DONE)).ok()?;
         let done: Done = serde_json::from_str(&text).ok()?;
         let whole = stage.makes.iter().all(|name| is_there(&folder.join(name)));
-        (done.key == key.to_string() && whole && folder.join(OUTPUT).is_file()).then_some(done)
+        (done.key == key.to_string() && whole).then_some(done)
     }
 
-    /// What a stage that is done printed.
-    pub fn output(&self, stage: &Stage, key: &Key) -> Result<String, Error> {
-        Ok(f2_files::read_text(&self.folder(stage, key).join(OUTPUT))?)
-    }
-
-    /// Makes the folder ready and gives the command to run: the one that goes on, where an
-    /// earlier try left something to go on with; else leftovers are removed.
-    pub(crate) fn begin<'a>(&self, stage: &'a Stage, key: &Key) -> Result<&'a [Word], Error> {
-        let folder = self.folder(stage, key);
+    /// Makes the folder ready and gives the task to run, which continues an earlier try where one
+    /// left something to go on with; else leftovers are removed.
+    pub(crate) fn begin(
+        &self,
+        number: usize,
+        stages: &[Stage],
+        keys: &[Key],
+    ) -> Result<Task<PathBuf>, Error> {
+        let mut task = self.task(number, stages, keys);
+        let folder = self.folder(&stages[number], &keys[number]);
         let resumable = folder.join("run/config.toml").is_file() && !folder.join(DONE).exists();
-        if let Some(resume) = stage.resume.as_ref().filter(|_| resumable) {
-            return Ok(resume);
+        if let Task::Train(training) = &mut task
+            && resumable
+        {
+            training.resume = true;
+            return Ok(task);
         }
         if folder.exists() {
             disk::remove_folder(&folder).map_err(WriteError::of(&folder))?;
         }
         disk::create_folders(&folder).map_err(WriteError::of(&folder))?;
-        Ok(&stage.words)
+        Ok(task)
     }
 
-    /// Keeps what a stage printed and notes that it is done.
-    pub(crate) fn finish(
-        &self,
-        stage: &Stage,
-        key: &Key,
-        output: &str,
-        seconds: f64,
-    ) -> Result<(), Error> {
+    /// Notes that a stage is done.
+    pub(crate) fn finish(&self, stage: &Stage, key: &Key, seconds: f64) -> Result<(), Error> {
         let done = Done { stage: stage.name.clone(), key: key.to_string(), seconds };
         let note = serde_json::to_string_pretty(&done).expect("plain text and numbers") + "\n";
-        for (name, text) in [(OUTPUT, output), (DONE, &note)] {
-            f2_files::write_text_atomically(&self.folder(stage, key).join(name), text)?;
-        }
-        Ok(())
+        Ok(f2_files::write_text_atomically(&self.folder(stage, key).join(DONE), &note)?)
     }
 
-    /// A command with the paths of this store.
-    pub(crate) fn command(
-        &self,
-        words: &[Word],
-        place: usize,
-        stages: &[Stage],
-        keys: &[Key],
-    ) -> Vec<OsString> {
-        let path = |stage: usize, name: &str| {
-            self.folder(&stages[stage], &keys[stage]).join(name).into_os_string()
-        };
-        let word = |word: &Word| match word {
-            Word::Plain(text) | Word::Aside(text) => text.into(),
-            Word::Outside(path) => path.clone().into_os_string(),
-            Word::Made { stage, name } => path(*stage, name),
-            Word::Makes(name) => path(place, name),
-        };
-        words.iter().map(word).collect()
+    /// A stage's task with the paths of this store.
+    fn task(&self, number: usize, stages: &[Stage], keys: &[Key]) -> Task<PathBuf> {
+        let path = |stage: usize, name: &str| self.folder(&stages[stage], &keys[stage]).join(name);
+        stages[number].task.map(|place| match place {
+            Place::Outside(path) => path.clone(),
+            Place::Made { stage, name } => path(*stage, name),
+            Place::Own(name) => path(number, name),
+        })
     }
 }
 

@@ -15,6 +15,11 @@ impl From<Error> for Failure {
             Error::NoText { .. } => {
                 Self::data(error).advise("name the corpus or text the experiment is made on")
             }
+            Error::CorpusAndText { .. } => Self::usage(error).advise(
+                "make a corpus of the text with `f2 prepare` first; files and folders of text are one \
+                 corpus together",
+            ),
+            Error::SeveralCorpora { .. } => Self::usage(error).advise("name one of them"),
             Error::Tokenizers { .. } => Self::data(error).advise(
                 "name the text of one of them instead of its corpus: it is cut into the tokens of the other",
             ),

@@ -8,7 +8,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
-use f2_classes::{ClassSelection, ClassSummary, ClassesError, Method, Trial, select};
+use f2_classes::{ClassSelection, ClassSummary, ClassesError, Method, RankCounts, Trial, select};
+use f2_experiment::ClassesTask;
 use serde::Serialize;
 
 use crate::failure::{Failure, Outcome};
@@ -16,7 +17,7 @@ use crate::output::{print, print_styled, takes_colour};
 use source::Source;
 
 /// Cut the vocabulary into frequency classes.
-#[derive(Args)]
+#[derive(Args, Debug)]
 #[command(
     after_help = "Examples:\n  f2 classes corpus\n  f2 classes corpus --method exact --plot classes.svg\n  \
                   f2 classes --counts counts.json --k 19 --json"
@@ -57,12 +58,7 @@ fn method_parser() -> impl clap::builder::TypedValueParser<Value = Method> {
 impl Classes {
     pub(crate) fn run(self) -> Outcome {
         let source = self.source()?;
-        let counts = source.counts.clone().with_unseen(self.unseen).map_err(failure)?;
-        let selection = select(&counts, self.method, self.k).map_err(failure)?;
-        if let Some(path) = self.destination() {
-            selection.save(&path).map_err(failure)?;
-            remark!("classes: {}", path.display());
-        }
+        let (counts, selection) = self.cut(&source)?;
         if let Some(path) = &self.plot {
             let figure = figure::draw(&counts, &selection).map_err(failure)?;
             f2_files::write_text_atomically(path, &figure.to_svg())?;
@@ -72,6 +68,36 @@ impl Classes {
             return print(&(json(&selection) + "\n"));
         }
         print_styled(&tables::page(&counts, &selection, &source, takes_colour()))
+    }
+
+    /// The request of a stage.
+    pub(super) fn of_task(task: &ClassesTask<PathBuf>) -> Self {
+        let method = task.rule.name().parse().expect("every rule is a method");
+        Self {
+            corpus: Some(task.corpus.clone()),
+            counts: None,
+            method,
+            k: task.k,
+            unseen: 1,
+            out: Some(task.out.clone()),
+            plot: None,
+            json: false,
+        }
+    }
+
+    /// Cuts the classes and saves them.
+    pub(super) fn save(&self) -> Outcome {
+        self.cut(&self.source()?).map(drop)
+    }
+
+    fn cut(&self, source: &Source) -> Result<(RankCounts, ClassSelection), Failure> {
+        let counts = source.counts.clone().with_unseen(self.unseen).map_err(failure)?;
+        let selection = select(&counts, self.method, self.k).map_err(failure)?;
+        if let Some(path) = self.destination() {
+            selection.save(&path).map_err(failure)?;
+            remark!("classes: {}", path.display());
+        }
+        Ok((counts, selection))
     }
 
     fn source(&self) -> Result<Source, Failure> {

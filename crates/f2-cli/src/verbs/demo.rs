@@ -1,12 +1,12 @@
-//! `f2 demo`: all of it on one text.
+//! `f2 demo`: the whole way on one text.
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use f2_experiment::{PlanPreset, TextSource, Texts};
+use f2_experiment::{Corpora, CorpusSource, PlanPreset};
 use f2_files::{WriteError, disk};
 
-use super::reproduce::Experiment;
+use super::reproduce::{Experiment, Study};
 use crate::failure::{Failure, Outcome};
 use crate::verbs::device::DeviceChoice;
 
@@ -51,12 +51,12 @@ impl Demo {
         };
         let experiment = Experiment {
             plan,
-            texts: Texts::new(TextSource::find(&[text])?, None)?,
+            corpora: Corpora::new(CorpusSource::find(&[text])?, None)?,
             out: self.out,
             only: Vec::new(),
             device: self.device,
         };
-        experiment.run(self.json)
+        Study::of(experiment).run(self.json)
     }
 }
 

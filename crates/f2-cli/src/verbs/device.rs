@@ -4,12 +4,13 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use f2_engine::{Bf16, Cpu, Cuda, Device, Error, F32, cuda_is_present};
+use f2_experiment::DeviceFlags;
 
 use crate::failure::{Failure, Kind};
 use crate::verbs::flags::Threads;
 
 /// The flags that choose a device, and how many threads work for it.
-#[derive(Args, Clone, Copy)]
+#[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct DeviceChoice {
     #[command(flatten)]
     threads: Threads,
@@ -29,7 +30,7 @@ enum DeviceName {
     Cuda(usize),
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, Debug, ValueEnum)]
 enum PrecisionName {
     /// Fast, on the CPU where it has AMX; parameters, sums and optimiser stay f32.
     Bf16,
@@ -83,14 +84,28 @@ impl DeviceChoice {
         }
     }
 
-    /// The flags that choose the same device on this machine, whatever `auto` finds.
-    pub(crate) fn words(self) -> Vec<String> {
+    /// The same choice with the threads and the device that are in force, whatever `auto` finds.
+    pub(crate) fn settled(self) -> Self {
+        let device = self.resolve().map_or(DeviceName::Cpu, DeviceName::Cuda);
+        Self { threads: self.threads.settled(), device, ..self }
+    }
+
+    /// The number of threads alone.
+    pub(crate) fn only_threads(self) -> Threads {
+        self.threads
+    }
+
+    /// The flags of the settled choice.
+    pub(crate) fn flags(self) -> DeviceFlags {
         let device = self.resolve().map_or("cpu".to_owned(), |number| format!("cuda:{number}"));
-        let mut words = vec!["--device".to_owned(), device];
+        let mut flags = DeviceFlags {
+            threads: vec!["--threads".into(), self.threads().to_string().into()],
+            device: vec!["--device".into(), device.into()],
+        };
         if let Some(precision) = self.precision.and_then(|name| name.to_possible_value()) {
-            words.extend(["--precision".to_owned(), precision.get_name().to_owned()]);
+            flags.device.extend(["--precision".into(), precision.get_name().into()]);
         }
-        words
+        flags
     }
 
     /// The GPU's number; none for the CPU.

@@ -6,6 +6,7 @@ mod read;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use f2_experiment::ScoreTask;
 use f2_metrics::{Bootstrap, Convention, Error, Evaluation, Settings, evaluate_watched};
 use f2_report::{HumanRecord, ResultRecord, definitions, metric_tables};
 
@@ -17,7 +18,7 @@ use crate::ranked_counts::RankedCounts;
 use crate::texts::{TextReader, Texts};
 
 /// Score generated texts: KLD, MS-Jaccard, Self-BLEU, Distinct, Rep, Uniq and frequency bands.
-#[derive(Args)]
+#[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   f2 eval --hyps model.jsonl --refs human.jsonl
@@ -86,6 +87,31 @@ pub(crate) struct Eval {
 
 impl Eval {
     pub(crate) fn run(self) -> Outcome {
+        let (records, words) = self.score()?;
+        self.print(&records, words)
+    }
+
+    /// The request of a stage.
+    pub(super) fn of_task(task: &ScoreTask<PathBuf>) -> Self {
+        Self {
+            hyps: task.texts.clone(),
+            refs: Some(task.references.clone()),
+            counts: Some(task.counts.clone()),
+            convention: Convention::Paper,
+            tokenizer: None,
+            words: false,
+            orders: 3,
+            bootstrap: u32::try_from(task.bootstrap).ok().filter(|draws| *draws > 0),
+            seed: 1,
+            names: task.names.clone(),
+            ppl: Vec::new(),
+            set: None,
+            format: Format::json(),
+        }
+    }
+
+    /// The scores of each file, and whether text was split into words for them.
+    pub(super) fn score(&self) -> Result<(Vec<ResultRecord>, bool), Failure> {
         let names = self.model_names()?;
         let perplexities = perplexities::read(&self.ppl)?;
         let counts = self.counts.as_deref().map(RankedCounts::load).transpose()?;
@@ -115,7 +141,7 @@ impl Eval {
             record.metrics.ppl = perplexities.get(records.len()).copied();
             records.push(ResultRecord { set: self.set.clone(), ..record });
         }
-        self.print(&records, reader.split_into_words())
+        Ok((records, reader.split_into_words()))
     }
 
     /// A name for each file: as given, or the file's own up to its first dot, or its whole path

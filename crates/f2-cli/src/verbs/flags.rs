@@ -1,7 +1,7 @@
 //! Flags that several verbs share.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use f2_corpus::Split;
@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::machine;
 
 /// How many threads.
-#[derive(Args, Clone, Copy)]
+#[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Threads {
     /// Threads to use; all cores if not given.
     #[arg(long, value_name = "N", env = "F2_THREADS", value_parser = number_of_threads)]
@@ -20,6 +20,11 @@ pub(crate) struct Threads {
 }
 
 impl Threads {
+    /// The number that is in force, whatever the machine's is.
+    pub(crate) fn settled(self) -> Self {
+        Self { threads: NonZeroUsize::new(self.count()) }
+    }
+
     pub(crate) fn count(self) -> usize {
         self.threads.map_or_else(machine::cores, NonZeroUsize::get)
     }
@@ -38,7 +43,7 @@ fn number_of_threads(text: &str) -> Result<NonZeroUsize, String> {
 }
 
 /// Which checkpoint of a run.
-#[derive(Args, Clone, Copy)]
+#[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct CheckpointChoice {
     /// The checkpoint of a run: best (by validation perplexity), last, or a number of steps.
     #[arg(long, value_name = "WHICH", default_value = "best", value_parser = pick)]
@@ -46,7 +51,7 @@ pub(crate) struct CheckpointChoice {
 }
 
 /// Which model.
-#[derive(Args)]
+#[derive(Args, Debug)]
 pub(crate) struct ModelChoice {
     /// A run folder, one of its checkpoints, or a model's folder.
     #[arg(value_name = "MODEL")]
@@ -56,6 +61,11 @@ pub(crate) struct ModelChoice {
 }
 
 impl ModelChoice {
+    /// The best checkpoint of a run.
+    pub(crate) fn best_of(run: &Path) -> Self {
+        Self { model: run.to_path_buf(), choice: CheckpointChoice { checkpoint: Pick::Best } }
+    }
+
     pub(crate) fn open(&self) -> Result<SavedModel, Failure> {
         Ok(SavedModel::open(&self.model, self.choice.checkpoint)?)
     }
@@ -78,7 +88,7 @@ fn pick(text: &str) -> Result<Pick, String> {
 }
 
 /// The splits of a corpus.
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum SplitName {
     Train,
     Valid,
@@ -96,7 +106,7 @@ impl From<SplitName> for Split {
 }
 
 /// The objectives there are.
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Objective {
     /// Plain softmax, maximum likelihood.
     Mle,

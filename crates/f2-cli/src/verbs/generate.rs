@@ -13,6 +13,7 @@ use std::time::Instant;
 use clap::Args;
 use f2_corpus::END_OF_TEXT;
 use f2_engine::Device;
+use f2_experiment::GenerateTask;
 use f2_files::{check_writable, write_text_atomically};
 use f2_lm::decode::{Continuation, Event, Generated, Generator, Request};
 use f2_lm::run::SavedModel;
@@ -28,7 +29,7 @@ use screen::Screen;
 use strategy::StrategyFlags;
 
 /// Let a model write: continue prompts greedily, by sampling or by beam search.
-#[derive(Args)]
+#[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   f2 generate run --prompt 'In the beginning'
@@ -117,6 +118,23 @@ impl Generate {
             write_text_atomically(path, &record::references(&model, &prompts)?)?;
         }
         self.conclude(&model, &prompts, &generated, seconds, request.texts())
+    }
+
+    /// The request of a stage.
+    pub(super) fn of_task(task: &GenerateTask<PathBuf>, device: DeviceChoice) -> Self {
+        Self {
+            model: ModelChoice::best_of(&task.model),
+            prompts: PromptFlags::of_task(task),
+            strategy: StrategyFlags::of_decoding(task.decoding, task.factorised),
+            new_tokens: None,
+            samples: NonZeroUsize::MIN,
+            seed: task.seed,
+            no_stop: false,
+            batch: None,
+            out: Some(task.out.clone()),
+            json: false,
+            device,
+        }
     }
 
     /// The token that ends a text. The protocol's texts have a length, and no end.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use f2_corpus::{Corpus, Split};
 use f2_engine::Device;
+use f2_experiment::PerplexityTask;
 use f2_lm::batch::TokenSource;
 use f2_lm::perplexity::{Contexts, Likelihood, ScoredWindows, SlidingWindows, score};
 use f2_lm::run::SavedModel;
@@ -19,7 +20,7 @@ use crate::verbs::flags::{ModelChoice, SplitName};
 use crate::{interrupt, output};
 
 /// Take a model's perplexity on a corpus or a text: per token, per word, and in bits per byte.
-#[derive(Args)]
+#[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   f2 perplexity run corpus
@@ -101,6 +102,25 @@ impl Work for Scoring<'_> {
 
 impl Perplexity {
     pub(crate) fn run(self) -> Outcome {
+        let report = self.take()?;
+        output::print(&self.shown(&report))
+    }
+
+    /// The request of a stage.
+    pub(super) fn of_task(task: &PerplexityTask<PathBuf>, device: DeviceChoice) -> Self {
+        Self {
+            model: ModelChoice::best_of(&task.model),
+            text: task.corpus.clone(),
+            split: SplitName::Test,
+            window: None,
+            stride: None,
+            device,
+            json: true,
+        }
+    }
+
+    /// Takes the perplexity.
+    pub(super) fn take(&self) -> Result<PerplexityReport, Failure> {
         interrupt::listen();
         let model = self.model.open()?;
         let text = self.read(&model)?;
@@ -108,8 +128,7 @@ impl Perplexity {
         let windows = ScoredWindows::new(&*text.tokens, sliding, text.contexts, 0)?;
         let scoring = Scoring { model: &model, text: &text, windows: &windows };
         let likelihood = self.device.run(scoring)?;
-        let report = PerplexityReport::new(&text, sliding, &windows, likelihood);
-        output::print(&self.shown(&report))
+        Ok(PerplexityReport::new(&text, sliding, &windows, likelihood))
     }
 
     fn read(&self, model: &SavedModel) -> Result<Text, Failure> {
@@ -133,7 +152,7 @@ impl Perplexity {
 
     fn shown(&self, report: &PerplexityReport) -> String {
         if self.json {
-            return serde_json::to_string(report).expect("numbers have a JSON form") + "\n";
+            return report.to_json();
         }
         let PerplexityReport { token_perplexity, word_perplexity, bits_per_byte, .. } = report;
         let documents = match (report.documents, report.shortest_document) {
@@ -205,6 +224,11 @@ impl PerplexityReport {
                 Contexts::Text => None,
             },
         }
+    }
+
+    /// One line of JSON.
+    pub(super) fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("numbers have a JSON form") + "\n"
     }
 
     /// Reads what `--json` printed.

@@ -7,8 +7,10 @@ use std::sync::Mutex;
 
 use clap::{Args, ValueEnum};
 use f2_corpus::{
-    Boundaries, Fractions, Inputs, Observer, Options, SplitSize, Summary, TokenizerChoice, prepare,
+    Boundaries, Fractions, Inputs, LONGEST_DOCUMENT, Observer, Options, SplitSize, Summary,
+    TokenizerChoice, prepare,
 };
+use f2_experiment::{PrepareTask, TokenizerSource};
 use f2_lm::run::checkpoint;
 use f2_report::{Align, Table};
 
@@ -19,7 +21,7 @@ use crate::progress::{Progress, Unit};
 use crate::verbs::flags::{SplitName, Threads};
 
 /// Turn text into a corpus: tokenizer, token shards and counts.
-#[derive(Args)]
+#[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   f2 prepare novels/ --out corpus
@@ -90,7 +92,7 @@ pub(crate) struct Prepare {
     lossy: bool,
 
     /// Tokens to learn, the 256 bytes included.
-    #[arg(long, value_name = "N", default_value_t = 30_000)]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_VOCABULARY)]
     vocab_size: usize,
 
     /// An existing tokenizer: a tokenizer.json, vocab.json and merges.txt, or a folder that holds
@@ -120,8 +122,11 @@ pub(crate) struct Prepare {
     json: bool,
 }
 
+/// Tokens that are learnt where no number is given.
+const DEFAULT_VOCABULARY: usize = 30_000;
+
 /// How documents are spread over the splits.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum SplitBy {
     Hash,
     Order,
@@ -131,6 +136,51 @@ impl Prepare {
     pub(crate) fn run(mut self) -> Outcome {
         interrupt::listen();
         self.fetch_named()?;
+        let summary = self.prepare()?;
+        if self.json {
+            return print(&format!("{}\n", to_json(&summary)));
+        }
+        let (corpus, vocabulary) = (self.out.display(), grouped(summary.vocabulary_size as u64));
+        remark!("corpus: {corpus}, next `f2 classes {corpus}`");
+        let table = dataset_table(&summary).to_terminal(false);
+        print(&format!("{table}\nvocabulary: {vocabulary} tokens\n"))
+    }
+
+    /// The request of a stage.
+    pub(super) fn of_task(task: &PrepareTask<PathBuf>, threads: Threads) -> Result<Self, Failure> {
+        let documents = task.documents.as_deref().unwrap_or("auto");
+        let (vocab_size, tokenizer) = match &task.tokenizer {
+            TokenizerSource::Learnt(size) => (*size, Vec::new()),
+            TokenizerSource::File(file) => (DEFAULT_VOCABULARY, vec![file.clone()]),
+        };
+        Ok(Self {
+            inputs: task.texts.clone(),
+            train: Vec::new(),
+            valid: Vec::new(),
+            test: Vec::new(),
+            out: task.out.clone(),
+            force: false,
+            split: Fractions::default(),
+            split_by: None,
+            documents: boundaries(documents).map_err(|reason| {
+                Failure::usage(format!("`documents = \"{documents}\"` in the plan: {reason}"))
+                    .advise("`f2 prepare --help` lists the values of --documents")
+            })?,
+            max_document: LONGEST_DOCUMENT,
+            field: "text".to_owned(),
+            lossy: false,
+            vocab_size,
+            tokenizer,
+            keep_ids: false,
+            end_of_text: false,
+            text: Vec::new(),
+            threads,
+            json: false,
+        })
+    }
+
+    /// Prepares the corpus, and remarks on what is odd about it.
+    pub(super) fn prepare(&self) -> Result<Summary, Failure> {
         let options = self.options()?;
         let summary = prepare(&options, &Bars::default())?;
         if let TokenizerChoice::Train { vocabulary_size } = options.tokenizer
@@ -147,13 +197,7 @@ impl Prepare {
         {
             remark!("note: {remark}");
         }
-        if self.json {
-            return print(&format!("{}\n", to_json(&summary)));
-        }
-        let (corpus, vocabulary) = (options.out.display(), grouped(summary.vocabulary_size as u64));
-        remark!("corpus: {corpus}, next `f2 classes {corpus}`");
-        let table = dataset_table(&summary).to_terminal(false);
-        print(&format!("{table}\nvocabulary: {vocabulary} tokens\n"))
+        Ok(summary)
     }
 
     fn options(&self) -> Result<Options, Failure> {

@@ -3,47 +3,54 @@
 mod conduct;
 mod dry_run;
 mod experiment;
+mod study;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Args, ValueEnum};
-use f2_experiment::{Part, Plan, PlanPreset, TextSource, Texts};
+use f2_experiment::{Corpora, CorpusSource, PaperPart, Plan, PlanPreset};
 
 use crate::failure::{Failure, Outcome};
 use crate::verbs::device::DeviceChoice;
 pub(super) use experiment::Experiment;
+pub(super) use study::Study;
 
 /// Reproduce the paper on your text: every table and figure, and a report.
-#[derive(Args)]
+#[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   f2 reproduce novels/ --out study --preset tiny
   f2 reproduce corpus --out study --preset small --only main,greedy
   f2 reproduce corpus --out study --plan mine.toml --dry-run
   f2 reproduce lyrics/ --out study --preset small --only transfer --pretrain wikipedia/
+  f2 reproduce wikitext lyrics --preset paper,lyrics --pretrain news --out study
 
+Several corpora make one study, with the ranking over all of them; each has a plan of its own, in the
+same order, or all have the same. Files and folders of text are one corpus together.
 Started again with the same --out it does only what is missing or changed; killed anywhere, it ends
 in the same tables. `f2 reproduce --preset tiny --show-plan` prints a plan to begin your own with.")]
 pub(crate) struct Reproduce {
-    /// A corpus that `f2 prepare` wrote, or files and folders of text.
+    /// Corpora that `f2 prepare` wrote, or files and folders of text.
     #[arg(value_name = "CORPUS", required_unless_present = "show_plan")]
     corpus: Vec<PathBuf>,
     /// The folder for everything that is made.
     #[arg(long, short, value_name = "DIR", required_unless_present_any = ["show_plan", "dry_run"])]
     out: Option<PathBuf>,
-    /// A plan that comes with the program.
-    #[arg(long, value_enum, default_value = "tiny", conflicts_with = "plan")]
-    preset: PresetName,
-    /// A plan of your own.
-    #[arg(long, value_name = "FILE.toml")]
-    plan: Option<PathBuf>,
-    /// A corpus or text to pretrain on, for the transfer part; may be repeated.
+    /// A plan that comes with the program, or one for each corpus.
+    #[arg(long, value_enum, default_value = "tiny", value_delimiter = ',')]
+    #[arg(conflicts_with = "plan")]
+    preset: Vec<PresetName>,
+    /// A plan of your own, or one for each corpus.
+    #[arg(long, value_name = "FILE.toml", value_delimiter = ',')]
+    plan: Vec<PathBuf>,
+    /// A corpus or text to pretrain on, for the transfer part; may be repeated. Of several corpora,
+    /// those take part in it whose plan has a `[transfer]`.
     #[arg(long, value_name = "TEXT_OR_CORPUS")]
     pretrain: Vec<PathBuf>,
     /// Do only these parts, and what they need.
     #[arg(long, value_name = "PART", value_delimiter = ',', value_parser = part_parser())]
-    only: Vec<Part>,
+    only: Vec<PaperPart>,
     /// Print the stages, their time and their disk space, and do nothing.
     #[arg(long)]
     dry_run: bool,
@@ -51,13 +58,13 @@ pub(crate) struct Reproduce {
     #[arg(long)]
     show_plan: bool,
     #[command(flatten)]
-    device: DeviceChoice,
+    pub(super) device: DeviceChoice,
     /// Print the result as JSON.
     #[arg(long)]
     json: bool,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, Debug, ValueEnum)]
 enum PresetName {
     /// Two models, minutes on two cores.
     Demo,
@@ -65,8 +72,10 @@ enum PresetName {
     Tiny,
     /// Everything, at a size that shows the effects: a day on two cores, minutes on a GPU.
     Small,
-    /// The paper's full settings, for a GPU.
+    /// The paper's Wikitext-103 half with its full settings, for a GPU.
     Paper,
+    /// The paper's lyrics half with its full settings, for a GPU.
+    Lyrics,
 }
 
 impl From<PresetName> for PlanPreset {
@@ -76,48 +85,93 @@ impl From<PresetName> for PlanPreset {
             PresetName::Tiny => Self::Tiny,
             PresetName::Small => Self::Small,
             PresetName::Paper => Self::Paper,
+            PresetName::Lyrics => Self::Lyrics,
         }
     }
 }
 
-fn part_parser() -> impl clap::builder::TypedValueParser<Value = Part> {
-    PossibleValuesParser::new(Part::ALL.map(Part::name)).map(|name| {
-        let part = Part::ALL.into_iter().find(|part| part.name() == name);
-        part.expect("only names of parts come through")
+fn part_parser() -> impl clap::builder::TypedValueParser<Value = PaperPart> {
+    PossibleValuesParser::new(PaperPart::ALL.map(PaperPart::name)).map(|name| {
+        let part = PaperPart::ALL.into_iter().find(|part| part.name() == name);
+        part.expect("the parser lets names of parts through alone")
     })
 }
 
 impl Reproduce {
     pub(crate) fn run(self) -> Outcome {
-        let preset = PlanPreset::from(self.preset);
         if self.show_plan {
-            let text = match &self.plan {
-                Some(path) => f2_files::read_text(path)?,
-                None => preset.text().to_owned(),
-            };
-            return crate::output::print(&text);
+            return self.print_plans();
         }
-        let plan = match &self.plan {
-            Some(path) => Plan::load(path)?,
-            None => preset.plan(),
-        };
-        let texts = Texts::new(TextSource::find(&self.corpus)?, self.pretraining(&plan)?)?;
-        let out = self.out.clone().unwrap_or_else(|| PathBuf::from("."));
-        let experiment = Experiment { plan, texts, out, only: self.only, device: self.device };
-        if self.dry_run { experiment.print_stages(self.json) } else { experiment.run(self.json) }
+        let study = self.study()?;
+        if self.dry_run { study.print_stages(self.json) } else { study.run(self.json) }
     }
 
-    /// The text to pretrain on, where one is named and the parts asked for need it.
-    fn pretraining(&self, plan: &Plan) -> Result<Option<TextSource>, Failure> {
-        if !self.only.is_empty() && !self.only.contains(&Part::Transfer) {
+    fn print_plans(&self) -> Outcome {
+        if self.plan.is_empty() {
+            let texts = self.preset.iter().map(|preset| PlanPreset::from(*preset).text());
+            return crate::output::print(&texts.collect::<Vec<_>>().join("\n"));
+        }
+        let texts: Vec<String> =
+            self.plan.iter().map(|path| f2_files::read_text(path)).collect::<Result<_, _>>()?;
+        crate::output::print(&texts.join("\n"))
+    }
+
+    /// The corpora with their plans.
+    fn study(&self) -> Result<Study, Failure> {
+        let corpora = CorpusSource::find_all(&self.corpus)?;
+        let plans = self.plans(corpora.len())?;
+        let out = self.out.clone().unwrap_or_else(|| PathBuf::from("."));
+        let several = corpora.len() > 1;
+        let names: Vec<String> = corpora.iter().map(CorpusSource::name).collect();
+        check_names(&names)?;
+        let mut experiments = Vec::new();
+        for ((main, name), plan) in corpora.into_iter().zip(&names).zip(plans) {
+            let pretraining = self.pretraining(&plan, several)?;
+            experiments.push(Experiment {
+                corpora: Corpora::new(main, pretraining)?,
+                out: if several { folder_of(&out, name) } else { out.clone() },
+                only: self.only.clone(),
+                device: self.device,
+                plan,
+            });
+        }
+        Ok(Study { experiments, out })
+    }
+
+    /// A plan for each corpus.
+    fn plans(&self, corpora: usize) -> Result<Vec<Plan>, Failure> {
+        let plans: Vec<Plan> = if self.plan.is_empty() {
+            self.preset.iter().map(|preset| PlanPreset::from(*preset).plan()).collect()
+        } else {
+            self.plan.iter().map(|path| Plan::load(path)).collect::<Result<_, _>>()?
+        };
+        match plans.as_slice() {
+            [one] => Ok(vec![one.clone(); corpora]),
+            _ if plans.len() == corpora => Ok(plans),
+            _ => Err(Failure::usage(format!(
+                "there are {} plans for {corpora} corpora",
+                plans.len()
+            ))
+            .advise(
+                "name one plan for all, or one for each corpus in the same order; files and \
+                 folders of text are one corpus together, and `f2 prepare` makes corpora of them",
+            )),
+        }
+    }
+
+    /// The text to pretrain on, where one is named and the parts asked for need it. Of several
+    /// corpora those take part whose plan has a transfer.
+    fn pretraining(&self, plan: &Plan, several: bool) -> Result<Option<CorpusSource>, Failure> {
+        let asked = self.only.is_empty() || self.only.contains(&PaperPart::Transfer);
+        if !asked || (several && plan.transfer.is_none()) {
             return Ok(None);
         }
         let planned = plan.transfer.as_ref().map_or(&[][..], |transfer| &transfer.pretrain);
         let named = if self.pretrain.is_empty() { planned } else { &self.pretrain };
         if !named.is_empty() {
-            return Ok(Some(TextSource::find(named)?));
+            return Ok(Some(CorpusSource::find(named)?));
         }
-        if self.only.contains(&Part::Transfer) {
+        if self.only.contains(&PaperPart::Transfer) {
             return Err(Failure::usage("there is no text to pretrain on before the transfer")
                 .advise(
                     "name one with `--pretrain TEXT_OR_CORPUS`, or in the plan by `pretrain` in \
@@ -125,5 +179,20 @@ impl Reproduce {
                 ));
         }
         Ok(None)
+    }
+}
+
+/// The folder for the experiment on one of several corpora.
+fn folder_of(out: &Path, corpus: &str) -> PathBuf {
+    out.join("corpora").join(corpus)
+}
+
+/// Corpora are told apart by the names of their folders.
+fn check_names(names: &[String]) -> Outcome {
+    let twice = names.iter().enumerate().find(|(place, name)| names[..*place].contains(name));
+    match twice {
+        None => Ok(()),
+        Some((_, name)) => Err(Failure::usage(format!("two corpora are called {name}"))
+            .advise("name their folders differently: tables tell corpora apart by these names")),
     }
 }

@@ -7,10 +7,11 @@ mod request;
 mod show_config;
 mod watch;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use f2_engine::Device;
+use f2_experiment::TrainTask;
 use f2_lm::run::checkpoint::{self, TrainingState};
 use f2_lm::train::{Ending, Session, Trainer};
 use serde_json::json;
@@ -23,7 +24,7 @@ use request::Settings;
 use watch::Watch;
 
 /// Train a model on a prepared corpus, with a plain or a frequency factorised softmax.
-#[derive(Args)]
+#[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   f2 train corpus --out run --preset demo
@@ -74,10 +75,17 @@ pub(crate) struct Train {
     json: bool,
 }
 
-impl Work for &Train {
-    type Output = ();
+/// How a session of training ended.
+pub(crate) struct Trained {
+    ending: Ending,
+    folder: PathBuf,
+    state: TrainingState,
+}
 
-    fn run<D: Device>(self, device: D) -> Outcome {
+impl Work for &Train {
+    type Output = Trained;
+
+    fn run<D: Device>(self, device: D) -> Result<Trained, Failure> {
         let prepared = match &self.resume {
             Some(path) => self.reopen(&device, path)?,
             None => self.begin(&device)?,
@@ -95,10 +103,40 @@ impl Train {
         if self.dry_run {
             return self.print_plan();
         }
-        self.device.run(&self)
+        let trained = self.finish()?;
+        output::print(&if self.json { trained.to_json() } else { trained.to_text() })
     }
 
-    fn train<D: Device>(&self, device: D, prepared: Prepared) -> Outcome {
+    /// The request of a stage.
+    pub(super) fn of_task(task: &TrainTask<PathBuf>, device: DeviceChoice) -> Self {
+        let new = !task.resume;
+        Self {
+            corpus: Some(task.corpus.clone()),
+            out: new.then(|| task.out.clone()),
+            init: task.init.clone().filter(|_| new),
+            resume: task.resume.then(|| task.out.clone()),
+            allow: Vec::new(),
+            classes: task.classes.clone(),
+            settings: Settings::of_task(task),
+            device,
+            dry_run: false,
+            show_config: false,
+            json: false,
+        }
+    }
+
+    /// Trains to the end of the run.
+    pub(super) fn train_to_end(&self) -> Outcome {
+        self.finish().map(drop)
+    }
+
+    fn finish(&self) -> Result<Trained, Failure> {
+        let trained = self.device.run(self)?;
+        trained.check_complete()?;
+        Ok(trained)
+    }
+
+    fn train<D: Device>(&self, device: D, prepared: Prepared) -> Result<Trained, Failure> {
         let Prepared { run, source, classes, decoder, initial, checkpoint, lock } = prepared;
         let folder = run.path().to_path_buf();
         let likelihood = run.config.objective.name.is_likelihood();
@@ -126,53 +164,56 @@ impl Train {
         watch.finish();
         curve::draw(&folder)?;
         drop(lock);
-        self.conclude(ending, &folder, &state)
+        Ok(Trained { ending, folder, state })
     }
+}
 
-    fn conclude(&self, ending: Ending, folder: &Path, state: &TrainingState) -> Outcome {
-        if ending == Ending::Stopped {
+impl Trained {
+    /// Refuses a run that was stopped, and remarks on one that had nothing left to do.
+    fn check_complete(&self) -> Outcome {
+        let Self { ending, folder, state } = self;
+        if *ending == Ending::Stopped {
             return Err(Failure::new(
                 Kind::Interrupted,
                 format!("stopped after step {}; everything is saved", state.step),
             )
             .advise(format!("go on with `f2 train --resume {}`", folder.display())));
         }
-        if ending == Ending::AlreadyComplete {
+        if *ending == Ending::AlreadyComplete {
             remark!(
                 "note: this run had reached its limit; to train on, raise it, such as by \
                  `--steps N --allow budget`"
             );
         }
-        let newest = checkpoint::path(&folder.join("checkpoints"), state.step);
-        output::print(&if self.json {
-            to_json(folder, &newest, state)
-        } else {
-            to_text(folder, &newest, state)
-        })
+        Ok(())
     }
-}
 
-fn to_json(folder: &Path, newest: &Path, state: &TrainingState) -> String {
-    let result = json!({
-        "run": folder.display().to_string(),
-        "checkpoint": newest.display().to_string(),
-        "step": state.step,
-        "tokens": state.tokens,
-        "seconds": state.seconds,
-        "best": state.best,
-    });
-    format!("{result}\n")
-}
+    fn newest_checkpoint(&self) -> PathBuf {
+        checkpoint::path(&self.folder.join("checkpoints"), self.state.step)
+    }
 
-fn to_text(folder: &Path, newest: &Path, state: &TrainingState) -> String {
-    let perplexity = state.best.map_or_else(String::new, |best| {
-        format!(", best validation perplexity {:.2} at step {}", best.perplexity, best.step)
-    });
-    format!(
-        "trained {} steps, {} tokens{perplexity}\ncheckpoint: {}\nloss curve: {}\n",
-        state.step,
-        state.tokens,
-        newest.display(),
-        folder.join(curve::FILE).display()
-    )
+    fn to_json(&self) -> String {
+        let result = json!({
+            "run": self.folder.display().to_string(),
+            "checkpoint": self.newest_checkpoint().display().to_string(),
+            "step": self.state.step,
+            "tokens": self.state.tokens,
+            "seconds": self.state.seconds,
+            "best": self.state.best,
+        });
+        format!("{result}\n")
+    }
+
+    fn to_text(&self) -> String {
+        let perplexity = self.state.best.map_or_else(String::new, |best| {
+            format!(", best validation perplexity {:.2} at step {}", best.perplexity, best.step)
+        });
+        format!(
+            "trained {} steps, {} tokens{perplexity}\ncheckpoint: {}\nloss curve: {}\n",
+            self.state.step,
+            self.state.tokens,
+            self.newest_checkpoint().display(),
+            self.folder.join(curve::FILE).display()
+        )
+    }
 }

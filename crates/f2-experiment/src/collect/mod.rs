@@ -1,5 +1,6 @@
-//! What the stages made, gathered into the results a report is made from.
+//! Gathers what the stages made into the results a report is made from.
 
+mod hyperparameters;
 mod runs;
 mod samples;
 mod scores;
@@ -14,23 +15,25 @@ use f2_corpus::Corpus;
 use f2_report::Results;
 
 use crate::stages::Purpose;
-use crate::stages::commands::files;
-use crate::{CorpusRole, Error, Key, Plan, Stage, Stages, Store, TextSource, Texts};
+use crate::stages::layout::files;
+use crate::{Corpora, CorpusRole, CorpusSource, Error, Key, Plan, Stage, Stages, Store};
 
-/// Gathers what is done; what is not is left out.
+/// Gathers the results of the stages that are done; the others are left out.
 pub fn collect(
     plan: &Plan,
-    texts: &Texts,
+    corpora: &Corpora,
     stages: &Stages,
     keys: &[Key],
     store: &Store,
 ) -> Result<Results, Error> {
-    let made = Made { stages, keys, store, texts };
-    let name = texts.main.name();
+    let made = Made { stages, keys, store, corpora };
+    let name = corpora.main.name();
     let mut results = Results::new(plan.title.clone().unwrap_or_else(|| format!("F² on {name}")));
     results.paper = plan.paper;
+    results.protocol = Some(plan.protocol().name().to_owned());
     results.classes = made.classes()?;
     results.runs = made.runs()?;
+    results.hyperparameters = made.hyperparameters(plan, &results.runs)?;
     results.scores = made.scores()?;
     results.class_trials = made.class_trials(&results)?;
     results.transfer = made.transfer()?;
@@ -44,21 +47,21 @@ pub fn collect(
 /// The corpus of a role, where it was given or is prepared.
 pub fn corpus(
     role: CorpusRole,
-    texts: &Texts,
+    corpora: &Corpora,
     stages: &Stages,
     keys: &[Key],
     store: &Store,
 ) -> Result<Option<Corpus>, Error> {
-    Made { stages, keys, store, texts }.corpus(role)
+    Made { stages, keys, store, corpora }.corpus(role)
 }
 
-/// The stages that are done.
+/// Stages, and where the results of those that are done lie.
 #[derive(Clone, Copy)]
 struct Made<'a> {
     stages: &'a Stages,
     keys: &'a [Key],
     store: &'a Store,
-    texts: &'a Texts,
+    corpora: &'a Corpora,
 }
 
 impl<'a> Made<'a> {
@@ -80,19 +83,13 @@ impl<'a> Made<'a> {
         self.store.done(stage, key).map(|done| done.seconds)
     }
 
-    /// What the stage with this purpose printed, if it is done.
-    fn output(self, purpose: &Purpose) -> Result<Option<String>, Error> {
-        let found = self.done().find(|(stage, ..)| stage.purpose == *purpose);
-        found.map(|(stage, key, _)| self.store.output(stage, key)).transpose()
-    }
-
     fn corpus(self, role: CorpusRole) -> Result<Option<Corpus>, Error> {
         let source = match role {
-            CorpusRole::Main | CorpusRole::Target => Some(&self.texts.main),
-            CorpusRole::Pretraining => self.texts.pretraining.as_ref(),
+            CorpusRole::Main | CorpusRole::Target => Some(&self.corpora.main),
+            CorpusRole::Pretraining => self.corpora.pretraining.as_ref(),
         };
         let folder = match source {
-            Some(TextSource::Corpus(folder)) => Some(folder.clone()),
+            Some(CorpusSource::Prepared(folder)) => Some(folder.clone()),
             _ => self.folder(&Purpose::Prepare(role)).map(|folder| folder.join(files::CORPUS)),
         };
         Ok(folder.map(|folder| Corpus::open(&folder)).transpose()?)

@@ -1,14 +1,16 @@
+//! The training runs: settings, curves, perplexity and cost.
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use f2_files::ReadError;
 use f2_lm::run::{Event, RunFolder, read_events};
-use f2_report::results::{RunResult, TrainingCost};
+use f2_report::results::{Decoding, RunResult, TrainingCost};
 use serde_json::Value;
 
 use super::Made;
 use crate::Error;
-use crate::stages::commands::files;
+use crate::stages::layout::files;
 use crate::stages::{Purpose, Subject};
 
 /// Points of a training curve: as many as a figure can show.
@@ -29,7 +31,7 @@ impl Made<'_> {
     /// A run under its name for tables, where it is done.
     pub(super) fn run(self, subject: Subject) -> Result<Option<RunResult>, Error> {
         let Some(folder) = self.folder(&Purpose::Train(subject)) else { return Ok(None) };
-        let mut run = read_run(&subject.title(), &folder.join(files::RUN))?;
+        let mut run = read_run(&subject.title(Decoding::Given), &folder.join(files::RUN))?;
         let wall_seconds = self.seconds(&Purpose::Train(subject));
         run.cost = run.cost.map(|cost| TrainingCost { wall_seconds, ..cost });
         run.perplexity = self.perplexity(subject)?.or(run.perplexity);
@@ -38,13 +40,15 @@ impl Made<'_> {
 
     /// The perplexity of a model on the test split, where it was taken.
     pub(super) fn perplexity(self, subject: Subject) -> Result<Option<f64>, Error> {
-        let Some(output) = self.output(&Purpose::Perplexity(subject))? else { return Ok(None) };
-        let value: Value = serde_json::from_str(&output).unwrap_or_default();
-        Ok(value["token_perplexity"].as_f64())
+        let Some(folder) = self.folder(&Purpose::Perplexity(subject)) else { return Ok(None) };
+        let path = folder.join(files::PERPLEXITY);
+        let result: Value = serde_json::from_str(&f2_files::read_text(&path)?)
+            .map_err(|error| Error::damaged(&path, &error))?;
+        Ok(result["token_perplexity"].as_f64())
     }
 }
 
-/// What a run folder holds, under a name for tables; perplexity is that of the validation split.
+/// The run in a folder, under a name for tables; perplexity is that of the validation split.
 pub fn read_run(name: &str, folder: &Path) -> Result<RunResult, Error> {
     let run = RunFolder::open(folder)?;
     let log = run.events();

@@ -1,3 +1,6 @@
+//! Continuations of the same prefixes by all models.
+
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -9,11 +12,11 @@ use f2_report::results::{Continuation, Decoding, SampleResult, SampleToken};
 use serde::Deserialize;
 
 use super::Made;
-use crate::stages::commands::files;
+use crate::stages::layout::files;
 use crate::stages::{Purpose, Subject};
 use crate::{Error, Plan};
 
-/// What a sample takes from a line that `f2 generate` wrote.
+/// The fields of a line of `f2 generate` that a sample needs.
 #[derive(Deserialize)]
 struct Line {
     #[serde(default)]
@@ -26,8 +29,8 @@ struct Line {
 }
 
 impl Made<'_> {
-    /// Prefixes from all over the test split, and what human and models made of them in the
-    /// main table.
+    /// The first prefixes of the test split and others from all over it, with the continuations
+    /// by human and models in the main table.
     pub(super) fn samples(self, plan: &Plan, corpus: &Corpus) -> Result<Vec<SampleResult>, Error> {
         let decoding = Decoding::TopK { k: plan.generation.k };
         let mut writers = Vec::new();
@@ -35,15 +38,13 @@ impl Made<'_> {
         for model in &plan.models {
             let subject = Subject::Model(*model);
             let Some(folder) = self.folder(&Purpose::Generate(subject, decoding)) else { continue };
-            writers.push((subject.title(), lines(&folder.join(files::TEXTS))?));
+            writers.push((subject.title(decoding), lines(&folder.join(files::TEXTS))?));
             human.get_or_insert(lines(&folder.join(files::REFERENCES))?);
         }
         let Some(human) = human else { return Ok(Vec::new()) };
         let reader = Reader::new(corpus)?;
-        let shown = plan.evaluation.samples.min(human.len());
         let mut samples = Vec::new();
-        for number in 0..shown {
-            let place = (2 * number + 1) * human.len() / (2 * shown);
+        for place in places(plan, human.len()) {
             let mut continuations = vec![reader.read("Human", &human[place])?];
             let mut prefix = String::new();
             for (name, texts) in &writers {
@@ -55,6 +56,13 @@ impl Made<'_> {
         }
         Ok(samples)
     }
+}
+
+/// The places of the prefixes to show among all there are, ascending.
+fn places(plan: &Plan, all: usize) -> BTreeSet<usize> {
+    let first = 0..plan.evaluation.first_samples.min(all);
+    let spread = plan.evaluation.samples.min(all);
+    first.chain((0..spread).map(|number| (2 * number + 1) * all / (2 * spread))).collect()
 }
 
 fn lines(path: &Path) -> Result<Vec<Line>, Error> {

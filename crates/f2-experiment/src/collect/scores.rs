@@ -1,32 +1,48 @@
-use f2_report::results::{ClassRule, ClassTrial, Decoding, ScoreSet};
+//! The scores of generated texts.
+
+use std::path::Path;
+
+use f2_report::results::{ClassRule, ClassTrial, Decoding, ScoreSet, SeedScores};
 use f2_report::{ResultRecord, Results};
 
 use super::Made;
-use crate::stages::commands::files;
+use crate::stages::layout::files;
 use crate::stages::{Purpose, Subject};
-use crate::{CorpusRole, Error, Stage};
+use crate::{CorpusRole, Error, Model};
 
 impl Made<'_> {
     /// The scores of every way of decoding, the main ones first, with perplexities beside.
     pub(super) fn scores(self) -> Result<Vec<ScoreSet>, Error> {
         let mut sets = Vec::new();
-        for (stage, key, _) in self.done() {
+        for (stage, _, folder) in self.done() {
             if let Purpose::Score(decoding, subjects) = &stage.purpose {
-                let records = records(stage, &self.store.output(stage, key)?)?;
-                let records = self.with_perplexities(records, subjects)?;
-                sets.push(ScoreSet::new(*decoding, records));
+                let records = self.with_perplexities(records(&folder)?, subjects)?;
+                let other_seeds = self.other_seeds(*decoding)?;
+                sets.push(ScoreSet { decoding: *decoding, records, other_seeds });
             }
         }
         Ok(sets)
     }
 
+    fn other_seeds(self, of: Decoding) -> Result<Vec<SeedScores>, Error> {
+        let mut seeds = Vec::new();
+        for (stage, _, folder) in self.done() {
+            if let Purpose::ScoreSeed(seed, decoding, subjects) = &stage.purpose
+                && *decoding == of
+            {
+                let records = self.with_perplexities(records(&folder)?, subjects)?;
+                seeds.push(SeedScores { seed: *seed, records });
+            }
+        }
+        Ok(seeds)
+    }
+
     /// The F² models with other classes, and the main one among them.
     pub(super) fn class_trials(self, results: &Results) -> Result<Vec<ClassTrial>, Error> {
         let mut trials = Vec::new();
-        for (stage, key, _) in self.done() {
+        for (stage, _, folder) in self.done() {
             let Purpose::ScoreTrials(subjects) = &stage.purpose else { continue };
-            let records = records(stage, &self.store.output(stage, key)?)?;
-            let records = self.with_perplexities(records, subjects)?;
+            let records = self.with_perplexities(records(&folder)?, subjects)?;
             for (subject, record) in subjects.iter().zip(records) {
                 if let Subject::Classes(rule, k) = *subject {
                     trials.push(ClassTrial { rule, k: self.number_of_classes(rule, k)?, record });
@@ -35,7 +51,8 @@ impl Made<'_> {
         }
         let main =
             results.scores.first().filter(|set| matches!(set.decoding, Decoding::TopK { .. }));
-        let main = main.and_then(|set| set.records.iter().find(|each| each.name == "F²-Softmax"));
+        let f2 = |record: &&ResultRecord| record.name == Model::F2.name();
+        let main = main.and_then(|set| set.records.iter().find(f2));
         if let Some(record) = main.filter(|_| !trials.is_empty()) {
             let k = self.number_of_classes(ClassRule::Greedy, None)?;
             trials.insert(0, ClassTrial { rule: ClassRule::Greedy, k, record: record.clone() });
@@ -65,7 +82,9 @@ impl Made<'_> {
     }
 }
 
-/// What `f2 eval --json` printed.
-pub(super) fn records(stage: &Stage, output: &str) -> Result<Vec<ResultRecord>, Error> {
-    ResultRecord::list(output).map_err(|error| Error::damaged(stage.name.as_ref(), &error))
+/// The scores in the folder of a stage.
+pub(super) fn records(folder: &Path) -> Result<Vec<ResultRecord>, Error> {
+    let path = folder.join(files::SCORES);
+    let text = f2_files::read_text(&path)?;
+    ResultRecord::list(&text).map_err(|error| Error::damaged(&path, &error))
 }

@@ -1,10 +1,12 @@
+//! The corpus and its classes.
+
 use f2_classes::ClassSelection;
 use f2_corpus::Corpus;
 use f2_report::results::{ClassRule, ClassesResult, CorpusResult, SplitResult};
 
 use super::Made;
 use crate::stages::Purpose;
-use crate::stages::commands::files;
+use crate::stages::layout::files;
 use crate::{CorpusRole, Error};
 
 /// The paper's table of dataset statistics.

@@ -1,8 +1,10 @@
+//! Transfer from another text.
+
 use f2_report::results::TransferResult;
 
 use super::{Made, scores, text};
 use crate::stages::{Purpose, Subject};
-use crate::{CorpusRole, Error, TextSource};
+use crate::{CorpusRole, CorpusSource, Error};
 
 impl Made<'_> {
     /// F² from scratch and transferred, and the model it was transferred from.
@@ -17,15 +19,15 @@ impl Made<'_> {
         else {
             return Ok(None);
         };
-        let other = self.texts.pretraining.as_ref().map(TextSource::name).unwrap_or_default();
+        let other = self.corpora.pretraining.as_ref().map(CorpusSource::name).unwrap_or_default();
         let mut runs = Vec::new();
         for subject in [Subject::Pretrained].iter().chain(subjects) {
             runs.extend(self.run(*subject)?);
         }
-        let records = scores::records(stage, &self.store.output(stage, key)?)?;
+        let records = scores::records(&self.store.folder(stage, key))?;
         Ok(Some(TransferResult {
             pretraining: text::sizes(&pretraining, &other),
-            target: text::sizes(&target, &self.texts.main.name()),
+            target: text::sizes(&target, &self.corpora.main.name()),
             decoding,
             runs,
             records: self.with_perplexities(records, subjects)?,

@@ -1,9 +1,16 @@
-use serde::{Deserialize, Serialize};
+//! How the models continue prefixes.
+
+use std::fmt;
+
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// How prefixes are continued.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Generation {
+    /// How prefixes are cut from the test split; that of the paper's set where it is missing.
+    pub protocol: Option<Protocol>,
     /// The k of the main table.
     pub k: usize,
     /// Further k.
@@ -14,9 +21,11 @@ pub struct Generation {
     pub joint: bool,
     /// Nuclei of classes to decode F² with too; the main table draws from all classes.
     pub class_nuclei: Vec<f64>,
-    /// Streams the test split is cut into.
-    pub streams: usize,
-    /// Texts of a model at most, from all over the test split; all that it holds where missing.
+    /// Whether to train and decode F² as the authors' program does too.
+    pub authors_program: bool,
+    /// Streams the test split is cut into, by the protocol `paper`; 256 where missing.
+    pub streams: Option<usize>,
+    /// Texts of a model at most; all that the test split holds where missing.
     pub texts: Option<usize>,
     /// Tokens of a prefix.
     pub prefix: usize,
@@ -24,15 +33,73 @@ pub struct Generation {
     pub continuation: usize,
 }
 
+/// How prefixes are cut from the test split.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Protocol {
+    /// As the paper cuts Wikitext-103: streams into windows.
+    Paper,
+    /// As the paper cuts its lyrics: the beginnings of documents longer than a window.
+    Lyrics,
+}
+
+impl Protocol {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Paper, Self::Lyrics];
+
+    /// The name `f2 generate --protocol` knows it by.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Paper => "paper",
+            Self::Lyrics => "lyrics",
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Protocol {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(OneProtocol)
+    }
+}
+
+/// Reads the name of a protocol, and refuses a list of them with the reason.
+struct OneProtocol;
+
+impl<'de> Visitor<'de> for OneProtocol {
+    type Value = Protocol;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("`paper` or `lyrics`")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Protocol, E> {
+        let found = Protocol::ALL.into_iter().find(|protocol| protocol.name() == name);
+        found
+            .ok_or_else(|| E::custom(format!("there is no protocol {name}; it is paper or lyrics")))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, _: A) -> Result<Protocol, A::Error> {
+        Err(serde::de::Error::custom(
+            "a plan has one protocol: write a plan for each corpus, and name both corpora and both \
+             plans",
+        ))
+    }
+}
+
+/// Streams of the protocol `paper` where a plan names no number.
+const STREAMS: usize = 256;
+
 impl Default for Generation {
     fn default() -> Self {
         Self {
+            protocol: None,
             k: 3,
             other_k: Vec::new(),
             greedy: false,
             joint: false,
             class_nuclei: Vec::new(),
-            streams: 256,
+            authors_program: false,
+            streams: None,
             texts: None,
             prefix: 50,
             continuation: 100,
@@ -49,13 +116,13 @@ impl Generation {
     /// The streams a test split of this size is cut into: each holds a window at least.
     pub(crate) fn streams_of(&self, test_tokens: Option<u64>) -> usize {
         let most = test_tokens.map_or(usize::MAX, |tokens| tokens as usize / self.window());
-        self.streams.min(most).max(1)
+        self.streams.unwrap_or(STREAMS).min(most).max(1)
     }
 
-    /// What makes it impossible.
+    /// Why it is impossible, where it is.
     pub(super) fn complaint(&self) -> Option<&'static str> {
-        let texts = self.texts == Some(0);
-        if texts || self.streams == 0 || self.prefix == 0 || self.continuation == 0 {
+        let none = [self.streams, self.texts, Some(self.prefix), Some(self.continuation)];
+        if none.contains(&Some(0)) {
             return Some("streams, texts, prefix and continuation are 1 at least");
         }
         if self.k == 0 || self.other_k.contains(&0) {

@@ -1,27 +1,30 @@
 //! What an experiment is to do, as a TOML file says it.
 
 mod generation;
+mod model;
 mod preset;
 mod transfer;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use f2_lm::config::Preset;
 use f2_report::PaperSet;
 use f2_report::results::ClassRule;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer};
 
-pub use generation::Generation;
+pub use generation::{Generation, Protocol};
+pub use model::Model;
 pub use preset::PlanPreset;
 pub use transfer::Transfer;
 
 use crate::Error;
 
-/// What an experiment is to do. Everything has a default but the training.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// A plan. Everything has a default but the training.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// What the report is called; made from the name of the text where it is missing.
+    /// The title of the report; made from the name of the text where it is missing.
     #[serde(default)]
     pub title: Option<String>,
     /// The paper's set whose numbers stand beside ours.
@@ -30,20 +33,26 @@ pub struct Plan {
     /// Tokens to learn, where the corpus is still text.
     #[serde(default = "default_vocabulary")]
     pub vocabulary: usize,
+    /// Where one document of the text ends, in the words of `f2 prepare --documents`; likewise.
+    #[serde(default)]
+    pub documents: Option<String>,
     /// Decides initial weights, order of text, dropout and draws.
     #[serde(default)]
     pub seed: u64,
-    /// What is compared, in the order of the tables.
+    /// How many times the models are trained, from `seed` up.
+    #[serde(default = "one")]
+    pub seeds: u64,
+    /// The models that are compared, in the order of the tables.
     pub models: Vec<Model>,
     /// How the models are trained.
     pub training: Training,
     /// How they continue prefixes.
     #[serde(default)]
     pub generation: Generation,
-    /// What else is cut off and tried.
+    /// Ablations: F² models with other classes.
     #[serde(default)]
     pub ablation: Ablation,
-    /// What is pretrained on another text, where anything is.
+    /// A transfer from another text, where there is one.
     #[serde(default)]
     pub transfer: Option<Transfer>,
     /// How the texts are scored.
@@ -55,61 +64,17 @@ fn default_vocabulary() -> usize {
     30_000
 }
 
-/// A model of the paper's tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Model {
-    /// Maximum likelihood.
-    Mle,
-    /// Frequency-aware cross-entropy, fine-tuned from maximum likelihood.
-    Face,
-    /// Token-level unlikelihood.
-    Unlikelihood,
-    /// Sequence-level unlikelihood, fine-tuned from the token-level one.
-    UnlikelihoodSequence,
-    /// F²-Softmax.
-    F2,
-}
-
-impl Model {
-    /// What `f2 train --objective` calls it.
-    pub fn objective(self) -> &'static str {
-        match self {
-            Self::Mle => "mle",
-            Self::Face => "face",
-            Self::Unlikelihood => "unlikelihood",
-            Self::UnlikelihoodSequence => "unlikelihood-sequence",
-            Self::F2 => "f2",
-        }
-    }
-
-    /// What the paper's tables call it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Mle => "MLE",
-            Self::Face => "FACE",
-            Self::Unlikelihood => "UL-token",
-            Self::UnlikelihoodSequence => "UL-token+seq",
-            Self::F2 => "F²-Softmax",
-        }
-    }
-
-    /// The model it is fine-tuned from, where it is not trained from scratch.
-    pub fn starts_from(self) -> Option<Self> {
-        match self {
-            Self::Face => Some(Self::Mle),
-            Self::UnlikelihoodSequence => Some(Self::Unlikelihood),
-            Self::Mle | Self::Unlikelihood | Self::F2 => None,
-        }
-    }
+fn one() -> u64 {
+    1
 }
 
 /// How models are trained.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Training {
     /// The settings of `f2 train` it begins with: `demo`, `wikitext103` or `lyrics`.
-    pub preset: String,
+    #[serde(deserialize_with = "preset")]
+    pub preset: Preset,
     /// Steps of a model trained from scratch; the preset's own limit where it is missing.
     #[serde(default)]
     pub steps: Option<u64>,
@@ -121,12 +86,21 @@ pub struct Training {
     pub settings: BTreeMap<String, toml::Value>,
 }
 
+fn preset<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Preset, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    let found = Preset::ALL.into_iter().find(|preset| preset.name() == name);
+    found.ok_or_else(|| {
+        let names = Preset::ALL.map(Preset::name).join(", ");
+        serde::de::Error::custom(format!("there is no preset {name}; there are {names}"))
+    })
+}
+
 fn default_fine_tuning() -> u64 {
     1_500
 }
 
 /// F² models that are trained with other classes.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Ablation {
     /// MefMax methods beside `greedy`.
@@ -136,18 +110,20 @@ pub struct Ablation {
 }
 
 /// How texts are scored.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Evaluation {
     /// How often texts are drawn for confidence intervals; 0 for none.
     pub bootstrap: usize,
-    /// Prefixes whose continuations are shown.
+    /// Prefixes from all over the test split whose continuations are shown.
     pub samples: usize,
+    /// The first prefixes of the test split, whose continuations are shown too.
+    pub first_samples: usize,
 }
 
 impl Default for Evaluation {
     fn default() -> Self {
-        Self { bootstrap: 0, samples: 4 }
+        Self { bootstrap: 0, samples: 4, first_samples: 2 }
     }
 }
 
@@ -173,7 +149,7 @@ impl Plan {
         }
     }
 
-    /// What makes a plan impossible, though each value is of its kind.
+    /// Why a plan is impossible, though each value is of its kind.
     fn complaint(&self) -> Option<String> {
         let first_twice = |model: &Model| self.models.iter().filter(|each| *each == model).count();
         if self.models.is_empty() {
@@ -181,6 +157,15 @@ impl Plan {
         }
         if let Some(twice) = self.models.iter().find(|model| first_twice(model) > 1) {
             return Some(format!("`models` names {} twice", twice.objective()));
+        }
+        if self.seeds == 0 {
+            return Some("`seeds` is 0: the models are trained once at least".to_owned());
+        }
+        if self.seed.checked_add(self.seeds).is_none() {
+            return Some("`seed` is too large for further seeds above it".to_owned());
+        }
+        if let Some(complaint) = self.protocol_complaint() {
+            return Some(complaint);
         }
         if let Some(complaint) = self.generation.complaint() {
             return Some(complaint.to_owned());
@@ -191,9 +176,44 @@ impl Plan {
         None
     }
 
+    /// Why the protocol does not fit the rest, where it does not.
+    fn protocol_complaint(&self) -> Option<String> {
+        let Generation { protocol, streams, .. } = self.generation;
+        if let (Some(paper), Some(protocol)) = (self.paper, protocol)
+            && protocol != protocol_of(paper)
+        {
+            return Some(format!(
+                "`paper` names {}, which the paper cuts by the protocol {}, and \
+                 `generation.protocol` names {}: a plan has one protocol",
+                paper.title(),
+                protocol_of(paper).name(),
+                protocol.name()
+            ));
+        }
+        (self.protocol() == Protocol::Lyrics && streams.is_some()).then(|| {
+            "`generation.streams` belongs to the protocol paper, and this plan has the protocol \
+             lyrics: leave it out"
+                .to_owned()
+        })
+    }
+
+    /// How prefixes are cut from the test split.
+    pub fn protocol(&self) -> Protocol {
+        let of_the_paper = || self.paper.map_or(Protocol::Paper, protocol_of);
+        self.generation.protocol.unwrap_or_else(of_the_paper)
+    }
+
     /// Whether the plan trains this model.
     pub fn has(&self, model: Model) -> bool {
         self.models.contains(&model)
+    }
+}
+
+/// The protocol of a set of the paper.
+fn protocol_of(paper: PaperSet) -> Protocol {
+    match paper {
+        PaperSet::Wikitext103 => Protocol::Paper,
+        PaperSet::Lyrics => Protocol::Lyrics,
     }
 }
 
@@ -214,6 +234,16 @@ mod tests {
     }
 
     #[test]
+    fn the_plans_for_a_gpu_are_plans_of_both_halves() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs/plans");
+        let load = |name: &str| Plan::load(&folder.join(name)).unwrap();
+        let (english, lyrics) = (load("h200.toml"), load("lyrics-h200.toml"));
+        assert_eq!((english.protocol(), english.generation.k), (Protocol::Paper, 3));
+        assert_eq!((lyrics.protocol(), lyrics.generation.k), (Protocol::Lyrics, 20));
+        assert!(lyrics.transfer.is_some() && lyrics.generation.joint);
+    }
+
+    #[test]
     fn mistakes_name_the_line_and_the_reason() {
         let complain = |text: &str| Plan::parse(text, "plan.toml").unwrap_err().to_string();
         let whole = "models = [\"mle\"]\n[training]\npreset = \"demo\"\n";
@@ -225,6 +255,11 @@ mod tests {
             format!("{whole}[generation]\nkk = 3\n"),
             format!("{whole}[ablation]\nmethods = [\"equal-tokens\"]\n"),
             format!("{whole}[generation]\nclass_nuclei = [1.5]\n"),
+            format!("seeds = 0\n{whole}"),
+            format!("{whole}[generation]\nprotocol = [\"paper\", \"lyrics\"]\n"),
+            format!("paper = \"wikitext103\"\n{whole}[generation]\nprotocol = \"lyrics\"\n"),
+            format!("paper = \"lyrics\"\n{whole}[generation]\nstreams = 256\n"),
+            format!("{whole}[generation]\nprotocol = \"verse\"\n"),
         ];
         let complaints: Vec<String> = cases.iter().map(|text| complain(text)).collect();
         insta::assert_snapshot!(complaints.join("\n"));

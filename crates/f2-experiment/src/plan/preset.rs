@@ -1,21 +1,25 @@
+//! The plans that come with the program.
+
 use super::Plan;
 
 /// The plans that come with the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlanPreset {
-    /// Two models on the built-in text: what `f2 demo` does.
+    /// Two models on the built-in text, as `f2 demo` trains them.
     Demo,
     /// Everything, in minutes on a CPU: to see it work.
     Tiny,
     /// Everything, at a size that shows the paper's effects: a day on two cores, minutes on a GPU.
     Small,
-    /// The paper's full settings, for a GPU.
+    /// The paper's Wikitext-103 half with its full settings, for a GPU.
     Paper,
+    /// The paper's lyrics half with its full settings, for a GPU.
+    Lyrics,
 }
 
 impl PlanPreset {
     /// Every preset, in the order they are listed to the user.
-    pub const ALL: [Self; 4] = [Self::Demo, Self::Tiny, Self::Small, Self::Paper];
+    pub const ALL: [Self; 5] = [Self::Demo, Self::Tiny, Self::Small, Self::Paper, Self::Lyrics];
 
     /// The name it is asked for by.
     pub fn name(self) -> &'static str {
@@ -24,6 +28,7 @@ impl PlanPreset {
             Self::Tiny => "tiny",
             Self::Small => "small",
             Self::Paper => "paper",
+            Self::Lyrics => "lyrics",
         }
     }
 
@@ -34,6 +39,7 @@ impl PlanPreset {
             Self::Tiny => include_str!("../../plans/tiny.toml"),
             Self::Small => include_str!("../../plans/small.toml"),
             Self::Paper => include_str!("../../plans/paper.toml"),
+            Self::Lyrics => include_str!("../../plans/lyrics.toml"),
         }
     }
 

@@ -1,9 +1,11 @@
+//! Transfer from another text.
+
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 /// A model that is pretrained on another text and fine-tuned with F², beside one that is not.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Transfer {
     /// The other text, or its corpus; paths go from the folder of the plan.

@@ -1,19 +1,28 @@
-//! A plan as commands, in the order they can run.
+//! A plan as stages, in an order in which each finds what it reads.
 
-pub(crate) mod commands;
-mod corpora;
+mod command;
+mod corpus_place;
+pub(crate) mod layout;
+mod part;
 mod stage;
 mod subject;
+mod task;
 
-pub use stage::{Part, Purpose, Stage, Word};
+pub use command::DeviceFlags;
+pub use part::PaperPart;
+pub use stage::{Place, Purpose, Stage};
 pub use subject::{CorpusRole, Subject};
+pub use task::{
+    ClassesTask, GenerateTask, PerplexityTask, PrepareTask, ScoreTask, Task, TaskKind,
+    TokenizerSource, TrainTask,
+};
 
 use f2_report::results::{ClassRule, Decoding};
 
-use crate::{Model, Plan, Texts};
-use commands::Commands;
+use crate::{Corpora, Model, Plan};
+use layout::Layout;
 
-/// Commands in an order in which each finds what it reads.
+/// Stages in an order in which each finds what it reads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stages(pub Vec<Stage>);
 
@@ -36,70 +45,85 @@ impl TestTokens {
     }
 }
 
-/// Lays out a plan. `device` are further flags of the commands that need a device.
-pub fn stages(plan: &Plan, texts: &Texts, test_tokens: TestTokens, device: &[Word]) -> Stages {
-    let mut laid = Commands::new(plan, texts, test_tokens, device);
+/// Lays out a plan.
+pub fn stages(plan: &Plan, corpora: &Corpora, test_tokens: TestTokens) -> Stages {
+    let mut layout = Layout::new(plan, corpora, test_tokens);
     let subjects: Vec<Subject> = plan.models.iter().map(|model| Subject::Model(*model)).collect();
     let main = Decoding::TopK { k: plan.generation.k };
     for subject in &subjects {
-        laid.train(*subject);
-        laid.perplexity(*subject);
+        layout.train(*subject);
+        layout.perplexity(*subject);
     }
-    laid.score(main, &subjects, Part::Main);
+    layout.score(main, &subjects, PaperPart::Main);
     if plan.generation.greedy {
-        laid.score(Decoding::Greedy, &subjects, Part::Greedy);
+        layout.score(Decoding::Greedy, &subjects, PaperPart::Greedy);
     }
     for &k in plan.generation.other_k.iter().filter(|k| **k != plan.generation.k) {
-        laid.score(Decoding::TopK { k }, &subjects, Part::TopK);
+        layout.score(Decoding::TopK { k }, &subjects, PaperPart::TopK);
     }
     if plan.has(Model::F2) {
-        lay_out_ablations(&mut laid, plan);
+        lay_out_ablations(&mut layout, plan);
     }
-    if texts.pretraining.is_some() {
-        laid.score_transfer();
+    lay_out_seeds(&mut layout, plan);
+    if corpora.pretraining.is_some() {
+        layout.score_transfer();
     }
-    laid.finish()
+    layout.finish()
 }
 
-fn lay_out_ablations(laid: &mut Commands<'_>, plan: &Plan) {
+fn lay_out_ablations(layout: &mut Layout<'_>, plan: &Plan) {
     let (k, f2) = (plan.generation.k, [Subject::Model(Model::F2)]);
     if plan.generation.joint {
-        laid.score(Decoding::Joint { k }, &f2, Part::Decoupling);
+        layout.score(Decoding::Joint { k }, &f2, PaperPart::Decoupling);
     }
     for &p in plan.generation.class_nuclei.iter().filter(|p| **p < 1.0) {
-        laid.score(Decoding::ClassNucleus { k, p }, &f2, Part::Nucleus);
+        layout.score(Decoding::ClassNucleus { k, p }, &f2, PaperPart::Nucleus);
+    }
+    if plan.generation.authors_program {
+        layout.score_authors_program();
     }
     let methods = plan.ablation.methods.iter().filter(|rule| **rule != ClassRule::Greedy);
     let methods: Vec<Subject> = methods.map(|rule| Subject::Classes(*rule, None)).collect();
-    laid.score_trials(&methods, Part::Methods);
+    layout.score_trials(&methods, PaperPart::Methods);
     let equal = plan.ablation.equal_k.iter().flat_map(|&k| {
         [ClassRule::EqualTokens, ClassRule::EqualFrequency]
             .map(|rule| Subject::Classes(rule, Some(k)))
     });
-    laid.score_trials(&equal.collect::<Vec<_>>(), Part::Classes);
+    layout.score_trials(&equal.collect::<Vec<_>>(), PaperPart::Classes);
+}
+
+/// The models of the tables again from further seeds, decoded as in the main and greedy tables.
+fn lay_out_seeds(layout: &mut Layout<'_>, plan: &Plan) {
+    let main = Decoding::TopK { k: plan.generation.k };
+    let greedy = plan.generation.greedy.then_some(Decoding::Greedy);
+    for further in 1..plan.seeds {
+        let subjects = plan.models.iter().map(|model| Subject::Repeated(*model, further));
+        let subjects: Vec<Subject> = subjects.collect();
+        for decoding in [Some(main), greedy].into_iter().flatten() {
+            layout.score_seed(plan.seed + further, decoding, &subjects);
+        }
+    }
 }
 
 impl Stages {
     /// Which stages these parts need; all stages where no part is named.
-    pub fn needed_for(&self, parts: &[Part]) -> Vec<bool> {
-        let wanted = |part: Part| {
-            // Ablations are read beside the main table.
-            let beside = part == Part::Main && parts.iter().any(|part| part.is_ablation());
+    pub fn needed_for(&self, parts: &[PaperPart]) -> Vec<bool> {
+        let wanted = |part: PaperPart| {
+            let beside = part == PaperPart::Main && parts.iter().any(|part| part.is_beside_main());
             parts.is_empty() || parts.contains(&part) || beside
         };
         let mut needed: Vec<bool> =
             self.0.iter().map(|stage| stage.part.is_some_and(wanted)).collect();
-        for place in (0..self.0.len()).rev() {
-            if needed[place] {
-                self.0[place].reads().for_each(|read| needed[read] = true);
+        for number in (0..self.0.len()).rev() {
+            if needed[number] {
+                self.0[number].reads().into_iter().for_each(|read| needed[read] = true);
             }
         }
         // A model that is scored has its perplexity in the table.
-        for (place, stage) in self.0.iter().enumerate() {
+        for (number, stage) in self.0.iter().enumerate() {
             if matches!(stage.purpose, Purpose::Perplexity(_)) {
-                needed[place] |= stage
-                    .reads()
-                    .any(|read| needed[read] && matches!(self.0[read].purpose, Purpose::Train(_)));
+                let trained = |read: &usize| matches!(self.0[*read].purpose, Purpose::Train(_));
+                needed[number] |= stage.reads().iter().any(|read| needed[*read] && trained(read));
             }
         }
         needed
@@ -109,29 +133,85 @@ impl Stages {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{PlanPreset, TextSource};
+    use crate::{CorpusSource, PlanPreset};
+
+    fn laid_out_as(plan: &Plan) -> Stages {
+        let [main, other] =
+            ["novel.txt", "news.txt"].map(|name| CorpusSource::Text(vec![name.into()]));
+        let pretraining = plan.transfer.as_ref().map(|_| other);
+        stages(plan, &Corpora { main, pretraining }, TestTokens::default())
+    }
 
     fn laid_out(preset: PlanPreset) -> Stages {
-        let [main, other] =
-            ["novel.txt", "news.txt"].map(|name| TextSource::Text(vec![name.into()]));
-        let texts = Texts { main, pretraining: preset.plan().transfer.map(|_| other) };
-        stages(&preset.plan(), &texts, TestTokens::default(), &[])
+        laid_out_as(&preset.plan())
+    }
+
+    fn commands(Stages(stages): &Stages) -> Vec<String> {
+        stages.iter().map(|stage| stage.shown(&DeviceFlags::default())).collect()
     }
 
     #[test]
     fn the_demo_is_a_dozen_commands() {
-        let Stages(stages) = laid_out(PlanPreset::Demo);
-        let lines: Vec<String> = stages.iter().map(Stage::shown).collect();
-        insta::assert_snapshot!(lines.join("\n"));
+        insta::assert_snapshot!(commands(&laid_out(PlanPreset::Demo)).join("\n"));
+    }
+
+    #[test]
+    fn lyrics_are_cut_and_decoded_as_the_paper_prints_them() {
+        let commands = commands(&laid_out(PlanPreset::Lyrics));
+        let of = |name: &str| {
+            let line = commands.iter().find(|line| line.starts_with(&format!("{name}: ")));
+            line.unwrap_or_else(|| panic!("{name} is missing"))
+        };
+        for name in ["generate-f2-top-20", "generate-f2-greedy", "generate-f2-joint-20"] {
+            let generate = of(name);
+            assert!(generate.contains(" --protocol lyrics --prefix 50 --continuation 100 "));
+            assert!(!generate.contains("--streams"), "{generate}");
+        }
+        let trial = of("generate-f2-equal-tokens-4-top-20");
+        assert!(trial.contains("--top-k 20 "), "{trial}");
+        assert!(of("generate-transferred-top-20").contains("--protocol lyrics"));
+    }
+
+    #[test]
+    fn the_authors_program_is_its_classes_with_its_decoding() {
+        let commands = commands(&laid_out(PlanPreset::Paper));
+        let of = |start: &str| commands.iter().filter(|line| line.starts_with(start)).count();
+        assert_eq!(of("train-f2-author: "), 1, "trained once for both parts");
+        let generate = "generate-f2-author-authors-3: ";
+        let line = commands.iter().find(|line| line.starts_with(generate)).unwrap();
+        assert!(line.contains("--top-k 3 --class-top-p 0.9 --small-class fill"), "{line}");
+    }
+
+    #[test]
+    fn further_seeds_train_every_model_again() {
+        let plan = Plan { seeds: 3, seed: 5, ..PlanPreset::Tiny.plan() };
+        let commands = commands(&laid_out_as(&plan));
+        for (seed, further) in [(6, 1), (7, 2)] {
+            for model in &plan.models {
+                let name = format!("train-{}-seed-{further}: ", model.objective());
+                let line = commands.iter().find(|line| line.starts_with(&name)).unwrap();
+                assert!(line.contains(&format!("--seed {seed} ")), "{line}");
+            }
+            assert!(commands.iter().any(|line| {
+                line.starts_with(&format!("score-seed-{seed}-greedy: "))
+                    && line.contains("/texts.jsonl --refs")
+            }));
+        }
+        // Fine-tuning begins with the model of its own seed.
+        let from = |name: &str| commands.iter().position(|line| line.starts_with(name)).unwrap();
+        let tuned = &commands[from("train-face-seed-2: ")];
+        assert!(tuned.contains(&format!("--init {{{}}}/run", from("train-mle-seed-2: "))));
     }
 
     #[test]
     fn a_stage_reads_only_what_was_made_before_it() {
-        let Stages(stages) = laid_out(PlanPreset::Paper);
-        for (place, stage) in stages.iter().enumerate() {
-            assert!(stage.reads().all(|read| read < place), "{}", stage.name);
-            let same = stages.iter().filter(|other| other.name == stage.name).count();
-            assert_eq!(same, 1, "{}", stage.name);
+        for preset in PlanPreset::ALL {
+            let Stages(stages) = laid_out(preset);
+            for (number, stage) in stages.iter().enumerate() {
+                assert!(stage.reads().iter().all(|read| *read < number), "{}", stage.name);
+                let same = stages.iter().filter(|other| other.name == stage.name).count();
+                assert_eq!(same, 1, "{}", stage.name);
+            }
         }
     }
 
@@ -145,14 +225,14 @@ mod tests {
     #[test]
     fn a_part_needs_its_own_stages_and_no_other_ones() {
         let stages = laid_out(PlanPreset::Tiny);
-        let names = |parts: &[Part]| -> Vec<&str> {
+        let names = |parts: &[PaperPart]| -> Vec<&str> {
             let needed = stages.0.iter().zip(stages.needed_for(parts));
             needed.filter(|(_, needed)| *needed).map(|(stage, _)| stage.name.as_str()).collect()
         };
-        let greedy = names(&[Part::Greedy]);
+        let greedy = names(&[PaperPart::Greedy]);
         assert!(greedy.contains(&"train-face") && greedy.contains(&"perplexity-f2"), "{greedy:?}");
         assert!(!greedy.contains(&"score-top-3") && !greedy.contains(&"train-f2-exact"));
-        let decoupling = names(&[Part::Decoupling]);
+        let decoupling = names(&[PaperPart::Decoupling]);
         assert!(decoupling.contains(&"score-joint-3") && decoupling.contains(&"score-top-3"));
         assert_eq!(names(&[]).len(), stages.0.len());
     }

@@ -1,150 +1,91 @@
+//! A stage: a task, its place in the experiment, and the files it makes.
+
 use std::path::PathBuf;
 
 use f2_report::results::{ClassRule, Decoding};
 
-use super::{CorpusRole, Subject};
+use super::{CorpusRole, DeviceFlags, PaperPart, Subject, Task};
 
-/// One command of `f2`, what it reads and what it makes.
+/// One task of an experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stage {
     /// Its name, unique in an experiment.
     pub name: String,
-    /// What it does, for whoever gathers the results.
+    /// What it is for, by which its results are found.
     pub purpose: Purpose,
     /// The part of the paper it completes, where it completes one.
-    pub part: Option<Part>,
-    /// The command: the verb first.
-    pub words: Vec<Word>,
-    /// The command that goes on where an earlier one was stopped.
-    pub resume: Option<Vec<Word>>,
+    pub part: Option<PaperPart>,
+    /// What it does.
+    pub task: Task<Place>,
     /// Files and folders it makes: they are there, and not empty, when it is done.
     pub makes: Vec<&'static str>,
 }
 
-/// What a stage does.
+/// What a stage is for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Purpose {
-    /// Text to corpus.
+    /// The corpus of a role.
     Prepare(CorpusRole),
-    /// Counts to classes.
+    /// The classes of a corpus by a rule, as many as given.
     Classes(CorpusRole, ClassRule, Option<usize>),
-    /// Corpus to model.
+    /// A trained model.
     Train(Subject),
-    /// Perplexity on the test split.
+    /// Its perplexity on the test split.
     Perplexity(Subject),
-    /// Continuations of the test split's prefixes.
+    /// What it writes.
     Generate(Subject, Decoding),
-    /// Scores of several models.
+    /// Scores of models that decode alike.
     Score(Decoding, Vec<Subject>),
+    /// Scores of models of one further seed.
+    ScoreSeed(u64, Decoding, Vec<Subject>),
     /// Scores of F² models with other classes.
     ScoreTrials(Vec<Subject>),
     /// Scores of F² from scratch and transferred.
     ScoreTransfer(Decoding, Vec<Subject>),
 }
 
-/// A part of the paper that can be asked for alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// The main table, the bands and the samples.
-    Main,
-    /// The greedy table and the matches.
-    Greedy,
-    /// The tables of other k.
-    TopK,
-    /// Decoupled decoding on and off.
-    Decoupling,
-    /// Nuclei of classes.
-    Nucleus,
-    /// Classes cut by plain rules, over K.
-    Classes,
-    /// The MefMax methods side by side.
-    Methods,
-    /// A pretrained model transferred to the text.
-    Transfer,
-}
-
-impl Part {
-    /// Every part, in the order of the report.
-    pub const ALL: [Self; 8] = [
-        Self::Main,
-        Self::Greedy,
-        Self::TopK,
-        Self::Decoupling,
-        Self::Nucleus,
-        Self::Classes,
-        Self::Methods,
-        Self::Transfer,
-    ];
-
-    /// Whether it takes something away, to be read beside the main table.
-    pub fn is_ablation(self) -> bool {
-        !matches!(self, Self::Main | Self::Greedy | Self::TopK | Self::Transfer)
-    }
-
-    /// The name it is asked for by.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Main => "main",
-            Self::Greedy => "greedy",
-            Self::TopK => "top-k",
-            Self::Decoupling => "decoupling",
-            Self::Nucleus => "nucleus",
-            Self::Classes => "classes",
-            Self::Methods => "methods",
-            Self::Transfer => "transfer",
-        }
-    }
-}
-
-/// A word of a command.
+/// Where a file or folder of a stage lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Word {
-    /// As it stands.
-    Plain(String),
-    /// As it stands, but of no consequence for what comes out: a number of threads.
-    Aside(String),
-    /// A file or folder of the user's, told apart by its content.
+pub enum Place {
+    /// With the user; told apart by its content.
     Outside(PathBuf),
-    /// A file or folder that another stage makes.
+    /// In what another stage makes.
     Made {
-        /// The place of the stage.
+        /// The number of the stage.
         stage: usize,
-        /// Its path in that stage's folder.
+        /// The path in that stage's folder.
         name: &'static str,
     },
-    /// A file or folder that this stage makes.
-    Makes(&'static str),
-}
-
-impl<T: Into<String>> From<T> for Word {
-    fn from(text: T) -> Self {
-        Self::Plain(text.into())
-    }
+    /// In what this stage makes.
+    Own(&'static str),
 }
 
 impl Stage {
     /// Whether it makes a corpus out of text.
     pub fn prepares(&self) -> bool {
-        matches!(self.purpose, Purpose::Prepare(_))
+        matches!(self.task, Task::Prepare(_))
     }
 
-    /// The places of the stages whose work it reads.
-    pub fn reads(&self) -> impl Iterator<Item = usize> {
-        self.words.iter().filter_map(|word| match word {
-            Word::Made { stage, .. } => Some(*stage),
-            _ => None,
-        })
+    /// The numbers of the stages whose results it reads.
+    pub fn reads(&self) -> Vec<usize> {
+        let mut read = Vec::new();
+        self.task.map(|place| {
+            if let Place::Made { stage, .. } = place {
+                read.push(*stage);
+            }
+        });
+        read
     }
 
     /// The command, with names for places that are not known yet.
-    pub fn shown(&self) -> String {
-        let word = |word: &Word| match word {
-            Word::Plain(text) | Word::Aside(text) => text.clone(),
-            Word::Outside(path) => path.display().to_string(),
-            Word::Made { stage, name } => format!("{{{stage}}}/{name}"),
-            Word::Makes(name) => format!("{{}}/{name}"),
-        };
-        let words: Vec<String> = self.words.iter().map(word).collect();
+    pub fn shown(&self, flags: &DeviceFlags) -> String {
+        let task = self.task.map(|place| match place {
+            Place::Outside(path) => path.clone().into_os_string(),
+            Place::Made { stage, name } => format!("{{{stage}}}/{name}").into(),
+            Place::Own(name) => format!("{{}}/{name}").into(),
+        });
+        let words = task.command(flags);
+        let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
         format!("{}: f2 {}", self.name, words.join(" "))
     }
 }

@@ -1,12 +1,16 @@
-use f2_report::results::ClassRule;
+//! The models an experiment trains, and the corpora they learn from.
+
+use f2_report::results::{ClassRule, Decoding};
 
 use crate::{Model, Plan};
 
-/// What is trained.
+/// A model to train.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// A model of the tables.
     Model(Model),
+    /// The same from a further seed: so many above the plan's.
+    Repeated(Model, u64),
     /// An F² model with classes of this rule, as many as given.
     Classes(ClassRule, Option<usize>),
     /// A plain model of another text, to be transferred.
@@ -17,14 +21,14 @@ pub enum Subject {
     FromScratch,
 }
 
-/// What a corpus is for.
+/// The use of a corpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CorpusRole {
     /// Everything but transfer.
     Main,
     /// Pretraining, before a transfer.
     Pretraining,
-    /// What is transferred to: the main text in the tokens of the pretraining.
+    /// The corpus to transfer to: the main text in the tokens of the pretraining.
     Target,
 }
 
@@ -33,6 +37,7 @@ impl Subject {
     pub fn name(self) -> String {
         match self {
             Self::Model(model) => model.objective().to_owned(),
+            Self::Repeated(model, further) => format!("{}-seed-{further}", model.objective()),
             Self::Classes(rule, None) => format!("f2-{}", rule.name()),
             Self::Classes(rule, Some(k)) => format!("f2-{}-{k}", rule.name()),
             Self::Pretrained => "pretrained".to_owned(),
@@ -41,21 +46,24 @@ impl Subject {
         }
     }
 
-    /// Its name in tables.
-    pub fn title(self) -> String {
-        match self {
-            Self::Model(model) => model.name().to_owned(),
-            Self::Classes(..) => self.name(),
-            Self::Pretrained => "Pretrained".to_owned(),
-            Self::Transferred => "Transferred".to_owned(),
-            Self::FromScratch => "From scratch".to_owned(),
+    /// Its name in tables of texts that were decoded so.
+    pub fn title(self, decoding: Decoding) -> String {
+        match (self, decoding) {
+            (_, Decoding::AuthorsProgram { .. }) => {
+                format!("{}, authors' program", Model::F2.name())
+            }
+            (Self::Model(model) | Self::Repeated(model, _), _) => model.name().to_owned(),
+            (Self::Classes(..), _) => self.name(),
+            (Self::Pretrained, _) => "Pretrained".to_owned(),
+            (Self::Transferred, _) => "Transferred".to_owned(),
+            (Self::FromScratch, _) => "From scratch".to_owned(),
         }
     }
 
     /// The corpus it learns from and is scored on.
     pub fn corpus(self) -> CorpusRole {
         match self {
-            Self::Model(_) | Self::Classes(..) => CorpusRole::Main,
+            Self::Model(_) | Self::Repeated(..) | Self::Classes(..) => CorpusRole::Main,
             Self::Pretrained => CorpusRole::Pretraining,
             Self::Transferred | Self::FromScratch => CorpusRole::Target,
         }
@@ -64,7 +72,7 @@ impl Subject {
     /// The model of the tables it is trained like.
     pub(crate) fn model(self) -> Model {
         match self {
-            Self::Model(model) => model,
+            Self::Model(model) | Self::Repeated(model, _) => model,
             Self::Pretrained => Model::Mle,
             Self::Classes(..) | Self::Transferred | Self::FromScratch => Model::F2,
         }
@@ -82,22 +90,33 @@ impl Subject {
     pub(crate) fn starts_from(self) -> Option<Self> {
         match self {
             Self::Model(model) => model.starts_from().map(Self::Model),
+            Self::Repeated(model, further) => {
+                model.starts_from().map(|start| Self::Repeated(start, further))
+            }
             Self::Transferred => Some(Self::Pretrained),
-            _ => None,
+            Self::Classes(..) | Self::Pretrained | Self::FromScratch => None,
         }
     }
 
     /// Whether it takes the settings of the model it starts from, and a learning rate of its own.
     pub(crate) fn is_fine_tuned(self) -> bool {
-        matches!(self, Self::Model(model) if model.starts_from().is_some())
+        matches!(self, Self::Model(model) | Self::Repeated(model, _) if model.starts_from().is_some())
+    }
+
+    /// The seed of its training and of its texts.
+    pub(crate) fn seed(self, plan: &Plan) -> u64 {
+        match self {
+            Self::Repeated(_, further) => plan.seed + further,
+            _ => plan.seed,
+        }
     }
 
     /// The steps it is trained for, where they are not left to the settings.
     pub(crate) fn steps(self, plan: &Plan) -> Option<u64> {
         let transfer = plan.transfer.as_ref();
         let own = match self {
-            Self::Model(_) if self.is_fine_tuned() => Some(plan.training.fine_tuning_steps),
-            Self::Model(_) | Self::Classes(..) => None,
+            _ if self.is_fine_tuned() => Some(plan.training.fine_tuning_steps),
+            Self::Model(_) | Self::Repeated(..) | Self::Classes(..) => None,
             Self::Pretrained => transfer.and_then(|transfer| transfer.pretraining_steps),
             Self::Transferred | Self::FromScratch => transfer.and_then(|transfer| transfer.steps),
         };

@@ -65,6 +65,11 @@ pub enum Decoding {
     },
 }
 
+impl Decoding {
+    /// The mass of the class nucleus in the authors' program.
+    pub const AUTHORS_CLASS_NUCLEUS: f64 = 0.9;
+}
+
 impl fmt::Display for Decoding {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use f2_corpus::{Corpus, END_OF_TEXT, Split};
+use f2_experiment::GenerateTask;
 use f2_lm::decode::{Protocol, TestWindows};
 use f2_lm::run::SavedModel;
 use serde::Deserialize;
@@ -14,7 +15,10 @@ use crate::failure::Failure;
 use crate::texts::{is_json, line_of, lines, open_file_or_input};
 use crate::verbs::flags::{SplitName, from_one};
 
-#[derive(Args)]
+/// Streams of the protocol where no number is given.
+const DEFAULT_STREAMS: usize = 256;
+
+#[derive(Args, Debug)]
 #[command(next_help_heading = "Prompts")]
 pub(super) struct PromptFlags {
     /// A text to go on from; can be given several times.
@@ -35,7 +39,7 @@ pub(super) struct PromptFlags {
     #[arg(long, value_enum, default_value = "test", requires = "corpus")]
     split: SplitName,
     /// Streams of the protocol: equal pieces the split is cut into, each of as many windows as fit.
-    #[arg(long, value_name = "N", default_value_t = 256, requires = "corpus")]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_STREAMS, requires = "corpus")]
     streams: usize,
     /// Tokens of a window that are the prefix.
     #[arg(long, value_name = "N", default_value_t = 50, requires = "corpus")]
@@ -54,7 +58,7 @@ pub(super) struct PromptFlags {
     strict: bool,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, Debug, ValueEnum)]
 enum ProtocolName {
     Paper,
 }
@@ -78,6 +82,23 @@ struct JsonPrompt {
 }
 
 impl PromptFlags {
+    /// The prompts of a stage.
+    pub(super) fn of_task(task: &GenerateTask<PathBuf>) -> Self {
+        Self {
+            prompt: Vec::new(),
+            prompts: None,
+            corpus: Some(task.corpus.clone()),
+            protocol: ProtocolName::from_str(task.protocol.name(), false).ok(),
+            split: SplitName::Test,
+            streams: task.streams.unwrap_or(DEFAULT_STREAMS),
+            prefix: task.prefix,
+            continuation: task.continuation,
+            texts: task.texts.and_then(NonZeroUsize::new),
+            references: Some(task.references.clone()),
+            strict: false,
+        }
+    }
+
     pub(super) fn read(&self, model: &SavedModel) -> Result<Prompts, Failure> {
         if let Some(corpus) = &self.corpus {
             return self.cut(corpus, model);

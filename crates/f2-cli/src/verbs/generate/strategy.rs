@@ -3,13 +3,14 @@
 use clap::{Args, ValueEnum};
 use f2_lm::decode::{BeamSearch, ClassDraw, Factorisation, SmallClass, Strategy};
 use f2_lm::run::SavedModel;
+use f2_report::results::Decoding;
 
 use crate::failure::Failure;
 
 /// What is done without a strategy: the paper's main table.
 const DEFAULT_K: usize = 3;
 
-#[derive(Args)]
+#[derive(Args, Debug)]
 #[command(next_help_heading = "Strategy")]
 pub(super) struct StrategyFlags {
     /// Always the most likely: the best class, and the best token in it.
@@ -67,7 +68,7 @@ pub(super) struct StrategyFlags {
     small_class: Option<Small>,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, Debug, ValueEnum)]
 enum Small {
     /// Takes all of them, as the paper's Eq. 7 says (the default).
     Clamp,
@@ -76,6 +77,38 @@ enum Small {
 }
 
 impl StrategyFlags {
+    /// The flags of a decoding of the tables. A plain softmax has no classes to draw from.
+    pub(super) fn of_decoding(decoding: Decoding, factorised: bool) -> Self {
+        let (top_k, joint, class_top_p, small_class) = match decoding {
+            Decoding::Given | Decoding::Greedy => (None, false, None, None),
+            Decoding::TopK { k } => (Some(k), false, None, None),
+            Decoding::Joint { k } => (Some(k), true, None, None),
+            Decoding::ClassNucleus { k, p } => (Some(k), false, Some(p), None),
+            Decoding::AuthorsProgram { k } => {
+                (Some(k), false, Some(Decoding::AUTHORS_CLASS_NUCLEUS), Some(Small::Fill))
+            }
+        };
+        Self {
+            greedy: decoding == Decoding::Greedy,
+            temperature: None,
+            top_k,
+            top_p: None,
+            min_p: None,
+            typical: None,
+            repetition_penalty: 1.0,
+            block_ngrams: 0,
+            beam: None,
+            beam_groups: None,
+            diversity: None,
+            length_penalty: None,
+            joint: joint && factorised,
+            class_temperature: None,
+            class_top_k: None,
+            class_top_p: class_top_p.filter(|_| factorised),
+            small_class: small_class.filter(|_| factorised),
+        }
+    }
+
     /// The strategy, if the model can follow it.
     pub(super) fn resolve(&self, model: &SavedModel) -> Result<Strategy, Failure> {
         if model.shape.class_ends.is_empty() {

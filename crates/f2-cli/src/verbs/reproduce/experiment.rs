@@ -1,29 +1,26 @@
-//! An experiment: laid out, done, and shown.
+//! An experiment on one corpus: laid out in stages, and done.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use f2_corpus::{Corpus, Split};
 use f2_experiment::{
-    CorpusRole, Estimate, Key, Part, Plan, Stage, Stages, Store, TestTokens, Texts, Word, collect,
-    corpus, estimates, perform, stages,
+    Corpora, CorpusRole, Estimate, Key, PaperPart, Plan, Protocol, Stage, Stages, Store,
+    TestTokens, collect, corpus, estimates, perform, stages,
 };
 use f2_files::Lock;
-use f2_report::{MetricTable, Report, Results, printable};
-use serde_json::json;
+use f2_report::Results;
 
-use super::conduct::Typist;
+use super::conduct::Runner;
 use crate::failure::{Failure, Outcome};
 use crate::verbs::device::DeviceChoice;
-use crate::verbs::speed::{ASSUMED_SHARE, Peak};
-use crate::{interrupt, output};
 
-/// A plan, the texts it is for, and the folder it is done in.
+/// A plan, the corpora it is for, and the folder it is done in.
 pub(in crate::verbs) struct Experiment {
     pub(in crate::verbs) plan: Plan,
-    pub(in crate::verbs) texts: Texts,
+    pub(in crate::verbs) corpora: Corpora,
     pub(in crate::verbs) out: PathBuf,
     /// The parts asked for; all where there are none.
-    pub(in crate::verbs) only: Vec<Part>,
+    pub(in crate::verbs) only: Vec<PaperPart>,
     pub(in crate::verbs) device: DeviceChoice,
 }
 
@@ -37,17 +34,12 @@ pub(super) struct LaidOut {
 }
 
 impl Experiment {
-    /// Operations per second that training is expected to reach.
-    pub(super) fn speed(&self, peak: Peak) -> Result<f64, Failure> {
-        Ok(ASSUMED_SHARE * self.device.run(peak)?)
-    }
-
-    /// Lays the plan out, as well as the text is known yet.
+    /// Lays the plan out, as well as the corpus is known yet.
     pub(super) fn lay_out(&self, speed: f64) -> Result<LaidOut, Failure> {
         let unknown = self.lay_out_for(TestTokens::default(), speed)?;
         let LaidOut { stages, keys, store, .. } = &unknown;
         let tokens = |role: CorpusRole| {
-            let corpus = corpus(role, &self.texts, stages, keys, store)?;
+            let corpus = corpus(role, &self.corpora, stages, keys, store)?;
             corpus.map(|corpus| self.test_tokens(&corpus)).transpose()
         };
         let (main, target) = (tokens(CorpusRole::Main)?, tokens(CorpusRole::Target)?);
@@ -55,84 +47,68 @@ impl Experiment {
     }
 
     fn lay_out_for(&self, test_tokens: TestTokens, speed: f64) -> Result<LaidOut, Failure> {
-        let stages = stages(&self.plan, &self.texts, test_tokens, &self.device_words());
+        let stages = stages(&self.plan, &self.corpora, test_tokens);
         Ok(LaidOut {
-            keys: stages.keys()?,
+            keys: stages.keys(&self.device.flags().key())?,
             needed: stages.needed_for(&self.only),
-            estimates: estimates(&self.plan, &stages, &self.texts, speed)?,
+            estimates: estimates(&self.plan, &stages, &self.corpora, speed)?,
             store: Store::new(&self.out),
             stages,
         })
     }
 
-    /// The size of the test split, which must hold a prefix and its continuation.
+    /// The size of the test split, which must hold the prefixes and continuations of a table.
     fn test_tokens(&self, corpus: &Corpus) -> Result<u64, Failure> {
         if corpus.ranks()?.is_some() {
             let folder = corpus.folder().display();
             return Err(Failure::usage(format!("{folder} keeps its tokenizer's own ids"))
                 .advise("prepare it again without `--keep-ids`: generated ids are ranks"));
         }
-        let tokens = corpus.shard(Split::Test)?.len() as u64;
+        let shard = corpus.shard(Split::Test)?;
         let window = self.plan.generation.window();
-        if tokens < window as u64 {
-            return Err(Failure::data(format!(
-                "the test split has {tokens} tokens, fewer than the {window} of a prefix and its \
-                 continuation"
-            ))
-            .advise("use more text, or a plan with shorter ones (`[generation]`)"));
+        match self.plan.protocol() {
+            Protocol::Paper => check_window(shard.len(), window)?,
+            Protocol::Lyrics => {
+                let lengths = (0..shard.documents()).map(|number| shard.document(number).len());
+                check_documents(&lengths.collect::<Vec<_>>(), window)?;
+            }
         }
-        Ok(tokens)
-    }
-
-    /// The device decides what comes out, the number of threads does not.
-    fn device_words(&self) -> Vec<Word> {
-        let threads = ["--threads".to_owned(), self.device.threads().to_string()].map(Word::Aside);
-        let device = self.device.words().into_iter().map(|word| word.as_str().into());
-        threads.into_iter().chain(device).collect()
+        Ok(shard.len() as u64)
     }
 
     /// Whether the plan has a transfer that cannot be made.
-    fn lacks_pretraining(&self) -> bool {
-        self.only.is_empty() && self.plan.transfer.is_some() && self.texts.pretraining.is_none()
+    pub(super) fn lacks_pretraining(&self) -> bool {
+        self.only.is_empty() && self.plan.transfer.is_some() && self.corpora.pretraining.is_none()
     }
 
-    /// Tells what will be missing before anything takes time.
-    pub(super) fn note_left_out(&self) {
-        if self.lacks_pretraining() {
-            remark!("note: transfer is left out; name a text to pretrain on with `--pretrain`");
-        }
-    }
-
-    /// Does what is not done yet, and writes results and report.
-    pub(in crate::verbs) fn run(&self, json: bool) -> Outcome {
-        interrupt::listen();
-        self.note_left_out();
-        let speed = self.speed(Peak::Now)?;
+    /// Does what is not done yet, and gathers the results.
+    pub(super) fn perform(&self, speed: f64, runner: &mut Runner) -> Result<Results, Failure> {
         let mut laid = self.lay_out(speed)?;
         let _lock = Lock::inside(&self.out)?;
-        let mut typist = Typist::new(&self.out);
         if laid.lacks_a_corpus() {
             // How the rest is laid out depends on the size of the corpus.
-            laid.perform(&mut typist, Stage::prepares)?;
+            laid.perform(runner, Stage::prepares)?;
             laid = self.lay_out(speed)?;
         }
-        laid.perform(&mut typist, |_| true)?;
+        laid.perform(runner, |_| true)?;
         let LaidOut { stages, keys, store, .. } = &laid;
-        let mut results = collect(&self.plan, &self.texts, stages, keys, store)?;
+        let mut results = collect(&self.plan, &self.corpora, stages, keys, store)?;
         if self.lacks_pretraining() {
             results.remarks.push("Transfer was left out: no text to pretrain on.".to_owned());
         }
-        let page = write(&results, &self.out)?;
-        if json {
-            return output::print(&format!("{:#}\n", summary(&results, &self.out, &page)));
-        }
-        output::print_styled(&tables(&results))?;
-        remark!("report: {}", page.display());
-        Ok(())
+        Ok(results)
     }
 }
 
 impl LaidOut {
+    /// Estimated seconds of the stages that are needed and not done.
+    pub(super) fn seconds(&self) -> f64 {
+        let all = self.stages.0.iter().zip(&self.keys).zip(&self.estimates).zip(&self.needed);
+        all.filter(|(((stage, key), _), needed)| **needed && self.store.done(stage, key).is_none())
+            .map(|((_, estimate), _)| estimate.seconds)
+            .sum()
+    }
+
     /// Whether text that is needed is still to be prepared.
     fn lacks_a_corpus(&self) -> bool {
         let stages = self.stages.0.iter().zip(&self.keys).zip(&self.needed);
@@ -141,36 +117,43 @@ impl LaidOut {
             .any(|((stage, key), _)| self.store.done(stage, key).is_none())
     }
 
-    fn perform(&self, typist: &mut Typist, now: impl Fn(&Stage) -> bool) -> Outcome {
+    fn perform(&self, runner: &mut Runner, now: impl Fn(&Stage) -> bool) -> Outcome {
         let Self { stages, keys, needed, estimates, store } = self;
-        perform(stages, needed, keys, estimates, store, typist, now)
+        perform(stages, needed, keys, estimates, store, runner, now)
     }
 }
 
-/// Writes `results.json` and the report, and returns the page.
-fn write(results: &Results, out: &Path) -> Result<PathBuf, Failure> {
-    f2_files::write_text_atomically(&out.join("results.json"), &results.to_json())?;
-    Ok(Report::new(results).write(out)?)
+fn check_window(tokens: usize, window: usize) -> Outcome {
+    if tokens >= window {
+        return Ok(());
+    }
+    Err(Failure::data(format!(
+        "the test split has {tokens} tokens, fewer than the {window} of a prefix and its \
+         continuation"
+    ))
+    .advise("use more text, or a plan with shorter ones (`[generation]`)"))
 }
 
-/// The main table, that of transfer, and what they say in a sentence.
-fn tables(results: &Results) -> String {
-    let report = Report::new(results);
-    let main = results.scores.first().map(|set| MetricTable::new(&set.records).build());
-    let transfer = report.tables().find(|named| named.name == "transfer");
-    let tables = main.iter().chain(transfer.map(|named| &named.table));
-    let lead = report.lead.iter().map(|line| format!("{}\n", printable(line))).collect();
-    let parts: Vec<String> =
-        tables.map(|table| table.to_terminal(output::takes_colour())).chain([lead]).collect();
-    parts.join("\n")
-}
-
-fn summary(results: &Results, out: &Path, page: &Path) -> serde_json::Value {
-    json!({
-        "results": out.join("results.json").display().to_string(),
-        "report": page.display().to_string(),
-        "lead": Report::new(results).lead,
-        "scores": results.scores,
-        "transfer": results.transfer,
-    })
+/// Lyrics are continued document by document: two at least must be longer than a window, as
+/// Self-BLEU compares texts with each other.
+fn check_documents(lengths: &[usize], window: usize) -> Outcome {
+    let long = lengths.iter().filter(|length| **length > window).count();
+    let longest = lengths.iter().max().copied().unwrap_or(0);
+    let reason = match (lengths.len(), long) {
+        (documents, 0) => format!(
+            "none of the {documents} documents of the test split has more than {window} tokens, the \
+             longest has {longest}"
+        ),
+        (1, _) => "the test split is one document, and a table needs two texts".to_owned(),
+        (documents, 1) => format!(
+            "one of the {documents} documents of the test split has more than {window} tokens, and \
+             a table needs two texts"
+        ),
+        _ => return Ok(()),
+    };
+    Err(Failure::data(reason).advise(
+        "use more text with longer documents (`f2 prepare --documents`), a plan with a shorter \
+         prefix or continuation, or the protocol paper, which cuts across documents \
+         (`[generation]`)",
+    ))
 }

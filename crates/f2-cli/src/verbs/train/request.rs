@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use f2_experiment::TrainTask;
 use f2_lm::Error;
 use f2_lm::config::{ConfigLayers, Origin, Preset, Resolved, TrainConfig};
 use f2_lm::run::RunFolder;
@@ -12,7 +13,7 @@ use crate::failure::Failure;
 use crate::verbs::flags::Objective;
 
 /// Flags that become settings.
-#[derive(Args)]
+#[derive(Args, Debug)]
 pub(super) struct Settings {
     /// Settings that come with the program; without it those the variable `F2_PRESET` names, where a
     /// run starts afresh.
@@ -44,7 +45,7 @@ pub(super) struct Settings {
     set: Vec<String>,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, Debug, ValueEnum)]
 enum PresetName {
     /// Minutes on two cores.
     Demo,
@@ -85,6 +86,24 @@ impl<'a> From<Option<&'a InitialModel>> for Base<'a> {
 pub(super) struct Requested(pub(super) Resolved);
 
 impl Settings {
+    /// The settings of a stage; none where a run is resumed.
+    pub(super) fn of_task(task: &TrainTask<PathBuf>) -> Self {
+        let new = !task.resume;
+        let preset = task.preset.filter(|_| new);
+        let settings = task.settings.iter().filter(|_| new);
+        Self {
+            preset: preset.and_then(|preset| PresetName::from_str(preset.name(), false).ok()),
+            config: None,
+            objective: Objective::from_str(task.model.objective(), false).ok().filter(|_| new),
+            steps: task.steps.filter(|_| new),
+            epochs: None,
+            tokens: None,
+            max_minutes: None,
+            seed: new.then_some(task.seed),
+            set: settings.map(|(key, value)| format!("{key}={value}")).collect(),
+        }
+    }
+
     /// Stacks the layers: the base, the preset, what fine-tuning changes of both, the file, the
     /// flags.
     pub(super) fn resolve(&self, base: Base<'_>) -> Result<Requested, Failure> {

@@ -1,3 +1,5 @@
+//! The corpora an experiment is made on: prepared, or still text.
+
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -5,20 +7,20 @@ use f2_corpus::Corpus;
 
 use crate::Error;
 
-/// The texts of an experiment.
+/// The corpora of an experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Texts {
-    /// The text the models are compared on.
-    pub main: TextSource,
-    /// The text a model is pretrained on before it is transferred to the main one.
-    pub pretraining: Option<TextSource>,
+pub struct Corpora {
+    /// The corpus the models are compared on.
+    pub main: CorpusSource,
+    /// The corpus a model is pretrained on before it is transferred to the main one.
+    pub pretraining: Option<CorpusSource>,
 }
 
-impl Texts {
-    /// Puts two texts together. Two corpora must have the same tokens, as no text is there to cut
-    /// again.
-    pub fn new(main: TextSource, pretraining: Option<TextSource>) -> Result<Self, Error> {
-        if let (TextSource::Corpus(main), Some(TextSource::Corpus(pretraining))) =
+impl Corpora {
+    /// Puts two corpora together. Where both are prepared they must have the same tokens, as no
+    /// text is there to cut again.
+    pub fn new(main: CorpusSource, pretraining: Option<CorpusSource>) -> Result<Self, Error> {
+        if let (CorpusSource::Prepared(main), Some(CorpusSource::Prepared(pretraining))) =
             (&main, &pretraining)
         {
             let [own, other] = [main, pretraining].map(|folder| Corpus::open(folder)?.tokenizer());
@@ -32,31 +34,46 @@ impl Texts {
     }
 }
 
-/// A text an experiment is made on.
+/// A corpus, or the text to make one from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TextSource {
+pub enum CorpusSource {
     /// A corpus folder that `f2 prepare` wrote.
-    Corpus(PathBuf),
+    Prepared(PathBuf),
     /// Files and folders of text, still to be prepared.
     Text(Vec<PathBuf>),
 }
 
-impl TextSource {
+impl CorpusSource {
     /// Tells a corpus folder from text. Everything must be there.
     pub fn find(paths: &[PathBuf]) -> Result<Self, Error> {
+        let mut all = Self::find_all(paths)?;
+        match (all.pop(), all.is_empty()) {
+            (Some(only), true) => Ok(only),
+            _ => Err(Error::SeveralCorpora { paths: paths.to_vec() }),
+        }
+    }
+
+    /// The corpora that paths name: each corpus folder is one, files and folders of text are one
+    /// together.
+    pub fn find_all(paths: &[PathBuf]) -> Result<Vec<Self>, Error> {
         if let Some(missing) = paths.iter().find(|path| !path.exists()) {
             return Err(Error::NoText { path: missing.clone() });
         }
-        Ok(match paths {
-            [folder] if is_corpus(folder) => Self::Corpus(folder.clone()),
-            _ => Self::Text(paths.to_vec()),
-        })
+        let (folders, texts): (Vec<_>, Vec<_>) =
+            paths.iter().cloned().partition(|path| is_corpus(path));
+        match (folders.first(), texts.first()) {
+            (Some(corpus), Some(text)) => {
+                Err(Error::CorpusAndText { corpus: corpus.clone(), text: text.clone() })
+            }
+            (Some(_), None) => Ok(folders.into_iter().map(Self::Prepared).collect()),
+            (None, _) => Ok(vec![Self::Text(texts)]),
+        }
     }
 
     /// A name for titles: that of the first file or folder, without its endings.
     pub fn name(&self) -> String {
         let first = match self {
-            Self::Corpus(folder) => Some(folder),
+            Self::Prepared(folder) => Some(folder),
             Self::Text(paths) => paths.first(),
         };
         let name = first.and_then(|path| path.file_name()).unwrap_or_default().to_string_lossy();
@@ -66,7 +83,7 @@ impl TextSource {
     /// Bytes of text, as far as a look at the disk can tell.
     pub fn bytes(&self) -> u64 {
         match self {
-            Self::Corpus(folder) => 2 * size(&folder.join("train.bin")),
+            Self::Prepared(folder) => 2 * size(&folder.join("train.bin")),
             Self::Text(paths) => paths.iter().map(|path| size(path)).sum(),
         }
     }
@@ -76,7 +93,7 @@ fn is_corpus(folder: &Path) -> bool {
     folder.join("manifest.json").is_file() && folder.join("train.bin").is_file()
 }
 
-/// What packed text is unpacked to, about.
+/// How many times larger packed text is when unpacked, about.
 const UNPACKED: u64 = 3;
 
 /// Bytes of a file, or of all files in a folder; packed ones as they are unpacked.

@@ -1,0 +1,63 @@
+//! The parts of the paper that can be asked for alone.
+
+/// A part of the paper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PaperPart {
+    /// The main table, the bands and the samples.
+    Main,
+    /// The greedy table and the matches.
+    Greedy,
+    /// The tables of other k.
+    TopK,
+    /// Decoupled decoding on and off.
+    Decoupling,
+    /// Nuclei of classes.
+    Nucleus,
+    /// F² as the authors' program trains and decodes it.
+    Authors,
+    /// Classes cut by plain rules, over K.
+    Classes,
+    /// The MefMax methods side by side.
+    Methods,
+    /// The models trained from further seeds.
+    Seeds,
+    /// A pretrained model transferred to the text.
+    Transfer,
+}
+
+impl PaperPart {
+    /// Every part, in the order of the report.
+    pub const ALL: [Self; 10] = [
+        Self::Main,
+        Self::Greedy,
+        Self::TopK,
+        Self::Decoupling,
+        Self::Nucleus,
+        Self::Authors,
+        Self::Classes,
+        Self::Methods,
+        Self::Seeds,
+        Self::Transfer,
+    ];
+
+    /// Whether it is read beside the main table.
+    pub fn is_beside_main(self) -> bool {
+        !matches!(self, Self::Main | Self::Greedy | Self::TopK | Self::Transfer)
+    }
+
+    /// The name it is asked for by.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Main => "main",
+            Self::Greedy => "greedy",
+            Self::TopK => "top-k",
+            Self::Decoupling => "decoupling",
+            Self::Nucleus => "nucleus",
+            Self::Authors => "authors",
+            Self::Classes => "classes",
+            Self::Methods => "methods",
+            Self::Seeds => "seeds",
+            Self::Transfer => "transfer",
+        }
+    }
+}

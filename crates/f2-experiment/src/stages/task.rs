@@ -1,0 +1,308 @@
+//! What a stage does, as values: the request its verb gets.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+
+use f2_lm::config::Preset;
+use f2_report::results::{ClassRule, Decoding};
+use serde::{Serialize, Serializer};
+
+use crate::{Model, Protocol};
+
+/// What a stage does. `P` is a path: a [`Place`](super::Place) in a plan, a `PathBuf` on a disk,
+/// the hash of a content in a key.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "task", rename_all = "kebab-case")]
+pub enum Task<P> {
+    /// Text to corpus.
+    Prepare(PrepareTask<P>),
+    /// Counts to classes.
+    Classes(ClassesTask<P>),
+    /// Corpus to model.
+    Train(TrainTask<P>),
+    /// Perplexity on the test split.
+    Perplexity(PerplexityTask<P>),
+    /// Continuations of the test split's prefixes.
+    Generate(GenerateTask<P>),
+    /// Scores of generated texts.
+    Score(ScoreTask<P>),
+}
+
+/// A text to prepare.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PrepareTask<P> {
+    /// Files and folders.
+    pub texts: Vec<P>,
+    /// What cuts it into tokens.
+    pub tokenizer: TokenizerSource<P>,
+    /// Where one document ends, in the words of `f2 prepare --documents`.
+    pub documents: Option<String>,
+    /// The corpus folder.
+    pub out: P,
+}
+
+/// Where a tokenizer comes from.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TokenizerSource<P> {
+    /// Learnt from the text, with so many tokens.
+    Learnt(usize),
+    /// A `tokenizer.json`.
+    File(P),
+}
+
+/// Classes to cut.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ClassesTask<P> {
+    /// The corpus with the counts.
+    pub corpus: P,
+    /// The rule.
+    pub rule: ClassRule,
+    /// How many; the rule chooses where it is missing.
+    pub k: Option<usize>,
+    /// The file of classes.
+    pub out: P,
+}
+
+/// A model to train.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TrainTask<P> {
+    /// The corpus.
+    pub corpus: P,
+    /// The settings it begins with; those of the initial model where it is missing.
+    #[serde(serialize_with = "preset_name")]
+    pub preset: Option<Preset>,
+    /// The model of the tables whose objective it has.
+    pub model: Model,
+    /// Decides initial weights, order of text and dropout.
+    pub seed: u64,
+    /// Steps; the settings' own limit where it is missing.
+    pub steps: Option<u64>,
+    /// Further settings by name.
+    pub settings: BTreeMap<String, String>,
+    /// The model it begins with, where its weights are not random.
+    pub init: Option<P>,
+    /// The classes of an F² model.
+    pub classes: Option<P>,
+    /// Whether an earlier try is continued.
+    pub resume: bool,
+    /// The run folder.
+    pub out: P,
+}
+
+#[expect(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn preset_name<S: Serializer>(preset: &Option<Preset>, serializer: S) -> Result<S::Ok, S::Error> {
+    preset.map(Preset::name).serialize(serializer)
+}
+
+/// A perplexity to take.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PerplexityTask<P> {
+    /// The run.
+    pub model: P,
+    /// The corpus.
+    pub corpus: P,
+    /// The file for the result.
+    pub out: P,
+}
+
+/// Prefixes to continue.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GenerateTask<P> {
+    /// The run.
+    pub model: P,
+    /// The corpus whose test split the prefixes are from.
+    pub corpus: P,
+    /// How they are cut.
+    pub protocol: Protocol,
+    /// Streams of the protocol that has them.
+    pub streams: Option<usize>,
+    /// Tokens of a prefix.
+    pub prefix: usize,
+    /// Tokens of a continuation.
+    pub continuation: usize,
+    /// Texts at most.
+    pub texts: Option<usize>,
+    /// How tokens are chosen.
+    pub decoding: Decoding,
+    /// Whether the model has frequency classes to choose from first.
+    pub factorised: bool,
+    /// Decides every draw.
+    pub seed: u64,
+    /// The file for what humans wrote.
+    pub references: P,
+    /// The file for what the model wrote.
+    pub out: P,
+}
+
+/// Texts to score.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ScoreTask<P> {
+    /// What each model wrote.
+    pub texts: Vec<P>,
+    /// The models' names.
+    pub names: Vec<String>,
+    /// What humans wrote.
+    pub references: P,
+    /// Token counts of the training split.
+    pub counts: P,
+    /// How often texts are drawn for intervals; 0 for none.
+    pub bootstrap: usize,
+    /// The file for the scores.
+    pub out: P,
+}
+
+/// What kind of work a task is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskKind {
+    /// Text to corpus.
+    Prepare,
+    /// Counts to classes.
+    Classes,
+    /// Corpus to model.
+    Train,
+    /// Perplexity on the test split.
+    Perplexity,
+    /// Continuations of prefixes.
+    Generate,
+    /// Scores of texts.
+    Score,
+}
+
+impl TaskKind {
+    /// Every kind.
+    pub const ALL: [Self; 6] =
+        [Self::Prepare, Self::Classes, Self::Train, Self::Perplexity, Self::Generate, Self::Score];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Prepare => "prepare",
+            Self::Classes => "classes",
+            Self::Train => "train",
+            Self::Perplexity => "perplexity",
+            Self::Generate => "generate",
+            Self::Score => "score",
+        }
+    }
+
+    /// The revision of its results, a part of every key. To be raised when the same task has
+    /// another result than before, so that results of the earlier program are not reused.
+    pub fn revision(self) -> u32 {
+        match self {
+            Self::Classes | Self::Train | Self::Score | Self::Prepare => 1,
+            // Whole windows and documents only.
+            Self::Perplexity | Self::Generate => 2,
+        }
+    }
+}
+
+impl<P> Task<P> {
+    /// Its kind.
+    pub fn kind(&self) -> TaskKind {
+        match self {
+            Self::Prepare(_) => TaskKind::Prepare,
+            Self::Classes(_) => TaskKind::Classes,
+            Self::Train(_) => TaskKind::Train,
+            Self::Perplexity(_) => TaskKind::Perplexity,
+            Self::Generate(_) => TaskKind::Generate,
+            Self::Score(_) => TaskKind::Score,
+        }
+    }
+
+    /// Whether it works on the device that the user chose, which then decides its result too.
+    pub fn needs_device(&self) -> bool {
+        matches!(self, Self::Train(_) | Self::Perplexity(_) | Self::Generate(_))
+    }
+
+    /// The same task with other paths.
+    pub fn map<Q>(&self, mut path: impl FnMut(&P) -> Q) -> Task<Q> {
+        let Ok(task) = self.try_map(|each| Ok::<_, Infallible>(path(each)));
+        task
+    }
+
+    /// The same task with other paths, where each can be found.
+    pub fn try_map<Q, E>(&self, mut path: impl FnMut(&P) -> Result<Q, E>) -> Result<Task<Q>, E> {
+        let path = &mut path;
+        Ok(match self {
+            Self::Prepare(task) => Task::Prepare(task.try_map(path)?),
+            Self::Classes(task) => Task::Classes(ClassesTask {
+                corpus: path(&task.corpus)?,
+                rule: task.rule,
+                k: task.k,
+                out: path(&task.out)?,
+            }),
+            Self::Train(task) => Task::Train(task.try_map(path)?),
+            Self::Perplexity(task) => Task::Perplexity(PerplexityTask {
+                model: path(&task.model)?,
+                corpus: path(&task.corpus)?,
+                out: path(&task.out)?,
+            }),
+            Self::Generate(task) => Task::Generate(task.try_map(path)?),
+            Self::Score(task) => Task::Score(ScoreTask {
+                texts: task.texts.iter().map(&mut *path).collect::<Result<_, E>>()?,
+                names: task.names.clone(),
+                references: path(&task.references)?,
+                counts: path(&task.counts)?,
+                bootstrap: task.bootstrap,
+                out: path(&task.out)?,
+            }),
+        })
+    }
+}
+
+impl<P> PrepareTask<P> {
+    fn try_map<Q, E>(
+        &self,
+        path: &mut impl FnMut(&P) -> Result<Q, E>,
+    ) -> Result<PrepareTask<Q>, E> {
+        Ok(PrepareTask {
+            texts: self.texts.iter().map(&mut *path).collect::<Result<_, E>>()?,
+            tokenizer: match &self.tokenizer {
+                TokenizerSource::Learnt(size) => TokenizerSource::Learnt(*size),
+                TokenizerSource::File(file) => TokenizerSource::File(path(file)?),
+            },
+            documents: self.documents.clone(),
+            out: path(&self.out)?,
+        })
+    }
+}
+
+impl<P> TrainTask<P> {
+    fn try_map<Q, E>(&self, path: &mut impl FnMut(&P) -> Result<Q, E>) -> Result<TrainTask<Q>, E> {
+        Ok(TrainTask {
+            corpus: path(&self.corpus)?,
+            preset: self.preset,
+            model: self.model,
+            seed: self.seed,
+            steps: self.steps,
+            settings: self.settings.clone(),
+            init: self.init.as_ref().map(&mut *path).transpose()?,
+            classes: self.classes.as_ref().map(&mut *path).transpose()?,
+            resume: self.resume,
+            out: path(&self.out)?,
+        })
+    }
+}
+
+impl<P> GenerateTask<P> {
+    fn try_map<Q, E>(
+        &self,
+        path: &mut impl FnMut(&P) -> Result<Q, E>,
+    ) -> Result<GenerateTask<Q>, E> {
+        Ok(GenerateTask {
+            model: path(&self.model)?,
+            corpus: path(&self.corpus)?,
+            protocol: self.protocol,
+            streams: self.streams,
+            prefix: self.prefix,
+            continuation: self.continuation,
+            texts: self.texts,
+            decoding: self.decoding,
+            factorised: self.factorised,
+            seed: self.seed,
+            references: path(&self.references)?,
+            out: path(&self.out)?,
+        })
+    }
+}
