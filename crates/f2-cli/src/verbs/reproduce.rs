@@ -76,6 +76,10 @@ enum PresetName {
     Paper,
     /// The paper's lyrics half with its full settings, for a GPU.
     Lyrics,
+    /// The Wikitext-103 half at the paper's size, in less than 25 minutes on one H200.
+    H200,
+    /// The lyrics half at the paper's size, in about 10 minutes on one H200.
+    LyricsH200,
 }
 
 impl From<PresetName> for PlanPreset {
@@ -86,6 +90,8 @@ impl From<PresetName> for PlanPreset {
             PresetName::Small => Self::Small,
             PresetName::Paper => Self::Paper,
             PresetName::Lyrics => Self::Lyrics,
+            PresetName::H200 => Self::H200,
+            PresetName::LyricsH200 => Self::LyricsH200,
         }
     }
 }

@@ -235,9 +235,7 @@ mod tests {
 
     #[test]
     fn the_plans_for_a_gpu_are_plans_of_both_halves() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs/plans");
-        let load = |name: &str| Plan::load(&folder.join(name)).unwrap();
-        let (english, lyrics) = (load("h200.toml"), load("lyrics-h200.toml"));
+        let (english, lyrics) = (PlanPreset::H200.plan(), PlanPreset::LyricsH200.plan());
         assert_eq!((english.protocol(), english.generation.k), (Protocol::Paper, 3));
         assert_eq!((lyrics.protocol(), lyrics.generation.k), (Protocol::Lyrics, 20));
         assert!(lyrics.transfer.is_some() && lyrics.generation.joint);

@@ -15,11 +15,23 @@ pub enum PlanPreset {
     Paper,
     /// The paper's lyrics half with its full settings, for a GPU.
     Lyrics,
+    /// The Wikitext-103 half at the paper's size, in less than 25 minutes on one H200.
+    H200,
+    /// The lyrics half at the paper's size, in about 10 minutes on one H200.
+    LyricsH200,
 }
 
 impl PlanPreset {
     /// Every preset, in the order they are listed to the user.
-    pub const ALL: [Self; 5] = [Self::Demo, Self::Tiny, Self::Small, Self::Paper, Self::Lyrics];
+    pub const ALL: [Self; 7] = [
+        Self::Demo,
+        Self::Tiny,
+        Self::Small,
+        Self::Paper,
+        Self::Lyrics,
+        Self::H200,
+        Self::LyricsH200,
+    ];
 
     /// The name it is asked for by.
     pub fn name(self) -> &'static str {
@@ -29,6 +41,8 @@ impl PlanPreset {
             Self::Small => "small",
             Self::Paper => "paper",
             Self::Lyrics => "lyrics",
+            Self::H200 => "h200",
+            Self::LyricsH200 => "lyrics-h200",
         }
     }
 
@@ -40,6 +54,8 @@ impl PlanPreset {
             Self::Small => include_str!("../../plans/small.toml"),
             Self::Paper => include_str!("../../plans/paper.toml"),
             Self::Lyrics => include_str!("../../plans/lyrics.toml"),
+            Self::H200 => include_str!("../../plans/h200.toml"),
+            Self::LyricsH200 => include_str!("../../plans/lyrics-h200.toml"),
         }
     }
 
