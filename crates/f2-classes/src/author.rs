@@ -1,3 +1,5 @@
+//! MefMax as the authors' program has it.
+
 use crate::efficiency::efficiency;
 use crate::prefix::PrefixSums;
 use crate::{FrequencyClasses, RankCounts};
@@ -23,7 +25,7 @@ pub(crate) fn ends(sums: &PrefixSums, k: usize) -> Option<Vec<usize>> {
     Some(ends)
 }
 
-/// What the authors' program maximises instead of Eq. 5: the product of `U(C)` and the mean of
+/// The objective of the authors' program in place of Eq. 5: the product of `U(C)` and the mean of
 /// `U(V_i)`, where the last class's mass lacks its first token.
 pub fn author_score(counts: &RankCounts, classes: &FrequencyClasses) -> f64 {
     let mut masses = Vec::with_capacity(classes.len());

@@ -1,3 +1,5 @@
+//! The partition of the vocabulary into frequency classes.
+
 use std::ops::Range;
 use std::path::Path;
 

@@ -1,3 +1,5 @@
+//! Token counts by frequency rank, and reading them.
+
 use std::path::Path;
 
 use serde_json::Value;

@@ -1,3 +1,5 @@
+//! Efficiency: normalised entropy (Eq. 6).
+
 /// How evenly occurrences are spread over the members of a class: their entropy over the largest
 /// it could be (Eq. 6 of the paper), between 0 and 1.
 ///

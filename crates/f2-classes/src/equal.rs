@@ -1,3 +1,5 @@
+//! Classes of equally many tokens.
+
 /// K classes of ⌊V/K⌋ tokens each, the remainder in the last.
 pub(crate) fn equal_tokens(vocabulary: usize, k: usize) -> Vec<usize> {
     let size = vocabulary / k;

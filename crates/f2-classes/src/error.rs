@@ -1,6 +1,8 @@
+//! Errors of counts and classes.
+
 use std::path::{Path, PathBuf};
 
-/// Why there are no classes.
+/// Errors of reading counts and of choosing, reading and writing classes.
 #[derive(Debug, thiserror::Error)]
 pub enum ClassesError {
     /// An empty vocabulary.
@@ -107,7 +109,7 @@ pub enum ClassesError {
     InFile {
         /// The file.
         path: PathBuf,
-        /// What is wrong with what it holds.
+        /// The reason.
         reason: Box<ClassesError>,
     },
 }

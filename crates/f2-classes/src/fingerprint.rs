@@ -1,12 +1,14 @@
+//! The fingerprint that binds classes to the counts they were made from.
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-/// Tells one list of rank counts from another: the SHA-256, in hexadecimal, of the counts as they
+/// Identifies a list of rank counts: the SHA-256, in hexadecimal, of the counts as they
 /// were taken (zeros included), by rank, as 64-bit little-endian integers.
 ///
-/// Classes carry it, so that a corpus and classes that do not belong together are found out.
+/// Classes carry it, so that classes of another corpus are refused.
 ///
 /// ```
 /// use f2_classes::CountsFingerprint;

@@ -1,3 +1,5 @@
+//! Algorithm 1 of the paper.
+
 use crate::prefix::PrefixSums;
 
 /// Algorithm 1 of the paper for a given K: class j ends after the first rank at which the

@@ -1,3 +1,5 @@
+//! The methods of choosing classes.
+
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -53,7 +55,7 @@ impl Method {
         }
     }
 
-    /// What gives the ends of the classes for each K of a range; none for a K that the method
+    /// The ends of the classes for each K of a range; none for a K that the method
     /// cannot reach. The ends of all K at once would take memory in the square of the vocabulary.
     pub(crate) fn cutter(self, objective: &Objective, ks: RangeInclusive<usize>) -> Cutter<'_> {
         let (sums, vocabulary) = (&objective.sums, objective.vocabulary());

@@ -1,3 +1,5 @@
+//! The objective of MefMax: mean efficiency (Eq. 5).
+
 use std::ops::Range;
 
 use crate::efficiency::efficiency;
@@ -28,7 +30,7 @@ pub(crate) struct Objective {
     ln_total: f64,
 }
 
-/// What one class adds to Eq. 5, before either term is divided by its function of K.
+/// The terms of one class in Eq. 5, before either is divided by its function of K.
 #[derive(Clone, Copy)]
 pub(crate) struct ClassTerms {
     /// −P ln P of the class's share P: its part of the entropy of the classes.
@@ -37,7 +39,7 @@ pub(crate) struct ClassTerms {
     pub(crate) efficiency: f64,
 }
 
-/// What Eq. 5 multiplies the two terms of a class with, given the number of classes.
+/// The factors of the two terms of a class in Eq. 5, given the number of classes.
 #[derive(Clone, Copy)]
 pub(crate) struct TermWeights {
     pub(crate) spread: f64,

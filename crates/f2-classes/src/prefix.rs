@@ -1,3 +1,5 @@
+//! Prefix sums over ranks.
+
 use std::ops::Range;
 
 use crate::RankCounts;
@@ -9,7 +11,7 @@ pub(crate) struct PrefixSums {
     below: Vec<Sums>,
 }
 
-/// Both sums side by side: who asks for one mostly asks for the other.
+/// Both sums side by side: they are mostly needed together.
 #[derive(Clone, Copy, Default)]
 struct Sums {
     /// Σ c, exact.
@@ -18,7 +20,7 @@ struct Sums {
     count_log_count: Compensated,
 }
 
-/// A running sum and what rounding has cut from it. A class in the tail is a small difference of
+/// A running sum and its rounding error (compensated summation). A class in the tail is a small difference of
 /// two large sums: plain doubles would leave it few correct digits.
 #[derive(Clone, Copy, Default)]
 struct Compensated {

@@ -1,3 +1,5 @@
+//! Choosing K and the classes by a method.
+
 use rayon::prelude::*;
 
 use crate::objective::Objective;

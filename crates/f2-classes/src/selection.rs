@@ -1,3 +1,5 @@
+//! Chosen classes with their scores: `classes.json`.
+
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};

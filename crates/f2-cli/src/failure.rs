@@ -1,4 +1,4 @@
-//! What the user is told when a verb cannot do its job, and the exit code that goes with it.
+//! Failures of a verb: the message, the advice and the exit code.
 
 use std::fmt::Display;
 use std::process::ExitCode;
@@ -19,7 +19,7 @@ pub(crate) enum Kind {
     Interrupted = 130,
 }
 
-/// What failed, where and why, and what to do about it.
+/// A failure: message, advice and exit code.
 #[derive(Debug)]
 pub(crate) struct Failure {
     kind: Kind,
@@ -27,13 +27,13 @@ pub(crate) struct Failure {
     advice: Option<String>,
 }
 
-/// What to do about a file that cannot be read.
+/// Advice on a file that cannot be read.
 pub(crate) const CHECK_NAME: &str = "check its name and that it may be read";
-/// What to do about one that cannot be written.
+/// Advice on a file that cannot be written.
 pub(crate) const MAKE_ROOM: &str =
     "free some space or choose another place; nothing was left half-written";
 
-/// What a verb returns.
+/// The result of a verb.
 pub(crate) type Outcome = Result<(), Failure>;
 
 impl Failure {
@@ -49,13 +49,13 @@ impl Failure {
         Self::new(Kind::Data, message)
     }
 
-    /// Says something before what failed.
+    /// Puts words before the message.
     pub(crate) fn before(mut self, words: &str) -> Self {
         self.message.insert_str(0, words);
         self
     }
 
-    /// Adds what the user can do about it.
+    /// Adds advice.
     pub(crate) fn advise(mut self, advice: impl Display) -> Self {
         self.advice = Some(advice.to_string());
         self
@@ -90,7 +90,7 @@ impl From<ReadError> for Failure {
     }
 }
 
-/// The disk's fault, not the data's.
+/// A failure of the disk, not of the data.
 impl From<WriteError> for Failure {
     fn from(error: WriteError) -> Self {
         Self::new(Kind::Device, error).advise(MAKE_ROOM)

@@ -1,4 +1,4 @@
-//! Names of the Hugging Face hub in the place of folders and files: found in the local cache, or
+//! Models and datasets named by their place on the Hugging Face hub, found in the local cache or
 //! fetched into it.
 
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::progress::{Progress, Unit};
 
-/// What makes a model: its settings, its weights, whole or in parts, and its tokenizer.
+/// Whether a file belongs to a model: its settings, its weights, whole or in shards, its tokenizer.
 fn is_of_a_model(name: &str) -> bool {
     let weights = name.starts_with("model") && name.ends_with(".safetensors");
     let others = [
@@ -24,7 +24,7 @@ fn is_of_a_model(name: &str) -> bool {
     weights || others.contains(&name)
 }
 
-/// What `f2 prepare` reads, by the end of its name.
+/// Whether `f2 prepare` reads a file of this name.
 fn is_text(name: &str) -> bool {
     let name = name.to_lowercase();
     let packed = [".gz", ".zst", ".zstd"];
@@ -33,7 +33,7 @@ fn is_text(name: &str) -> bool {
     plain.iter().any(|end| inner.ends_with(end)) || name.ends_with(".parquet")
 }
 
-/// The folder of a model: the one that was named, or that of a model of the hub. `opens` tells
+/// The folder of a model: the one that was named, or that of a model of the hub. `opens` says
 /// whether a folder of the cache has all that is needed.
 pub(crate) fn model_folder(
     named: &Path,
@@ -66,7 +66,7 @@ pub(crate) fn dataset_files(address: &Path) -> Result<Option<Vec<PathBuf>>, Fail
     Ok(Some(snapshot.files.iter().map(path).collect()))
 }
 
-/// Whether a file is the place named, or lies in it; `*` stands for any part of a name.
+/// Whether a file is the place named, or lies in it; `*` matches any part of a name.
 fn lies_in(name: &str, place: &str) -> bool {
     let mut names = name.split('/');
     place.split('/').filter(|part| !part.is_empty()).all(|part| {
@@ -82,7 +82,7 @@ fn matches(name: &str, pattern: &str) -> bool {
     starts.into_iter().any(|start| matches(&rest[start..], after))
 }
 
-/// Shows what is fetched.
+/// Shows the progress of a download.
 #[derive(Default)]
 struct Bar(Mutex<Option<Progress>>);
 

@@ -12,7 +12,7 @@ use crate::output::draws_progress;
 /// How often a line is printed where there is no terminal.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(5);
 
-/// What the position of a job counts.
+/// The unit of progress.
 #[derive(Clone, Copy)]
 pub(crate) enum Unit {
     Bytes,
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plain_line_tells_what_is_done_and_how_long_it_takes() {
+    fn a_plain_line_has_the_amount_and_the_time_left() {
         let progress = Progress::new("scoring f2.txt", Some(1000), Unit::Draws);
         progress.bar.inc(250);
         let line = progress.plain_line();

@@ -22,14 +22,14 @@ pub(crate) enum Splitting {
 pub(crate) struct Texts {
     pub(crate) path: PathBuf,
     pub(crate) ids: Vec<Vec<u32>>,
-    /// The line each text stands in.
+    /// The line number of each text.
     lines: Vec<usize>,
     /// Whether the file holds ids, not text.
     pub(crate) given_as_ids: bool,
 }
 
 impl Texts {
-    /// Where a text stands, for a message.
+    /// File and line of a text, for a message.
     pub(crate) fn place(&self, number: usize) -> String {
         line_of(&self.path, self.lines[number])
     }
@@ -42,12 +42,12 @@ impl Texts {
 
 /// Reads files of texts, so that equal words get equal ids in all of them.
 pub(crate) struct TextReader {
-    /// What was asked for; words where nothing was.
+    /// The requested splitting; by words where none was.
     splitting: Option<Splitting>,
     words: HashMap<String, u32>,
 }
 
-/// What the lines of a file hold.
+/// The content of a file.
 enum Content {
     Ids(Vec<Vec<u32>>),
     Text(Vec<String>),

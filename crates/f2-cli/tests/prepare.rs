@@ -147,7 +147,7 @@ fn broken_json_line() {
     --- stdout
     --- stderr
     error: a.jsonl, line 2: broken JSON: EOF while parsing a value at line 1 column 9
-      help: mend the line, or name another field with `--field`
+      help: correct the line, or name another field with `--field`
     "#);
 }
 
@@ -158,7 +158,7 @@ fn json_line_without_the_field() {
     --- stdout
     --- stderr
     error: a.jsonl, line 1: there is no field "text"; there are "body"
-      help: mend the line, or name another field with `--field`
+      help: correct the line, or name another field with `--field`
     "#);
 }
 

@@ -1,3 +1,5 @@
+//! The text that comes with the program.
+
 use bible_lib::{Bible, Translation};
 
 /// A text to try things on without any download: the King James Bible, public domain.

@@ -1,3 +1,5 @@
+//! A prepared corpus on disk: opening it, and checking its files against the manifest.
+
 use std::path::{Path, PathBuf};
 
 use f2_files::{FileRecord, ReadError};
@@ -23,7 +25,7 @@ impl Corpus {
         Ok(Self { folder: folder.to_path_buf(), manifest })
     }
 
-    /// Where it comes from and what is in it.
+    /// Its origin and contents.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
@@ -79,7 +81,7 @@ impl Corpus {
         })
     }
 
-    /// A file as the manifest says it must be.
+    /// A file, checked against the manifest.
     fn read(&self, name: &str) -> Result<(PathBuf, Vec<u8>)> {
         let path = self.folder.join(name);
         let bytes = std::fs::read(&path).map_err(ReadError::of(&path))?;
@@ -99,7 +101,7 @@ impl Corpus {
     }
 }
 
-/// What the files of a corpus are called.
+/// The names of the files of a corpus.
 pub(crate) mod names {
     use crate::split::Split;
 
@@ -107,7 +109,7 @@ pub(crate) mod names {
     pub(crate) const TOKENIZER: &str = "tokenizer.json";
     pub(crate) const COUNTS: &str = "counts.json";
     pub(crate) const RANKS: &str = "ranks.json";
-    /// Added later, by whoever cuts the classes.
+    /// Added later, by `f2 classes`.
     pub(crate) const CLASSES: &str = "classes.json";
 
     pub(crate) fn shard(split: Split) -> String {

@@ -1,3 +1,5 @@
+//! Token counts by frequency rank (`counts.json`), and the order of ids by rank (`ranks.json`).
+
 use std::path::Path;
 
 use f2_files::ReadError;

@@ -1,3 +1,5 @@
+//! Errors of preparing and reading a corpus.
+
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -13,7 +15,7 @@ pub enum Error {
     /// An output file cannot be written: no space, no permission.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// Another process is at the corpus.
+    /// Another process is writing the corpus.
     #[error(transparent)]
     Lock(#[from] LockError),
     /// A compressed file ends early or is damaged.
@@ -21,7 +23,7 @@ pub enum Error {
     Compressed {
         /// The file.
         path: PathBuf,
-        /// What the decompressor said.
+        /// The decompressor's message.
         source: io::Error,
     },
     /// Text that is not UTF-8.
@@ -47,7 +49,7 @@ pub enum Error {
     Parquet {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// A document, or a line that holds one, without a reasonable end.
@@ -107,7 +109,7 @@ pub enum Error {
     Tokenizer {
         /// The file it comes from, or what was being done with it.
         origin: String,
-        /// What the tokenizer library said.
+        /// The tokenizer library's message.
         reason: String,
     },
     /// The output folder holds something else.
@@ -121,7 +123,7 @@ pub enum Error {
     Foreign {
         /// The folder.
         path: PathBuf,
-        /// What else is in it.
+        /// A file that is not part of a corpus.
         name: String,
     },
     /// The output folder is taken.
@@ -135,7 +137,7 @@ pub enum Error {
     Corrupt {
         /// The file.
         path: PathBuf,
-        /// What does not hold.
+        /// The condition that does not hold.
         reason: String,
     },
     /// Asked to stop.
@@ -143,7 +145,7 @@ pub enum Error {
     Interrupted,
 }
 
-/// What this crate's functions return.
+/// The result of this crate's functions.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {

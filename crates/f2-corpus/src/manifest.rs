@@ -1,3 +1,5 @@
+//! `manifest.json`: the origin and the contents of a corpus.
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -11,7 +13,7 @@ use crate::split::{Fractions, Split};
 
 pub(crate) const VERSION: u32 = 2;
 
-/// Where a corpus comes from and what is in it: `manifest.json`.
+/// The origin and contents of a corpus: `manifest.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     pub(crate) version: u32,
@@ -19,11 +21,11 @@ pub struct Manifest {
     pub made_by: String,
     /// The files it was made from, with the split each was given for.
     pub inputs: Vec<Input>,
-    /// The choices it was made with.
+    /// The settings it was made with.
     pub options: Recorded,
     /// Size of the vocabulary.
     pub vocabulary_size: usize,
-    /// What each split holds, in the order of [`Split::ALL`].
+    /// The size of each split, in the order of [`Split::ALL`].
     pub splits: Vec<SplitSize>,
     /// Every other file of the corpus by name, but for the classes, which come later.
     pub files: BTreeMap<String, FileRecord>,
@@ -75,7 +77,7 @@ pub struct SplitSize {
     pub split: Split,
     /// Documents.
     pub documents: u64,
-    /// Words: what stands between white space.
+    /// Words, separated by white space.
     pub words: u64,
     /// Bytes of text.
     pub bytes: u64,
@@ -121,7 +123,7 @@ impl Manifest {
         Ok(f2_files::write_text_atomically(path, &f2_files::seal(&text))?)
     }
 
-    /// What the corpus's file of this name must be.
+    /// The record of the corpus's file of this name.
     pub(crate) fn file(&self, name: &str) -> Result<&FileRecord> {
         let unlisted = || Error::corrupt(Path::new(names::MANIFEST), format!("it lists no {name}"));
         self.files.get(name).ok_or_else(unlisted)
@@ -132,7 +134,7 @@ impl Manifest {
         Ok(&self.file(names::TOKENIZER)?.sha256)
     }
 
-    /// What a split holds.
+    /// The size of a split.
     pub(crate) fn size(&self, split: Split) -> Option<&SplitSize> {
         self.splits.iter().find(|size| size.split == split)
     }

@@ -1,3 +1,5 @@
+//! The splits of a corpus, and which one a document belongs to.
+
 use sha2::{Digest as _, Sha256};
 
 use crate::error::{Error, Result};
@@ -8,11 +10,11 @@ use crate::error::{Error, Result};
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Split {
-    /// What a model learns from; the only part that is counted.
+    /// The training split, the only one whose tokens are counted.
     Train,
-    /// What decisions are made on.
+    /// The validation split.
     Valid,
-    /// What results are reported on.
+    /// The test split.
     Test,
 }
 

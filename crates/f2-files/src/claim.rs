@@ -1,18 +1,18 @@
-//! Files that belong to one living process: the system keeps the claim and drops it when the
-//! process ends, however it ends.
+//! Claims of a running process on a file, by the locks of the operating system, which end with the
+//! process, however it ends.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::Path;
 
-/// Whose a file or folder is.
+/// The owner of a file or folder.
 #[derive(Debug)]
 pub(crate) enum Claim {
-    /// This caller's now.
+    /// The caller, from now on.
     Ours,
-    /// That of a process that lives.
+    /// Another running process.
     Taken,
-    /// The file system knows no claims.
+    /// Unknown: the file system has no locks.
     Unknown,
 }
 
@@ -25,8 +25,8 @@ pub(crate) fn claim(file: &File) -> Claim {
     }
 }
 
-/// Makes something under a name and claims it. Whoever sweeps leftovers may have taken it for one
-/// before it was claimed; then it is made again.
+/// Makes a file or folder and claims it. Another process may have swept it as a leftover before it
+/// was claimed; then it is made again.
 pub(crate) fn make_and_claim<T>(
     path: &Path,
     mut make: impl FnMut() -> io::Result<T>,

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 use crate::disk::OutputFile;
 
-/// More links than this in a row are taken for a circle, as the system does.
+/// More links than this in a row are taken for a loop, as the system does.
 const MOST_LINKS: usize = 40;
 
-/// What stands behind a path that is to be written.
+/// The target of a path that is to be written.
 pub(crate) enum Destination {
     /// A file, there or not, under the name that symbolic links lead to.
     File(PathBuf),
-    /// A device, a pipe or a socket: it stays what it is.
+    /// A device, a pipe or a socket, which is written into.
     Stream(PathBuf),
     /// This program's own output under another name, such as `/dev/stdout`.
     OwnOutput(OutputFile),

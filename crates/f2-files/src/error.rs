@@ -1,3 +1,5 @@
+//! Errors that name the path they are about.
+
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -7,7 +9,7 @@ use std::path::{Path, PathBuf};
 pub struct ReadError {
     /// The file or folder.
     pub path: PathBuf,
-    /// What the system said.
+    /// The system's error.
     pub source: io::Error,
 }
 
@@ -17,12 +19,12 @@ pub struct ReadError {
 pub struct WriteError {
     /// The file or folder.
     pub path: PathBuf,
-    /// What the system said.
+    /// The system's error.
     pub source: io::Error,
 }
 
 impl ReadError {
-    /// Says of what path the system spoke.
+    /// Adds the path to an error of the system.
     ///
     /// ```
     /// # use std::path::Path;
@@ -37,7 +39,7 @@ impl ReadError {
 }
 
 impl WriteError {
-    /// Says of what path the system spoke.
+    /// Adds the path to an error of the system.
     pub fn of(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
         let path = path.to_path_buf();
         move |source| Self { path, source }

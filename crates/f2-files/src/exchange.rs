@@ -1,11 +1,11 @@
-//! Two folders change names.
+//! Exchanging the names of two folders.
 
 use std::io;
 use std::path::Path;
 
 use crate::disk;
 
-/// Lets two folders change names in one step.
+/// Exchanges the names of two folders in one step.
 #[cfg(any(target_os = "linux", target_vendor = "apple"))]
 pub(crate) fn exchange(one: &Path, other: &Path) -> io::Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -16,19 +16,19 @@ pub(crate) fn exchange(one: &Path, other: &Path) -> io::Result<()> {
     fault::may_strike("exchange", other)?;
     match renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE) {
         // File systems that cannot: some network ones, for example.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => exchange_by_turns(one, other),
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => exchange_in_steps(one, other),
         outcome => Ok(outcome?),
     }
 }
 
 #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
 pub(crate) fn exchange(one: &Path, other: &Path) -> io::Result<()> {
-    exchange_by_turns(one, other)
+    exchange_in_steps(one, other)
 }
 
 /// The same in three steps. For a moment nothing has the name of `other`, but both folders are on
 /// the disk at any time.
-fn exchange_by_turns(one: &Path, other: &Path) -> io::Result<()> {
+fn exchange_in_steps(one: &Path, other: &Path) -> io::Result<()> {
     let aside = one.with_extension("retired");
     disk::rename(other, &aside)?;
     if let Err(error) = disk::rename(one, other) {
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn both_ways_of_exchanging_exchange() {
-        for exchange in [exchange, exchange_by_turns] {
+        for exchange in [exchange, exchange_in_steps] {
             let parent = tempfile::tempdir().unwrap();
             let [one, other] = ["one", "other"].map(|name| parent.path().join(name));
             for folder in [&one, &other] {

@@ -18,15 +18,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub const PLAN: &str = "F2_FAULT";
 
 /// The plan this process was given.
-static GIVEN: LazyLock<Option<Plan>> = LazyLock::new(|| {
+static GIVEN: LazyLock<Option<FaultPlan>> = LazyLock::new(|| {
     let text = std::env::var(PLAN).ok()?;
-    Some(Plan::parse(&text).unwrap_or_else(|| panic!("{PLAN}={text} is no plan of faults")))
+    Some(FaultPlan::parse(&text).unwrap_or_else(|| panic!("{PLAN}={text} is no plan of faults")))
 });
 /// Changes of the disk so far.
 static CHANGES: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Plan {
+struct FaultPlan {
     kind: Kind,
     /// Which change of the disk, from 1.
     number: u64,
@@ -39,7 +39,7 @@ enum Kind {
     Kill,
 }
 
-impl Plan {
+impl FaultPlan {
     fn parse(text: &str) -> Option<Self> {
         let (kind, number) = text.split_once(':')?;
         let kind = match kind {
@@ -93,14 +93,16 @@ mod tests {
     #[test]
     fn a_plan_strikes_once_or_from_there_on() {
         let strikes = |text: &str| -> Vec<bool> {
-            let plan = Plan::parse(text).unwrap();
+            let plan = FaultPlan::parse(text).unwrap();
             (1..=4).map(|change| plan.strikes(change)).collect()
         };
         assert_eq!(strikes("fail:2"), [false, true, false, false]);
         assert_eq!(strikes("kill:4"), [false, false, false, true]);
         assert_eq!(strikes("full:3"), [false, false, true, true]);
         assert!(
-            ["", "7", "fail", "fail:x", "flood:3"].into_iter().all(|t| Plan::parse(t).is_none())
+            ["", "7", "fail", "fail:x", "flood:3"]
+                .into_iter()
+                .all(|t| FaultPlan::parse(t).is_none())
         );
     }
 }

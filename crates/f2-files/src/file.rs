@@ -1,3 +1,5 @@
+//! Files that are replaced as a whole.
+
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -42,14 +44,14 @@ pub fn write_atomically(
     written.map_err(WriteError::of(path))
 }
 
-/// Puts a new file in the place of an old one.
+/// Replaces an old file by a new one.
 fn replace(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<OutputFile>) -> io::Result<()>,
 ) -> io::Result<()> {
     sweep_siblings(path);
     let temporary = temporary_sibling(path);
-    // The file is ours until it has its name: nobody may take it for a leftover.
+    // The file stays claimed until it has its name, so that it is not swept as a leftover.
     let written =
         write_and_sync(&temporary, write).and_then(|_claimed| disk::rename(&temporary, path));
     if written.is_err() {
@@ -64,7 +66,7 @@ pub fn write_text_atomically(path: &Path, text: &str) -> Result<(), WriteError> 
     write_atomically(path, |out| out.write_all(text.as_bytes()))
 }
 
-/// Whether `path` could be written now: what would fail after hours of work is told before them.
+/// Whether `path` can be written, to be checked before hours of work rather than after them.
 pub fn check_writable(path: &Path) -> Result<(), WriteError> {
     let tried = Destination::of(path).and_then(|destination| match destination {
         Destination::File(path) => {

@@ -1,3 +1,5 @@
+//! Folders that are published as a whole.
+
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,7 +8,7 @@ use crate::claim::make_and_claim;
 use crate::destination::followed;
 use crate::exchange::exchange;
 use crate::file::sync_parent;
-use crate::leftover::{doomed_sibling, sweep_siblings, temporary_sibling};
+use crate::leftover::{removal_sibling, sweep_siblings, temporary_sibling};
 use crate::{WriteError, disk};
 
 /// A folder that appears under its final name only once it is complete.
@@ -29,7 +31,7 @@ pub struct StagedFolder {
     staging: PathBuf,
     destination: PathBuf,
     published: bool,
-    /// Tells those who sweep leftovers that this is none.
+    /// Keeps the folder from being swept as a leftover.
     _claimed: Option<File>,
 }
 
@@ -53,7 +55,7 @@ impl StagedFolder {
         &self.staging
     }
 
-    /// Syncs every file and gives the folder its final name, replacing what stands there.
+    /// Syncs every file and gives the folder its final name, replacing an existing folder.
     ///
     /// A folder being replaced changes places with the new one in one step where the system can
     /// do that, and is removed last.
@@ -84,10 +86,11 @@ impl Drop for StagedFolder {
     }
 }
 
-/// Removes a folder so that no part of it is ever met under its name.
+/// Removes a folder; a reader never finds a part of it under its name.
 pub fn remove_folder_at_once(path: &Path) -> Result<(), WriteError> {
-    let doomed = doomed_sibling(path);
-    let removed = disk::rename(path, &doomed).and_then(|()| disk::remove_folder(&doomed));
+    let removed_name = removal_sibling(path);
+    let removed =
+        disk::rename(path, &removed_name).and_then(|()| disk::remove_folder(&removed_name));
     removed.map_err(WriteError::of(path))
 }
 

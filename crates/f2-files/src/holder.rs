@@ -1,3 +1,5 @@
+//! The owner of a lock, as its file names it.
+
 use std::fmt;
 use std::path::Path;
 
@@ -21,7 +23,8 @@ impl Holder {
 
     pub(crate) fn read(lock: &Path) -> Option<Self> {
         let text = std::fs::read_to_string(lock).ok()?;
-        let (process, host) = text.trim_end().strip_prefix("process ")?.split_once(" on ")?;
+        let (process, host) =
+            text.trim_end_matches(['\r', '\n']).strip_prefix("process ")?.split_once(" on ")?;
         Some(Self { process: process.parse().ok()?, host: host.to_owned() })
     }
 

@@ -1,4 +1,4 @@
-//! What a killed writer left behind: how it is named, and how it is swept.
+//! Leftovers of killed writers: their names, and sweeping them.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use crate::claim::{Claim, claim};
 use crate::disk;
 
-/// What the name of a file or folder ends in while it is being written.
+/// The suffix of a file or folder that is being written.
 const PARTIAL: &str = ".partial";
-/// What the name of one ends in that is about to be removed.
+/// The suffix of a folder that is being removed.
 const REMOVED: &str = ".removed";
 
 /// A hidden name in the same folder, so that the rename never crosses file systems. The process
@@ -18,9 +18,9 @@ pub(crate) fn temporary_sibling(path: &Path) -> PathBuf {
     hidden_sibling(path, &format!(".{}{PARTIAL}", std::process::id()))
 }
 
-/// The name under which something waits to be removed: killed halfway, the removal must not leave
-/// a part of it under its own.
-pub(crate) fn doomed_sibling(path: &Path) -> PathBuf {
+/// The name under which a folder is removed: a removal that is killed halfway must not leave a part
+/// of it under its own name.
+pub(crate) fn removal_sibling(path: &Path) -> PathBuf {
     hidden_sibling(path, &format!(".{}{REMOVED}", std::process::id()))
 }
 
@@ -31,8 +31,8 @@ fn hidden_sibling(path: &Path, ending: &str) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Removes what killed writers left in a folder. What a living process is at work on, on whatever
-/// machine, stays, and so does what cannot be removed: a leftover is harmless.
+/// Removes what killed writers left in a folder. Files of a running process, on whatever machine,
+/// stay, and so does what cannot be removed: a leftover is harmless.
 pub fn sweep(folder: &Path) {
     sweep_where(folder, |_| true);
 }

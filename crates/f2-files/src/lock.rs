@@ -13,10 +13,10 @@ const NAME: &str = ".lock";
 
 /// The right to write a folder, given back when dropped.
 ///
-/// It is a file with a claim of the operating system on it, which ends with the process that has
-/// it, however that ends: a lock that a killed process left is taken over. Where the file system
-/// knows no such claims, the file's words decide: the owner lives unless it was a process of this
-/// machine that is gone.
+/// It is a file that the operating system locks (`flock`, `LockFileEx`), which ends with the process,
+/// however it ends: the lock of a killed process is taken over. Where the file system has no such
+/// locks, the content of the file decides: its owner is taken to be running unless it was a process
+/// of this machine that has ended.
 ///
 /// ```
 /// # let parent = tempfile::tempdir()?;
@@ -53,7 +53,7 @@ pub enum LockError {
 }
 
 impl Lock {
-    /// Locks a folder that stays where it is, such as a run; it is made where it is not there.
+    /// Locks a folder that stays where it is, such as a run; created if missing.
     pub fn inside(folder: &Path) -> Result<Self, LockError> {
         disk::create_folders(folder).map_err(WriteError::of(folder))?;
         Self::take(folder, folder.join(NAME))
@@ -97,7 +97,7 @@ impl Lock {
     }
 }
 
-/// Puts the name of this process into the file.
+/// Writes the name of this process into the file.
 fn sign(file: &mut OutputFile) -> io::Result<()> {
     file.file().set_len(0)?;
     file.seek(SeekFrom::Start(0))?;
@@ -106,7 +106,7 @@ fn sign(file: &mut OutputFile) -> io::Result<()> {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // While it is still claimed: whoever opens it later finds another file, or none.
+        // While it is still claimed: a process that opens it later finds another file, or none.
         let _ = fs::remove_file(&self.path);
     }
 }

@@ -1,4 +1,4 @@
-//! What a file must be to be whole: its length and its hash.
+//! Length and hash of a file, by which damage is found.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-/// Length and hash of a file: what tells it from another, and from a damaged copy of itself.
+/// Length and hash of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileRecord {
     /// Its length.
@@ -39,7 +39,7 @@ impl FileRecord {
         Self { bytes: content.len() as u64, sha256 }
     }
 
-    /// What is wrong with a file of which `found` is true where this was expected.
+    /// The difference between the file that was found and this expected one, in words.
     ///
     /// ```
     /// use f2_files::FileRecord;

@@ -22,7 +22,7 @@ pub fn is_sealed(text: &str, found: &str) -> bool {
     checksum(&text.replacen(&field(found), &field(""), 1)) == found
 }
 
-/// How a checksum stands in the file.
+/// The field as it is written in the file.
 fn field(checksum: &str) -> String {
     format!("\"checksum\": \"{checksum}\"")
 }

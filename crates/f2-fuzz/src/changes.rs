@@ -1,4 +1,4 @@
-//! What is done to a file.
+//! Random changes of a file.
 
 use crate::random::Random;
 use crate::seeds::Seeds;
@@ -61,7 +61,7 @@ fn change_once(bytes: &mut Vec<u8>, seeds: &Seeds, random: &mut Random) {
     }
 }
 
-/// Puts bytes of another file, of this seed or another, in the place of some.
+/// Puts bytes of another file, of this seed or another, over some of its own.
 fn splice_from_another(
     bytes: &mut Vec<u8>,
     place: usize,
@@ -76,7 +76,7 @@ fn splice_from_another(
     bytes.splice(place..end, other[start..until].iter().copied());
 }
 
-/// Replaces the number that stands next in a text.
+/// Replaces the next number in a text.
 fn replace_number(bytes: &mut Vec<u8>, place: usize, random: &mut Random) {
     let Some(start) = (place..bytes.len()).find(|&at| bytes[at].is_ascii_digit()) else { return };
     let digits = bytes[start..].iter().take_while(|byte| byte.is_ascii_digit()).count();

@@ -44,7 +44,7 @@ fn count(size: usize) {
     MOST.fetch_max(used, Ordering::Relaxed);
 }
 
-/// Does something and tells how much more memory was in use at most.
+/// Runs a function and measures the most memory it added.
 pub(crate) fn most_used(work: impl FnOnce()) -> usize {
     let before = USED.load(Ordering::Relaxed);
     MOST.store(before, Ordering::Relaxed);
@@ -52,7 +52,7 @@ pub(crate) fn most_used(work: impl FnOnce()) -> usize {
     MOST.load(Ordering::Relaxed).saturating_sub(before)
 }
 
-/// What files of this size may ask for: JSON in memory is many times its text.
+/// The memory that files of this size may use: JSON in memory is many times its text.
 pub(crate) fn warranted(size: usize) -> usize {
     100 * size
 }

@@ -2,7 +2,7 @@
 
 use crate::random::Random;
 
-/// What is set right, in half of all inputs.
+/// Repairs applied to half of all inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repair {
     /// Nothing.

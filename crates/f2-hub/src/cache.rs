@@ -33,7 +33,7 @@ impl Cache {
             let commit = std::fs::read_to_string(folder.join("refs").join(revision)).ok()?;
             commit.trim().to_owned()
         };
-        // What stands in a file must not lead elsewhere.
+        // The content of a file must not lead out of the cache.
         let snapshot = is_commit(&commit).then(|| folder.join("snapshots").join(commit))?;
         snapshot.is_dir().then_some(snapshot)
     }

@@ -9,14 +9,14 @@ pub struct Environment {
     pub cache: PathBuf,
     /// The address of the hub, without a slash at its end.
     pub endpoint: String,
-    /// What identifies the user.
+    /// The user's access token.
     pub token: Option<String>,
     /// Whether nothing may be fetched.
     pub offline: bool,
 }
 
 impl Environment {
-    /// What this process was given.
+    /// The environment of this process.
     pub fn of_process() -> Self {
         Self::of(&|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
     }
@@ -49,7 +49,7 @@ fn home(variable: &dyn Fn(&str) -> Option<String>) -> PathBuf {
     cache.join("huggingface")
 }
 
-/// What `hf auth login` left.
+/// The token that `hf auth login` saved.
 fn saved_token(home: &Path, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     let path = variable("HF_TOKEN_PATH").map_or_else(|| home.join("token"), PathBuf::from);
     let token = std::fs::read_to_string(path).ok()?;

@@ -1,20 +1,22 @@
+//! Errors of the hub and its cache.
+
 use std::path::PathBuf;
 
-/// Why something of the hub cannot be had.
+/// Errors of finding and fetching repositories.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The hub has no such names.
     #[error("`{name}` names nothing on the Hugging Face hub: {reason}")]
     Name {
-        /// What was given.
+        /// The name that was given.
         name: String,
-        /// What a name looks like.
+        /// The form of a name.
         reason: &'static str,
     },
     /// It is not in the cache, and nothing may be fetched.
     #[error("{repository} is not in the cache {}, and {reason}", cache.display())]
     NotCached {
-        /// What was asked for.
+        /// The repository.
         repository: String,
         /// Where it was looked for.
         cache: PathBuf,
@@ -26,9 +28,9 @@ pub enum Error {
     Refused {
         /// The hub.
         endpoint: String,
-        /// What was asked for.
+        /// The repository.
         repository: String,
-        /// What its status means.
+        /// The meaning of its status.
         reason: &'static str,
         /// Its status.
         status: u16,
@@ -44,23 +46,23 @@ pub enum Error {
     Unreachable {
         /// The hub.
         endpoint: String,
-        /// What the system said.
+        /// The system's error.
         reason: String,
     },
     /// The hub does not speak as it should.
     #[error("{url} answers with {reason}")]
     Answer {
-        /// What was asked.
+        /// The address.
         url: String,
-        /// What is wrong with the answer.
+        /// The reason.
         reason: String,
     },
-    /// What arrived is not what was announced.
+    /// A downloaded file has another hash than the hub announced.
     #[error(
         "{file} of {repository} arrived damaged: its hash is {found}, the hub announced {announced}"
     )]
     Damaged {
-        /// What was asked for.
+        /// The repository.
         repository: String,
         /// The file.
         file: String,

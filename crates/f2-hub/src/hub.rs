@@ -1,16 +1,18 @@
+//! The hub behind its local cache.
+
 use std::path::PathBuf;
 
 use crate::cache::files;
 use crate::{Cache, Environment, Error, Repository};
 
-/// The hub, with the cache before it.
+/// The hub and its local cache.
 #[derive(Clone, Debug)]
 pub struct Hub {
     environment: Environment,
     cache: Cache,
 }
 
-/// What is told while something is fetched.
+/// Receives the progress of a download, and may interrupt it.
 pub trait Observer {
     /// So many bytes are to be fetched.
     fn begin(&self, repository: &Repository, bytes: u64);
@@ -43,7 +45,7 @@ impl Hub {
         &self.cache
     }
 
-    /// What the cache has of the wanted files; none where it has not one of them.
+    /// The wanted files that are in the cache; none where it has not one of them.
     pub fn cached(
         &self,
         repository: &Repository,

@@ -1,10 +1,10 @@
-//! What is asked for: `gpt2`, `openai-community/gpt2@main`, `hf://datasets/Salesforce/wikitext`.
+//! Names of repositories: `gpt2`, `openai-community/gpt2@main`, `hf://datasets/Salesforce/wikitext`.
 
 use std::fmt;
 
 use crate::Error;
 
-/// What a repository holds.
+/// The kind of a repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Weights, settings and a tokenizer.
@@ -16,7 +16,7 @@ pub enum Kind {
 /// A repository of the hub, at a revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repository {
-    /// What it holds.
+    /// Its kind.
     pub kind: Kind,
     /// `name` or `owner/name`.
     pub id: String,
@@ -24,7 +24,7 @@ pub struct Repository {
     pub revision: String,
 }
 
-/// What a name is made of on the hub.
+/// Whether the hub allows this name.
 fn is_part(text: &str) -> bool {
     let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let ends = |c: char| matches!(c, '-' | '.');

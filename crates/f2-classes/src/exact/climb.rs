@@ -1,3 +1,5 @@
+//! Hill climbing: moves the cuts of a good partition to a local optimum.
+
 use crate::objective::{Objective, TermWeights};
 
 /// How many steps each cut may move at once, to either side.
@@ -62,7 +64,7 @@ fn best_move(objective: &Objective, ends: &[usize], halvings: u32) -> Vec<usize>
     best
 }
 
-/// Where a cut can go, its own place in the middle; 0 stands for a place out of bounds.
+/// Where a cut can go, its own place in the middle; 0 marks a place out of bounds.
 fn places(end: usize, halvings: u32, vocabulary: usize) -> [usize; PLACES] {
     let step = (end >> halvings).max(1);
     std::array::from_fn(|place| {

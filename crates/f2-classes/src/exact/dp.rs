@@ -1,3 +1,5 @@
+//! Dynamic programming over the cuts of a grid.
+
 use super::grid::{CutGrid, WeighedGrid};
 
 /// The ends of the K classes with the highest mean efficiency among the cuts of a grid; `None`

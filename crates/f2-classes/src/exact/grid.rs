@@ -1,3 +1,5 @@
+//! Candidate cuts of a large vocabulary.
+
 use crate::objective::{ClassTerms, Objective, TermWeights};
 use crate::prefix::PrefixSums;
 
@@ -60,7 +62,7 @@ impl CutGrid {
     }
 }
 
-/// What every class between two cuts of a grid adds to Eq. 5.
+/// The terms in Eq. 5 of every class between two cuts of a grid.
 pub(super) struct WeighedGrid {
     cuts: usize,
     triangle: Vec<f64>,

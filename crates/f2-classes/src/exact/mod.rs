@@ -40,7 +40,7 @@ fn affordable(vocabulary: usize, ks: RangeInclusive<usize>) -> bool {
     vocabulary <= AFFORDABLE_RANKS && ks.map(steps).sum::<f64>() <= AFFORDABLE_STEPS
 }
 
-/// What the best cuts for any K of a range are found with.
+/// The search for the best cuts, for any K of a range.
 pub(crate) struct ExactCuts<'a> {
     objective: &'a Objective,
     grid: CutGrid,

@@ -1,4 +1,4 @@
-//! What the user can do about an error of a corpus.
+//! Advice on errors of a corpus.
 
 use f2_corpus::Error;
 
@@ -36,7 +36,7 @@ fn advice(error: &Error) -> Option<&'static str> {
         Error::InvalidUtf8 { .. } => {
             "convert the file to UTF-8, or replace what is broken with `--lossy`"
         }
-        Error::JsonLine { .. } => "mend the line, or name another field with `--field`",
+        Error::JsonLine { .. } => "correct the line, or name another field with `--field`",
         Error::Parquet { .. } => "name a text column with `--field`",
         Error::NothingToRead { .. } => "name the files themselves to read them as plain text",
         Error::Empty { .. } => "give text that is not blank",

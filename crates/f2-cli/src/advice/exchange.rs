@@ -1,4 +1,4 @@
-//! What the user can do about a model that cannot be brought in or out.
+//! Advice on models that cannot be imported or exported.
 
 use f2_lm::exchange::ExchangeError;
 

@@ -1,4 +1,4 @@
-//! What the user can do about an error of an experiment.
+//! Advice on errors of an experiment.
 
 use f2_experiment::Error;
 

@@ -1,4 +1,4 @@
-//! What the user can do about an error of the hub.
+//! Advice on errors of the hub.
 
 use f2_hub::Error;
 

@@ -1,4 +1,4 @@
-//! What the user can do about an error of training, writing or scoring.
+//! Advice on errors of training, generation and perplexity.
 
 use f2_lm::Error;
 use f2_lm::memory::Purpose;
@@ -40,7 +40,7 @@ fn kind(error: &Error) -> Kind {
     }
 }
 
-/// What keeps parameters from growing beyond all numbers.
+/// Advice on divergence.
 const CALM: &str = "lower the learning rate (`--set optimiser.learning_rate=…`) or lengthen the \
                     warm-up (`--set schedule.warmup_steps=…`)";
 
@@ -164,7 +164,7 @@ fn general_advice(error: &Error) -> Option<&'static str> {
     })
 }
 
-/// What takes less memory.
+/// Advice on too little memory.
 fn less_memory(purpose: Purpose) -> &'static str {
     match purpose {
         Purpose::Training => {
@@ -180,7 +180,7 @@ fn less_memory(purpose: Purpose) -> &'static str {
     }
 }
 
-/// What can be given for a part of a decoding strategy.
+/// The values that a part of a decoding strategy takes.
 fn strategy(option: &str) -> Option<&'static str> {
     Some(match option {
         "temperature" => "`--temperature 1` leaves the probabilities as they are, 0 is greedy",

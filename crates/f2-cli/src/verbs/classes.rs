@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{print, print_styled, takes_colour};
-use source::Source;
+use source::CountsSource;
 
 /// Cut the vocabulary into frequency classes.
 #[derive(Args, Debug)]
@@ -90,7 +90,7 @@ impl Classes {
         self.cut(&self.source()?).map(drop)
     }
 
-    fn cut(&self, source: &Source) -> Result<(RankCounts, ClassSelection), Failure> {
+    fn cut(&self, source: &CountsSource) -> Result<(RankCounts, ClassSelection), Failure> {
         let counts = source.counts.clone().with_unseen(self.unseen).map_err(failure)?;
         let selection = select(&counts, self.method, self.k).map_err(failure)?;
         if let Some(path) = self.destination() {
@@ -100,10 +100,10 @@ impl Classes {
         Ok((counts, selection))
     }
 
-    fn source(&self) -> Result<Source, Failure> {
+    fn source(&self) -> Result<CountsSource, Failure> {
         match (&self.corpus, &self.counts) {
-            (Some(folder), _) => Source::corpus(folder),
-            (None, Some(file)) => Source::file(file),
+            (Some(folder), _) => CountsSource::corpus(folder),
+            (None, Some(file)) => CountsSource::file(file),
             (None, None) => Err(Failure::usage("neither a corpus nor counts were given")),
         }
     }
@@ -114,7 +114,7 @@ impl Classes {
     }
 }
 
-/// What the user can do about each error.
+/// Advice on each error.
 fn failure(error: ClassesError) -> Failure {
     match error {
         ClassesError::Write(error) => error.into(),
@@ -137,7 +137,7 @@ fn failure(error: ClassesError) -> Failure {
     }
 }
 
-/// What `--json` prints.
+/// The output of `--json`.
 #[derive(Serialize)]
 struct Answer<'a> {
     method: Method,

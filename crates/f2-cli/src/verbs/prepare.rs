@@ -1,24 +1,27 @@
 //! `f2 prepare`: text in, a corpus out.
 
 mod named;
+mod summary;
+mod values;
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use clap::{Args, ValueEnum};
 use f2_corpus::{
-    Boundaries, Fractions, Inputs, LONGEST_DOCUMENT, Observer, Options, SplitSize, Summary,
-    TokenizerChoice, prepare,
+    Boundaries, Fractions, Inputs, LONGEST_DOCUMENT, Observer, Options, Summary, TokenizerChoice,
+    prepare,
 };
 use f2_experiment::{PrepareTask, TokenizerSource};
 use f2_lm::run::checkpoint;
-use f2_report::{Align, Table};
 
 use crate::failure::{Failure, Outcome};
 use crate::interrupt;
 use crate::output::print;
 use crate::progress::{Progress, Unit};
 use crate::verbs::flags::{SplitName, Threads};
+use summary::{dataset_table, grouped, to_json, unequal_splits};
+use values::{boundaries, shares, size};
 
 /// Turn text into a corpus: tokenizer, token shards and counts.
 #[derive(Args, Debug)]
@@ -257,110 +260,6 @@ fn tokenizer_in(folder: &Path) -> Result<TokenizerChoice, Failure> {
         folder.display()
     );
     Err(Failure::data(message).advise("name a corpus, a run, a model, or the file itself"))
-}
-
-/// What to say of splits that hold far more or less of the text than was asked for.
-fn unequal_splits(summary: &Summary, fractions: Fractions) -> Option<String> {
-    let total: u64 = summary.splits.iter().map(|size| size.bytes).sum();
-    let asked = [fractions.train, fractions.valid, fractions.test];
-    let found = |(size, asked): (&SplitSize, f64)| {
-        let share = size.bytes as f64 / total as f64;
-        let unequal = share < asked / UNEQUAL || share > asked * UNEQUAL;
-        let percent = |share: f64| format!("{:.3}", 100.0 * share).parse().unwrap_or(0.0_f64);
-        let (name, share, asked) = (size.split.name(), percent(share), percent(asked));
-        (asked > 0.0 && unequal)
-            .then(|| format!("{name} holds {share} % of the text where {asked} % were asked for"))
-    };
-    let found: Vec<String> = summary.splits.iter().zip(asked).filter_map(found).collect();
-    (!found.is_empty()).then(|| {
-        format!(
-            "{}: whole documents are spread, and some are long; `--documents` cuts smaller ones",
-            found.join(", ")
-        )
-    })
-}
-
-/// A split this many times larger or smaller than asked for is remarked on.
-const UNEQUAL: f64 = 2.0;
-
-/// Reads the name of a rule, or a number of lines.
-fn boundaries(text: &str) -> Result<Boundaries, String> {
-    Ok(match text {
-        "auto" => Boundaries::Auto,
-        "blank-lines" => Boundaries::BlankLines,
-        "lines" => Boundaries::Lines,
-        "files" => Boundaries::Files,
-        "articles" => Boundaries::Articles,
-        "chapters" => Boundaries::Chapters,
-        lines => Boundaries::Pieces(lines.parse().map_err(
-            |_| "expected auto, blank-lines, lines, files, articles, chapters or a number of lines",
-        )?),
-    })
-}
-
-/// Reads `1000000`, `64K`, `256M` or `2G`.
-fn size(text: &str) -> Result<u64, String> {
-    let unit = |unit: char| match unit.to_ascii_uppercase() {
-        'K' => Some(10),
-        'M' => Some(20),
-        'G' => Some(30),
-        _ => None,
-    };
-    let shift = text.chars().next_back().and_then(unit);
-    let digits = if shift.is_some() { &text[..text.len() - 1] } else { text };
-    let size = digits.parse::<u64>().ok().filter(|&size| size > 0);
-    let size = size.and_then(|size| size.checked_mul(1 << shift.unwrap_or(0)));
-    size.filter(|&size| size < u64::MAX / 2)
-        .ok_or_else(|| "expected a number of bytes, as 1000000, 64K, 256M or 2G".to_owned())
-}
-
-/// Reads `0.8,0.1,0.1`.
-fn shares(text: &str) -> Result<Fractions, String> {
-    let shares: Result<Vec<f64>, _> = text.split(',').map(|share| share.trim().parse()).collect();
-    match shares.as_deref() {
-        Ok(&[train, valid, test]) => Ok(Fractions { train, valid, test }),
-        _ => Err("expected three numbers, as in 0.8,0.1,0.1".to_owned()),
-    }
-}
-
-/// The paper's dataset table.
-fn dataset_table(summary: &Summary) -> Table {
-    let mut table = Table::new([
-        ("split", Align::Left),
-        ("documents", Align::Right),
-        ("words", Align::Right),
-        ("tokens", Align::Right),
-        ("bytes", Align::Right),
-    ]);
-    for size in &summary.splits {
-        table.row([
-            size.split.name().into(),
-            grouped(size.documents).into(),
-            grouped(size.words).into(),
-            grouped(size.tokens).into(),
-            grouped(size.bytes).into(),
-        ]);
-    }
-    table
-}
-
-fn to_json(summary: &Summary) -> serde_json::Value {
-    serde_json::json!({
-        "vocabulary_size": summary.vocabulary_size,
-        "splits": summary.splits,
-    })
-}
-
-/// 1234567 as 1,234,567.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let groups: Vec<&str> = digits
-        .as_bytes()
-        .rchunks(3)
-        .rev()
-        .map(|group| std::str::from_utf8(group).expect("digits are ASCII"))
-        .collect();
-    groups.join(",")
 }
 
 /// Shows each stage of the preparation as a bar.

@@ -88,8 +88,8 @@ mod tests {
         for line in [
             "",
             "Chapter and verse were quoted.",
-            "Part one of the plan was simple.",
-            "Part one, she said, was simple.",
+            "DocumentPart one of the plan was simple.",
+            "DocumentPart one, she said, was simple.",
             "I know.",
             "Acting on it, he left.",
             "第一次见面",

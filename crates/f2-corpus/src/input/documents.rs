@@ -1,3 +1,5 @@
+//! Document boundaries in plain text.
+
 use std::num::NonZeroUsize;
 
 use super::chapters::is_chapter;
@@ -9,7 +11,7 @@ pub enum Boundaries {
     /// As the file's name suggests: articles in Wikitext's `.tokens`, blank lines elsewhere.
     #[default]
     Auto,
-    /// Blank lines stand between documents.
+    /// Blank lines separate documents.
     BlankLines,
     /// Every line is a document.
     Lines,
@@ -57,7 +59,7 @@ impl Documents {
                 self.append(line);
                 if self.lines == lines.get() { self.take() } else { None }
             }
-            // A title stands alone between blank lines.
+            // A title is a line of its own between blank lines.
             Boundaries::Articles => self.headed_line(line, blank, is_title, |_, blank| blank),
             // What follows the heading of a chapter is its name or its text; in a table of
             // contents it is the next heading.
@@ -71,7 +73,7 @@ impl Documents {
         }
     }
 
-    /// A line of a text whose documents begin with headings; `opens` tells by the line after a
+    /// A line of a text whose documents begin with headings; `opens` decides by the line after a
     /// heading whether it is one.
     fn headed_line(
         &mut self,

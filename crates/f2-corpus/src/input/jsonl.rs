@@ -1,21 +1,23 @@
+//! Documents of JSON Lines files.
+
 use serde_json::Value;
 
+use super::input_file::InputFile;
 use super::open::Opened;
 use super::reader::Reading;
-use super::source::Source;
 use super::text::Lines;
 use crate::error::{Error, Result};
 
 /// Documents of a JSON Lines file: one field of each object.
 pub(crate) struct JsonLinesFile {
     lines: Lines,
-    source: Source,
+    source: InputFile,
     field: String,
     number: u64,
 }
 
 impl JsonLinesFile {
-    pub(crate) fn new(source: &Source, reading: &Reading) -> Result<Self> {
+    pub(crate) fn new(source: &InputFile, reading: &Reading) -> Result<Self> {
         let lines = Lines::new(source, reading)?;
         Ok(Self { lines, source: source.clone(), field: reading.field.clone(), number: 0 })
     }

@@ -2,15 +2,15 @@
 
 mod chapters;
 mod documents;
+mod input_file;
 mod jsonl;
 mod open;
 mod parquet;
 mod reader;
-mod source;
 mod text;
 
 pub use documents::Boundaries;
 pub use open::{Digest, open_text};
 
+pub(crate) use input_file::{InputFile, resolve};
 pub(crate) use reader::{DocumentReader, Reading};
-pub(crate) use source::{Source, resolve};

@@ -1,3 +1,5 @@
+//! Opening text files: decompression, and a digest of the bytes that were read.
+
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
@@ -6,14 +8,14 @@ use std::sync::{Arc, Mutex};
 use f2_files::ReadError;
 use sha2::{Digest as _, Sha256};
 
-use super::source::{Compression, Source};
+use super::input_file::{Compression, InputFile};
 use crate::error::{Error, Result};
 
 const BUFFER: usize = 1 << 20;
 
 /// Opens a text file, unpacking it where its name ends in `.gz`, `.zst` or `.zstd`.
 pub fn open_text(path: &Path) -> Result<Box<dyn BufRead + Send>> {
-    let source = Source::file(path);
+    let source = InputFile::file(path);
     let file = File::open(path).map_err(ReadError::of(path))?;
     Ok(unpacked(file, source.compression).map_err(ReadError::of(path))?)
 }
@@ -44,7 +46,7 @@ pub struct Digest {
     pub sha256: String,
 }
 
-/// A file being read, with its digest growing along.
+/// A file being read, with the digest of the bytes so far.
 pub(crate) struct Opened {
     pub(crate) text: Box<dyn BufRead + Send>,
     seen: Arc<Mutex<Seen>>,
@@ -58,7 +60,7 @@ struct Seen {
 }
 
 impl Opened {
-    pub(crate) fn new(source: &Source) -> Result<Self> {
+    pub(crate) fn new(source: &InputFile) -> Result<Self> {
         let file = File::open(&source.path).map_err(ReadError::of(&source.path))?;
         let seen = Arc::new(Mutex::new(Seen::default()));
         let tee = Tee { file, seen: Arc::clone(&seen) };
@@ -99,9 +101,9 @@ impl Read for Tee {
 
 /// The digest of a file that is read elsewhere (Parquet readers jump about).
 pub(crate) fn digest_of(path: &Path) -> Result<Digest> {
-    let mut opened = Opened::new(&Source {
+    let mut opened = Opened::new(&InputFile {
         path: path.to_path_buf(),
-        format: super::source::Format::Text,
+        format: super::input_file::Format::Text,
         compression: Compression::None,
     })?;
     io::copy(&mut opened.text, &mut io::sink()).map_err(ReadError::of(path))?;
@@ -109,7 +111,7 @@ pub(crate) fn digest_of(path: &Path) -> Result<Digest> {
 }
 
 /// Tells a damaged archive from a disk that cannot be read.
-pub(crate) fn reading_failed(source: &Source, error: io::Error) -> Error {
+pub(crate) fn reading_failed(source: &InputFile, error: io::Error) -> Error {
     let path = source.path.clone();
     match source.compression {
         Compression::None => ReadError { path, source: error }.into(),
@@ -135,12 +137,12 @@ mod tests {
         gzip.write_all(b"abc").unwrap();
         std::fs::write(&zipped, gzip.finish().unwrap()).unwrap();
         for path in [&plain, &packed, &zipped] {
-            let mut opened = Opened::new(&Source::file(path)).unwrap();
+            let mut opened = Opened::new(&InputFile::file(path)).unwrap();
             let text = io::read_to_string(&mut opened.text).unwrap();
             assert_eq!(text, "abc");
             assert_eq!(opened.digest().bytes, std::fs::metadata(path).unwrap().len());
         }
-        let mut opened = Opened::new(&Source::file(&plain)).unwrap();
+        let mut opened = Opened::new(&InputFile::file(&plain)).unwrap();
         io::copy(&mut opened.text, &mut io::sink()).unwrap();
         assert_eq!(
             opened.digest().sha256,

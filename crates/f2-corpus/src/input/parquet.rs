@@ -1,3 +1,5 @@
+//! Documents of Parquet files.
+
 use std::fs::File;
 use std::path::PathBuf;
 
@@ -9,10 +11,10 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
 
+use super::input_file::InputFile;
 use super::jsonl::ended_by_break;
 use super::open::{Digest, digest_of};
 use super::reader::Reading;
-use super::source::Source;
 use crate::error::{Error, Result};
 
 /// Rows fetched at a time, so that memory stays bounded whatever the size of a row group.
@@ -38,7 +40,7 @@ struct Cells {
 }
 
 impl ParquetFile {
-    pub(crate) fn new(source: &Source, reading: &Reading) -> Result<Self> {
+    pub(crate) fn new(source: &InputFile, reading: &Reading) -> Result<Self> {
         let path = source.path.clone();
         let file = File::open(&path).map_err(ReadError::of(&path))?;
         let file = SerializedFileReader::new(file).map_err(|error| refuse(&path, &error))?;
@@ -199,7 +201,7 @@ mod tests {
     fn open(path: &Path, field: &str) -> Result<ParquetFile> {
         let field = field.to_owned();
         let reading = Reading { boundaries: Boundaries::Auto, field, lossy: false, longest: 99 };
-        ParquetFile::new(&Source::file(path), &reading)
+        ParquetFile::new(&InputFile::file(path), &reading)
     }
 
     #[test]

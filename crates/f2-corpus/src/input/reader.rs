@@ -1,8 +1,10 @@
+//! The documents of one input file, whatever its format.
+
 use super::documents::Boundaries;
+use super::input_file::{Format, InputFile};
 use super::jsonl::JsonLinesFile;
 use super::open::Digest;
 use super::parquet::ParquetFile;
-use super::source::{Format, Source};
 use super::text::TextFile;
 use crate::error::Result;
 
@@ -32,7 +34,7 @@ enum OpenFile {
 }
 
 impl DocumentReader {
-    pub(crate) fn open(source: &Source, reading: &Reading) -> Result<Self> {
+    pub(crate) fn open(source: &InputFile, reading: &Reading) -> Result<Self> {
         let file = match source.format {
             Format::Text | Format::Wikitext => OpenFile::Text(TextFile::new(source, reading)?),
             Format::JsonLines => OpenFile::JsonLines(JsonLinesFile::new(source, reading)?),
@@ -61,7 +63,7 @@ impl DocumentReader {
         new
     }
 
-    /// What was read, once it has been read to the end.
+    /// The digest of the file, once it has been read to the end.
     pub(crate) fn digest(&self) -> Result<Digest> {
         match &self.file {
             OpenFile::Text(file) => Ok(file.opened().digest()),
@@ -80,7 +82,7 @@ mod tests {
     fn read(path: &Path, lossy: bool) -> Result<Vec<String>> {
         let field = "text".to_owned();
         let reading = Reading { boundaries: Boundaries::Auto, field, lossy, longest: 99 };
-        let mut reader = DocumentReader::open(&Source::file(path), &reading)?;
+        let mut reader = DocumentReader::open(&InputFile::file(path), &reading)?;
         let mut documents = Vec::new();
         while let Some(document) = reader.next_document()? {
             documents.push(document);

@@ -1,9 +1,11 @@
+//! Documents of plain text files, and the lines they consist of.
+
 use std::io::{BufRead as _, Read as _};
 
 use super::documents::{Boundaries, Documents};
+use super::input_file::{Format, InputFile};
 use super::open::{Opened, reading_failed};
 use super::reader::Reading;
-use super::source::{Format, Source};
 use crate::error::{Error, Result};
 
 /// Documents of a plain text file.
@@ -14,7 +16,7 @@ pub(crate) struct TextFile {
 }
 
 impl TextFile {
-    pub(crate) fn new(source: &Source, reading: &Reading) -> Result<Self> {
+    pub(crate) fn new(source: &InputFile, reading: &Reading) -> Result<Self> {
         let boundaries = match (reading.boundaries, source.format) {
             (Boundaries::Auto, Format::Wikitext) => Boundaries::Articles,
             (boundaries, _) => boundaries,
@@ -50,7 +52,7 @@ impl TextFile {
 /// Lines of a file as UTF-8, without their line breaks.
 pub(crate) struct Lines {
     pub(crate) opened: Opened,
-    source: Source,
+    source: InputFile,
     lossy: bool,
     buffer: Vec<u8>,
     replaced: String,
@@ -61,7 +63,7 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    pub(crate) fn new(source: &Source, reading: &Reading) -> Result<Self> {
+    pub(crate) fn new(source: &InputFile, reading: &Reading) -> Result<Self> {
         let opened = Opened::new(source)?;
         let (buffer, replaced) = (Vec::new(), String::new());
         let (lossy, longest) = (reading.lossy, reading.longest);

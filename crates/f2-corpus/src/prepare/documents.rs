@@ -1,3 +1,5 @@
+//! The documents of all inputs, in batches for the threads that work on them.
+
 use std::path::Path;
 
 use super::inputs::Planned;
@@ -5,7 +7,7 @@ use super::observer::Observer;
 use super::options::Options;
 use super::spread::Spreading;
 use crate::error::{Error, Result};
-use crate::input::{Digest, DocumentReader, Reading, Source};
+use crate::input::{Digest, DocumentReader, InputFile, Reading};
 use crate::split::Split;
 use crate::tokenizer::pretokens::independent_parts;
 
@@ -15,7 +17,7 @@ const BATCH: usize = 1 << 20;
 
 /// A document, or a part of a long one.
 #[derive(Debug)]
-pub(crate) struct Part {
+pub(crate) struct DocumentPart {
     pub(crate) split: Split,
     pub(crate) text: String,
     pub(crate) begins_document: bool,
@@ -27,7 +29,7 @@ pub fn documents(
     path: &Path,
     options: &Options,
 ) -> Result<impl Iterator<Item = Result<String>> + use<>> {
-    let mut reader = DocumentReader::open(&Source::file(path), &options.reading())?;
+    let mut reader = DocumentReader::open(&InputFile::file(path), &options.reading())?;
     Ok(std::iter::from_fn(move || reader.next_document().transpose()))
 }
 
@@ -42,7 +44,7 @@ pub(crate) struct Batches<'a> {
     observer: &'a dyn Observer,
     digests: &'a mut Vec<Digest>,
     /// Parts of a long document that wait for the next batch.
-    waiting: std::collections::VecDeque<Part>,
+    waiting: std::collections::VecDeque<DocumentPart>,
 }
 
 impl<'a> Batches<'a> {
@@ -61,7 +63,7 @@ impl<'a> Batches<'a> {
         Self { plan, current: None, reading, spreading, cut, observer, digests, waiting }
     }
 
-    fn batch(&mut self) -> Result<Vec<Part>> {
+    fn batch(&mut self) -> Result<Vec<DocumentPart>> {
         let (mut batch, mut bytes) = (Vec::new(), 0);
         while bytes < BATCH {
             if self.waiting.is_empty() && !self.read_document()? {
@@ -100,7 +102,7 @@ impl<'a> Batches<'a> {
 }
 
 impl Iterator for Batches<'_> {
-    type Item = Result<Vec<Part>>;
+    type Item = Result<Vec<DocumentPart>>;
 
     fn next(&mut self) -> Option<Self::Item> {
         match self.batch() {
@@ -110,13 +112,18 @@ impl Iterator for Batches<'_> {
     }
 }
 
-fn parts(document: String, split: Split, cut: bool) -> Vec<Part> {
+fn parts(document: String, split: Split, cut: bool) -> Vec<DocumentPart> {
     if !cut || document.len() <= 2 * BATCH {
-        return vec![Part { split, text: document, begins_document: true, ends_document: true }];
+        return vec![DocumentPart {
+            split,
+            text: document,
+            begins_document: true,
+            ends_document: true,
+        }];
     }
     let texts = independent_parts(&document, BATCH);
     let last = texts.len() - 1;
-    let part = |(index, text): (usize, &str)| Part {
+    let part = |(index, text): (usize, &str)| DocumentPart {
         split,
         text: text.to_owned(),
         begins_document: index == 0,

@@ -1,6 +1,8 @@
+//! Encoding: documents to tokens on disk, and the counts of the training split.
+
 use std::path::Path;
 
-use super::documents::{Batches, Part};
+use super::documents::{Batches, DocumentPart};
 use super::inputs::Planned;
 use super::observer::Observer;
 use super::options::Options;
@@ -27,7 +29,7 @@ pub(crate) struct Encoded {
 
 /// A part of a document, and its tokens.
 struct EncodedPart {
-    part: Part,
+    part: DocumentPart,
     ids: Vec<u32>,
     words: u64,
 }
@@ -74,7 +76,7 @@ fn end_of_text(options: &Options, tokenizer: &Tokenizer) -> Result<Option<u32>> 
     Ok(Some(id))
 }
 
-fn encode_part(encoder: &mut Encoder, part: Part, end: Option<u32>) -> Result<EncodedPart> {
+fn encode_part(encoder: &mut Encoder, part: DocumentPart, end: Option<u32>) -> Result<EncodedPart> {
     let mut ids = Vec::with_capacity(part.text.len() / 3);
     encoder.encode(&part.text, &mut ids)?;
     if part.ends_document {

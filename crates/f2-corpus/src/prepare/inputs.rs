@@ -1,3 +1,5 @@
+//! The files behind the inputs that the user named, standard input and pipes included.
+
 use std::fs::{self, File};
 use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
@@ -7,20 +9,20 @@ use f2_files::{OutputFile, ReadError, WriteError, disk};
 use super::observer::Observer;
 use super::options::Options;
 use crate::error::{Error, Result};
-use crate::input::{Source, resolve};
+use crate::input::{InputFile, resolve};
 use crate::split::Split;
 
-/// Where what can be read only once is kept while it is read twice. The name says nothing of
-/// text: should the folder be among the inputs, it is not taken for one.
+/// Copies of inputs that can be read only once, such as pipes, for the second pass. The name has no
+/// suffix of text: should the folder be among the inputs, it is not taken for one.
 const SPOOL: &str = "spool";
 
 /// One file to read, and where its documents go.
 #[derive(Clone, Debug)]
 pub(crate) struct Planned {
-    pub(crate) source: Source,
+    pub(crate) source: InputFile,
     /// `None` where its documents are spread over the splits.
     pub(crate) split: Option<Split>,
-    /// What the user called it.
+    /// Its name as the user gave it.
     pub(crate) shown: String,
 }
 
@@ -48,7 +50,7 @@ impl Planned {
                 let once = fs::metadata(&source.path).is_ok_and(|found| !found.is_file());
                 let source = if once {
                     let pipe = File::open(&source.path).map_err(ReadError::of(&source.path))?;
-                    Source { path: spools.keep(&source.path, pipe)?.path, ..source }
+                    InputFile { path: spools.keep(&source.path, pipe)?.path, ..source }
                 } else {
                     source
                 };
@@ -59,7 +61,7 @@ impl Planned {
     }
 }
 
-/// Copies of what can be read only once.
+/// Copies of inputs that can be read only once.
 struct Spools<'a> {
     folder: PathBuf,
     count: usize,
@@ -68,7 +70,7 @@ struct Spools<'a> {
 }
 
 impl Spools<'_> {
-    fn keep(&mut self, from: &Path, mut stream: impl Read) -> Result<Source> {
+    fn keep(&mut self, from: &Path, mut stream: impl Read) -> Result<InputFile> {
         disk::create_folders(&self.folder).map_err(WriteError::of(&self.folder))?;
         self.count += 1;
         let path = self.folder.join(self.count.to_string());
@@ -81,7 +83,7 @@ impl Spools<'_> {
                 read => read.map_err(ReadError::of(from))?,
             };
             if read == 0 {
-                return Ok(Source::file(&path));
+                return Ok(InputFile::file(&path));
             }
             // Something like /dev/zero would go on until the disk is full.
             let after_break = chunk[..read].iter().rev().position(|byte| *byte == b'\n');

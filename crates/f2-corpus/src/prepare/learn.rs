@@ -1,3 +1,5 @@
+//! Learning the tokenizer from the training split.
+
 use super::documents::Batches;
 use super::encode;
 use super::inputs::Planned;
@@ -10,10 +12,10 @@ use crate::parallel;
 use crate::split::Split;
 use crate::tokenizer::{END_OF_TEXT, Tokenizer, WordCounts, train};
 
-/// A tokenizer and what it was learned from.
+/// A tokenizer and the files it was learned from.
 pub(crate) struct Learned {
     pub(crate) tokenizer: Tokenizer,
-    /// The files as they were when they were read for it.
+    /// Digests of the files, taken while they were read.
     pub(crate) digests: Vec<Digest>,
 }
 

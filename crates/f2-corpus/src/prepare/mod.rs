@@ -30,10 +30,10 @@ pub use documents::documents;
 pub use observer::{Observer, Silent};
 pub use options::{Inputs, LONGEST_DOCUMENT, Options, TokenizerChoice};
 
-/// What came out.
+/// The size of a prepared corpus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// What each split holds, in the order of [`Split::ALL`].
+    /// The size of each split, in the order of [`Split::ALL`].
     pub splits: Vec<SplitSize>,
     /// Size of the vocabulary; smaller than asked for where the text gave no more.
     pub vocabulary_size: usize,
@@ -111,7 +111,7 @@ fn obtain_tokenizer(
     Ok(Learned { tokenizer, digests: Vec::new() })
 }
 
-/// What the tokenizer was learned from must be what was encoded.
+/// Checks that the files encoded are those the tokenizer was learned from.
 fn check_unchanged(plan: &[Planned], learned: &[Digest], encoded: &[Digest]) -> Result<()> {
     for (planned, now) in plan.iter().zip(encoded) {
         let before = learned.iter().find(|digest| digest.path == now.path);

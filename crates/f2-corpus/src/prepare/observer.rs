@@ -1,4 +1,6 @@
-/// Hears how a preparation goes on, and may end it.
+//! Progress and interruption of a preparation.
+
+/// Receives the progress of a preparation, and may interrupt it.
 pub trait Observer: Sync {
     /// A new stage begins; `bytes` is how much input it will read, where that is known.
     fn stage(&self, name: &str, bytes: Option<u64>);
@@ -8,7 +10,7 @@ pub trait Observer: Sync {
     fn interrupted(&self) -> bool;
 }
 
-/// Hears nothing and never interrupts.
+/// Ignores progress and never interrupts.
 #[derive(Clone, Copy, Debug)]
 pub struct Silent;
 

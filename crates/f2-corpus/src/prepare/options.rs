@@ -1,12 +1,14 @@
+//! The options of a preparation, and their checks.
+
 use std::path::{Path, PathBuf};
 
 use crate::input::{Boundaries, Reading};
 use crate::split::{Fractions, Split};
 
-/// Bytes that a document may have where nothing else is said. It must fit the memory a few times.
+/// The default limit of a document, in bytes; a few such documents must fit into memory.
 pub const LONGEST_DOCUMENT: u64 = 256 << 20;
 
-/// What to prepare, and how.
+/// The inputs and settings of a preparation.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The text.

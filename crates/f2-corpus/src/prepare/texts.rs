@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use f2_files::{OutputFile, WriteError};
 
-use super::documents::Part;
+use super::documents::DocumentPart;
 use super::options::Options;
 use super::place;
 use crate::corpus::names;
@@ -37,7 +37,7 @@ impl TextWriter {
         Ok(Self { files })
     }
 
-    pub(crate) fn take(&mut self, part: &Part) -> Result<()> {
+    pub(crate) fn take(&mut self, part: &DocumentPart) -> Result<()> {
         let Some(file) = &mut self.files[place(part.split)] else { return Ok(()) };
         file.document.push_str(&part.text);
         if part.ends_document {

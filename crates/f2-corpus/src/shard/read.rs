@@ -1,3 +1,5 @@
+//! Reading token shards, memory-mapped and checked.
+
 use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
@@ -229,7 +231,7 @@ mod tests {
         assert_eq!(renamed.ranks(0..4), [2, 0, 1, 1]);
     }
 
-    /// With a checksum that is right: whoever writes shards may err.
+    /// A writer may err and still store a correct checksum.
     #[test]
     fn indices_that_lead_nowhere_are_told() {
         let folder = tempfile::tempdir().unwrap();

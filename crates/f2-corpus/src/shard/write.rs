@@ -1,3 +1,5 @@
+//! Writing token shards.
+
 use std::io::{BufWriter, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 

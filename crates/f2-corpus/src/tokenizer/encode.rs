@@ -1,3 +1,5 @@
+//! Encoding many texts fast, with the ids of the `tokenizers` library.
+
 use rustc_hash::FxHashMap;
 use tokenizers::models::ModelWrapper;
 use tokenizers::models::bpe::BPE;
@@ -7,22 +9,22 @@ use super::pretokens::pretokens;
 use super::{Tokenizer, byte_alphabet, failure};
 use crate::error::Result;
 
-/// Words remembered at most. At about 80 bytes each the memory stays below 50 MB a thread.
+/// The most words in the cache. At about 80 bytes each the memory stays below 50 MB a thread.
 const REMEMBERED_WORDS: usize = 1 << 19;
 
-/// Longer words are rare, and would cost more to remember than to encode.
+/// Longer words are rare, and would cost more to cache than to encode.
 const LONGEST_REMEMBERED: usize = 64;
 
-/// Encodes many texts on one thread, remembering the words it has met.
+/// Encodes many texts on one thread with a cache of words.
 ///
 /// The ids are those of [`Tokenizer::encode`], always. Text follows Zipf's law, so nearly every
-/// word has been met before and costs one look-up.
+/// word has occurred before and costs one look-up.
 #[derive(Debug)]
 pub struct Encoder {
     tokenizer: Tokenizer,
-    /// The model behind the fast way, where the tokenizer is of the kind that has one.
+    /// The model of the fast path; none for tokenizers of another kind.
     words: Option<WordEncoder>,
-    /// Texts that hold one of these take the library's way.
+    /// Texts that contain one of these take the library's path.
     added_tokens: Vec<String>,
 }
 
@@ -55,7 +57,7 @@ impl Encoder {
     }
 }
 
-/// A byte-level BPE model with a memory.
+/// A byte-level BPE model with a cache of words.
 #[derive(Debug)]
 struct WordEncoder {
     model: BPE,

@@ -1,3 +1,5 @@
+//! Byte-level BPE: reading, learning and applying tokenizers.
+
 mod byte_alphabet;
 mod encode;
 mod matching;
@@ -18,12 +20,12 @@ pub use encode::Encoder;
 use sound::guarded;
 pub(crate) use train::{WordCounts, train};
 
-/// GPT-2's special token, which ends a text where the tokenizer knows it.
+/// GPT-2's special token that ends a text.
 pub const END_OF_TEXT: &str = "<|endoftext|>";
 
-/// Text to ids and back: a Hugging Face tokenizer, and nothing that only we can read.
+/// Text to ids and back, in the format of Hugging Face tokenizers.
 ///
-/// Special tokens are encoded where they stand in the text and never added.
+/// Special tokens are encoded where they occur in the text and never added.
 #[derive(Clone, Debug)]
 pub struct Tokenizer {
     inner: tokenizers::Tokenizer,
@@ -106,7 +108,7 @@ impl Tokenizer {
         text.map_err(|reason| failure("decoding", reason))
     }
 
-    /// What one token looks like as text, `None` where no token has this id.
+    /// The text of one token, `None` where no token has this id.
     pub fn token_text(&self, id: u32) -> Option<String> {
         self.inner.id_to_token(id)?;
         self.decode(&[id]).ok()

@@ -108,7 +108,7 @@ fn kind_at(text: &str, at: usize, kinds: &[Kind]) -> (Option<Kind>, usize) {
 
 /// Cuts a long text into pieces of at least `size` bytes that can be encoded apart.
 ///
-/// A cut stands after a single line break between two characters that are not white space:
+/// A cut is made after a single line break between two characters that are not white space:
 /// there the rule above cuts in any case.
 pub(crate) fn independent_parts(text: &str, size: usize) -> Vec<&str> {
     let mut parts = Vec::new();
@@ -140,7 +140,7 @@ mod tests {
 
     use super::*;
 
-    /// What the `tokenizers` crate, with its regular expression, makes of the text.
+    /// The pre-tokens by the regular expression of the `tokenizers` crate.
     fn by_regular_expression(text: &str) -> Vec<&str> {
         let mut pretokenized = PreTokenizedString::from(text);
         ByteLevel::new(false, false, true).pre_tokenize(&mut pretokenized).unwrap();

@@ -22,7 +22,7 @@ pub(super) fn check_ids(largest: u64, tokens: usize) -> Result<(), String> {
     }
 }
 
-/// What the library takes for granted of a `tokenizer.json` and panics without.
+/// The properties of a `tokenizer.json` that the library assumes and panics without.
 pub(super) fn check(json: &Value) -> Result<(), String> {
     let vocabulary = &json["model"]["vocab"];
     let added = json["added_tokens"].as_array().map_or(&[][..], Vec::as_slice);

@@ -1,3 +1,5 @@
+//! Learning a byte-level BPE from word counts.
+
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
@@ -15,7 +17,7 @@ use crate::error::{Error, Result};
 /// byte-level trainer.
 const MINIMUM_PAIR_COUNT: u64 = 2;
 
-/// How long an interruption may go unheard.
+/// How often an interruption is looked for.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Longer words are learned from in pieces of this many bytes: each merge goes through the whole
@@ -40,7 +42,7 @@ impl WordCounts {
         }
     }
 
-    /// Adds what another thread counted.
+    /// Adds the counts of another thread.
     pub(crate) fn merge(&mut self, other: Self) {
         if self.counts.is_empty() {
             *self = other;
@@ -104,7 +106,7 @@ pub(crate) fn train(
         // Nobody listens any more where it was interrupted.
         let _ = sender.send(trained.map(|_| model));
     };
-    // The library cannot be stopped: whoever does not want to wait leaves it behind. Where there
+    // The library cannot be stopped: an interruption leaves its thread behind. Where there
     // is no thread to be had, it is waited for.
     if std::thread::Builder::new().spawn(learn.clone()).is_err() {
         learn();

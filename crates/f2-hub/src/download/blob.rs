@@ -12,13 +12,13 @@ use super::digest::Running;
 use super::make_parent;
 use crate::{Cache, Error, Observer, Repository};
 
-/// A connection may be lost so often in a row before a byte of the file has come.
+/// Lost connections in a row, without a byte received, after which the download fails.
 const MOST_FAILURES: u32 = 4;
 
 /// Bytes that are taken at a time.
 const BUFFER: usize = 1 << 16;
 
-/// What the hub announced of a file.
+/// Hash and size of a file, as the hub announced them.
 pub(super) struct Blob {
     hash: String,
     pub(super) bytes: u64,
@@ -57,7 +57,7 @@ impl Blob {
         arriving.finish(client, commit, name, observer)?;
         let found = arriving.hash.finish();
         if found != self.hash {
-            // Resumed, it would be damaged for ever.
+            // Resuming could never repair it.
             let _ = disk::remove_file(&partial);
             return Err(Error::Damaged {
                 repository: repository.to_string(),

@@ -1,4 +1,4 @@
-//! What is asked of the hub: what a repository holds, what a file's hash is, and its bytes.
+//! Requests to the hub: the files of a repository, the hash of a file, and its bytes.
 
 use std::io::Read;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub(super) struct Client<'a> {
     repository: &'a Repository,
 }
 
-/// What the hub says a repository holds.
+/// The files of a repository, by the hub.
 #[derive(Deserialize)]
 struct Listing {
     sha: String,
@@ -205,7 +205,7 @@ fn origin(url: &str) -> &str {
     url[host..].find('/').map_or(url, |end| &url[..host + end])
 }
 
-/// A path as it stands in an address.
+/// A path, escaped for an address.
 fn encoded(path: &str) -> String {
     let byte = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {

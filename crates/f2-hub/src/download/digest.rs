@@ -45,7 +45,7 @@ fn hex(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// What `git hash-object` and `sha256sum` say of a line.
+    /// The answers of `git hash-object` and `sha256sum`.
     #[test]
     fn hashes_are_those_of_git_and_of_large_files() {
         let hash = |announced: &str| {

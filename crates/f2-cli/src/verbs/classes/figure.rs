@@ -4,7 +4,7 @@ use f2_classes::{ClassSelection, ClassesError, Method, RankCounts, select};
 use f2_report::{Axis, BarChart, Direction, Figure, LineChart, Series};
 
 /// The methods in a chart and what they are called there. Equal frequency has greedy's cuts for
-/// every K, so one line stands for both.
+/// every K, so one line shows both.
 const LINES: [(Method, &str); 4] = [
     (Method::Exact, "exact"),
     (Method::Author, "author"),
@@ -31,7 +31,7 @@ fn objectives(counts: &RankCounts, chosen: &ClassSelection) -> Result<LineChart,
     for (method, name) in LINES {
         let all = select(counts, method, None)?;
         let points = all.curve().iter().map(|trial| (trial.k as f64, trial.objective));
-        let starred = if stands_for(method, chosen.method()) { chosen } else { &all };
+        let starred = if is_shown_by(method, chosen.method()) { chosen } else { &all };
         let (k, objective) = (starred.classes().len(), starred.objective());
         let series = Series::new(name, points).star(k as f64, objective, format!("K = {k}"));
         chart = chart.series(if method == Method::EqualTokens { series.dashed() } else { series });
@@ -40,7 +40,7 @@ fn objectives(counts: &RankCounts, chosen: &ClassSelection) -> Result<LineChart,
 }
 
 /// Whether the line of one method is also that of another.
-fn stands_for(line: Method, method: Method) -> bool {
+fn is_shown_by(line: Method, method: Method) -> bool {
     line == method || (line == Method::Greedy && method == Method::EqualFrequency)
 }
 

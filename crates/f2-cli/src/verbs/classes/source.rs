@@ -9,7 +9,7 @@ use super::failure;
 use crate::failure::Failure;
 
 /// Where the counts come from, and what their tokens look like where that is known.
-pub(super) struct Source {
+pub(super) struct CountsSource {
     pub(super) counts: RankCounts,
     tokens: Option<Tokens>,
 }
@@ -21,7 +21,7 @@ struct Tokens {
     ids: Option<Vec<u32>>,
 }
 
-impl Source {
+impl CountsSource {
     pub(super) fn file(path: &Path) -> Result<Self, Failure> {
         Ok(Self { counts: read_counts(path).map_err(failure)?, tokens: None })
     }

@@ -1,9 +1,9 @@
-//! What `f2 classes` prints for people.
+//! The tables that `f2 classes` prints.
 
 use f2_classes::{ClassSelection, Method, RankCounts, author_score};
 use f2_report::{Align, Cell, Table};
 
-use super::source::Source;
+use super::source::CountsSource;
 
 /// More rows than this of the objective over K are cut to those around the chosen K.
 const MOST_TRIALS: usize = 60;
@@ -12,7 +12,7 @@ const MOST_TRIALS: usize = 60;
 pub(super) fn page(
     counts: &RankCounts,
     selection: &ClassSelection,
-    source: &Source,
+    source: &CountsSource,
     colour: bool,
 ) -> String {
     let (classes, trials) = (classes(selection, source), trials(selection));
@@ -53,7 +53,7 @@ fn summary(counts: &RankCounts, selection: &ClassSelection) -> String {
     }
 }
 
-fn classes(selection: &ClassSelection, source: &Source) -> Table {
+fn classes(selection: &ClassSelection, source: &CountsSource) -> Table {
     let numbers = ["class", "ranks", "tokens", "mass %", "efficiency"].map(|n| (n, Align::Right));
     let texts = ["first", "last"].map(|name| (name, Align::Left));
     let shown_texts = if source.knows_tokens() { &texts[..] } else { &[] };

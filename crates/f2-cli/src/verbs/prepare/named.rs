@@ -6,13 +6,13 @@ use super::Prepare;
 use crate::failure::{Failure, Outcome};
 use crate::hub::dataset_files;
 
-/// What splits are called in names of files.
+/// Words in file names that name a split.
 const TRAIN: [&str; 2] = ["train", "training"];
 const VALID: [&str; 4] = ["validation", "valid", "val", "dev"];
 const TEST: [&str; 3] = ["test", "testing", "eval"];
 
 impl Prepare {
-    /// Puts the files of the hub's datasets in the place of their names. Where they are all the
+    /// Replaces the names of datasets on the hub by their files. Where they are all the
     /// input and their names tell the splits, they are taken as split.
     pub(super) fn fetch_named(&mut self) -> Outcome {
         let named = self.inputs.iter().all(|path| path.starts_with("hf://"));
@@ -20,7 +20,7 @@ impl Prepare {
             *paths = local(paths)?;
         }
         let of_split = |words: &[&str]| -> Vec<PathBuf> {
-            self.inputs.iter().filter(|path| tells(path, words)).cloned().collect()
+            self.inputs.iter().filter(|path| names_split(path, words)).cloned().collect()
         };
         let [train, valid, test] = [of_split(&TRAIN), of_split(&VALID), of_split(&TEST)];
         let told = train.len() + valid.len() + test.len();
@@ -47,7 +47,7 @@ fn local(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
 }
 
 /// Whether a file's name has one of these words in it, alone.
-fn tells(path: &Path, words: &[&str]) -> bool {
+fn names_split(path: &Path, words: &[&str]) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     name.split(|c: char| !c.is_alphanumeric()).any(|part| words.contains(&part))
 }
@@ -57,10 +57,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_tell_splits_by_whole_words() {
-        assert!(tells(Path::new("data/train-00000-of-00002.parquet"), &TRAIN));
-        assert!(tells(Path::new("wiki.Valid.tokens"), &VALID));
-        assert!(!tells(Path::new("trainspotting.txt"), &TRAIN));
-        assert!(!tells(Path::new("train/part-1.txt"), &TRAIN));
+    fn names_of_splits_are_whole_words() {
+        assert!(names_split(Path::new("data/train-00000-of-00002.parquet"), &TRAIN));
+        assert!(names_split(Path::new("wiki.Valid.tokens"), &VALID));
+        assert!(!names_split(Path::new("trainspotting.txt"), &TRAIN));
+        assert!(!names_split(Path::new("train/part-1.txt"), &TRAIN));
     }
 }

@@ -1,3 +1,5 @@
+//! Input files: their format and compression by name, and the search through folders.
+
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +8,7 @@ use f2_files::ReadError;
 
 use crate::error::{Error, Result};
 
-/// How the text stands in a file, told by its name.
+/// The format of a file, recognised by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     /// Plain text.
@@ -19,7 +21,7 @@ pub(crate) enum Format {
     Parquet,
 }
 
-/// How the bytes of a file are packed, told by its name.
+/// The compression of a file, recognised by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compression {
     None,
@@ -29,14 +31,14 @@ pub(crate) enum Compression {
 
 /// One file to read text from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Source {
+pub(crate) struct InputFile {
     pub(crate) path: PathBuf,
     pub(crate) format: Format,
     pub(crate) compression: Compression,
 }
 
-impl Source {
-    /// A file the user named: what its name does not tell is plain text.
+impl InputFile {
+    /// A file the user named, plain text unless its name says otherwise.
     pub(crate) fn file(path: &Path) -> Self {
         Self::recognise(path).unwrap_or_else(|| Self {
             path: path.to_path_buf(),
@@ -64,7 +66,7 @@ impl Source {
     }
 }
 
-/// Which packing the name tells, and the name without it.
+/// The compression by name, and the name without its suffix.
 fn compression_of(path: &Path) -> (Compression, PathBuf) {
     let compression = match extension(path).as_deref() {
         Some("gz") => Compression::Gzip,
@@ -80,7 +82,7 @@ fn extension(path: &Path) -> Option<String> {
 
 /// The files behind what the user named: files as they are, folders by their recognisable
 /// files, sorted by path so that a corpus never depends on the order a disk lists them in.
-pub(crate) fn resolve(paths: &[PathBuf]) -> Result<Vec<Source>> {
+pub(crate) fn resolve(paths: &[PathBuf]) -> Result<Vec<InputFile>> {
     let mut sources = Vec::new();
     for path in paths {
         if fs::metadata(path).map_err(ReadError::of(path))?.is_dir() {
@@ -90,7 +92,7 @@ pub(crate) fn resolve(paths: &[PathBuf]) -> Result<Vec<Source>> {
                 return Err(Error::NothingToRead { path: path.clone() });
             }
         } else {
-            sources.push(Source::file(path));
+            sources.push(InputFile::file(path));
         }
     }
     Ok(sources)
@@ -98,7 +100,7 @@ pub(crate) fn resolve(paths: &[PathBuf]) -> Result<Vec<Source>> {
 
 /// Goes through a folder and those in it. A folder that symbolic links lead to again was read
 /// before; what is no file, as a pipe, might never end and is no text.
-fn walk(folder: &Path, seen: &mut HashSet<PathBuf>, sources: &mut Vec<Source>) -> Result<()> {
+fn walk(folder: &Path, seen: &mut HashSet<PathBuf>, sources: &mut Vec<InputFile>) -> Result<()> {
     if !seen.insert(folder.canonicalize().map_err(ReadError::of(folder))?) {
         return Ok(());
     }
@@ -111,7 +113,7 @@ fn walk(folder: &Path, seen: &mut HashSet<PathBuf>, sources: &mut Vec<Source>) -
         if path.is_dir() {
             walk(&path, seen, sources)?;
         } else if path.is_file() {
-            sources.extend(Source::recognise(&path));
+            sources.extend(InputFile::recognise(&path));
         }
     }
     Ok(())
@@ -122,7 +124,7 @@ mod tests {
     use super::*;
 
     fn told(name: &str) -> (Format, Compression) {
-        let source = Source::file(Path::new(name));
+        let source = InputFile::file(Path::new(name));
         (source.format, source.compression)
     }
 

@@ -1,0 +1,68 @@
+//! The summary of a corpus: the dataset table, JSON, and a remark on unequal splits.
+
+use f2_corpus::{Fractions, SplitSize, Summary};
+use f2_report::{Align, Table};
+
+/// A remark on splits that hold far more or less of the text than was asked for.
+pub(super) fn unequal_splits(summary: &Summary, fractions: Fractions) -> Option<String> {
+    let total: u64 = summary.splits.iter().map(|size| size.bytes).sum();
+    let asked = [fractions.train, fractions.valid, fractions.test];
+    let found = |(size, asked): (&SplitSize, f64)| {
+        let share = size.bytes as f64 / total as f64;
+        let unequal = share < asked / UNEQUAL || share > asked * UNEQUAL;
+        let percent = |share: f64| format!("{:.3}", 100.0 * share).parse().unwrap_or(0.0_f64);
+        let (name, share, asked) = (size.split.name(), percent(share), percent(asked));
+        (asked > 0.0 && unequal)
+            .then(|| format!("{name} holds {share} % of the text where {asked} % were asked for"))
+    };
+    let found: Vec<String> = summary.splits.iter().zip(asked).filter_map(found).collect();
+    (!found.is_empty()).then(|| {
+        format!(
+            "{}: whole documents are spread, and some are long; `--documents` cuts smaller ones",
+            found.join(", ")
+        )
+    })
+}
+
+/// A split this many times larger or smaller than asked for is remarked on.
+const UNEQUAL: f64 = 2.0;
+
+/// The paper's dataset table.
+pub(super) fn dataset_table(summary: &Summary) -> Table {
+    let mut table = Table::new([
+        ("split", Align::Left),
+        ("documents", Align::Right),
+        ("words", Align::Right),
+        ("tokens", Align::Right),
+        ("bytes", Align::Right),
+    ]);
+    for size in &summary.splits {
+        table.row([
+            size.split.name().into(),
+            grouped(size.documents).into(),
+            grouped(size.words).into(),
+            grouped(size.tokens).into(),
+            grouped(size.bytes).into(),
+        ]);
+    }
+    table
+}
+
+pub(super) fn to_json(summary: &Summary) -> serde_json::Value {
+    serde_json::json!({
+        "vocabulary_size": summary.vocabulary_size,
+        "splits": summary.splits,
+    })
+}
+
+/// 1234567 as 1,234,567.
+pub(super) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<&str> = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .map(|group| std::str::from_utf8(group).expect("digits are ASCII"))
+        .collect();
+    groups.join(",")
+}
