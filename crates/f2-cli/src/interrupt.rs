@@ -1,5 +1,6 @@
-//! Signals that ask for an orderly end: Ctrl-C, `kill` (as Slurm and `docker stop` send it) and a
-//! closed connection. The first one lets a verb save what it has, a second one ends at once.
+//! Signals that ask for an orderly end: Ctrl-C, SIGTERM (as `kill`, Slurm and `docker stop` send it)
+//! and SIGHUP (a closed connection). After the first one a verb saves its work, a second one ends at
+//! once.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

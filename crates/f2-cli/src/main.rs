@@ -1,6 +1,6 @@
-//! `f2`: from raw text to a language model that writes as diversely as people do.
+//! `f2`: the command-line program for training, generating and evaluating with F²-Softmax.
 
-// These end the program where nobody listens; `output` has what does not.
+// These panic on a closed pipe; `output` has functions that do not.
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 #[macro_use]
@@ -19,7 +19,7 @@ mod verbs;
 
 fn main() -> std::process::ExitCode {
     let program = verbs::Program::read();
-    machine::do_without_threads_if_need_be();
+    machine::avoid_threads_if_unavailable();
     match program.run() {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(failure) => failure.report(),

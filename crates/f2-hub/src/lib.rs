@@ -1,6 +1,6 @@
 //! Models and datasets by their names on the Hugging Face hub.
 //!
-//! What a [`Repository`] holds is looked for in the local cache that Python's `huggingface_hub`
+//! The files of a [`Repository`] are looked up in the local cache that Python's `huggingface_hub`
 //! keeps, and fetched into it where it is missing: both programs find what either has fetched. The
 //! usual environment variables are respected: `HF_HOME`, `HF_HUB_CACHE`, `HF_ENDPOINT`, `HF_TOKEN`
 //! and `HF_HUB_OFFLINE`.

@@ -29,9 +29,9 @@ fn advice(error: &Error) -> Option<&'static str> {
         Error::Write(_) => MAKE_ROOM,
         Error::DocumentTooLong { .. } => {
             "cut the text into smaller documents with `--documents`, or, if it is meant to be one \
-             and fits the memory a few times, raise the limit with `--max-document`"
+             and fits into memory several times over, raise the limit with `--max-document`"
         }
-        Error::InputChanged { .. } => "prepare again when nobody writes to it",
+        Error::InputChanged { .. } => "prepare again once nothing writes to it",
         Error::Compressed { .. } => "fetch or pack the file again; nothing was written",
         Error::InvalidUtf8 { .. } => {
             "convert the file to UTF-8, or replace what is broken with `--lossy`"

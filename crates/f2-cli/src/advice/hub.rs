@@ -37,10 +37,12 @@ fn advice(error: &Error) -> &'static str {
         Error::Unreachable { .. } | Error::Refused { .. } => {
             "try again, what has arrived is kept; another hub is named by HF_ENDPOINT"
         }
-        Error::Answer { .. } => "check HF_ENDPOINT: it must speak as huggingface.co does",
-        Error::Damaged { .. } => {
-            "try again; if it stays so, the hub or what lies between is broken"
+        Error::Answer { .. } => {
+            "check HF_ENDPOINT: it must be a server with the interface of huggingface.co"
         }
-        _ => "what has arrived is kept; the same command goes on",
+        Error::Damaged { .. } => {
+            "try again; if it persists, the hub or a proxy on the way is at fault"
+        }
+        _ => "what has arrived is kept; the same command continues",
     }
 }

@@ -7,7 +7,7 @@ mod threads;
 
 pub(crate) use disk::free_disk;
 pub(crate) use memory::peak_memory;
-pub(crate) use threads::do_without_threads_if_need_be;
+pub(crate) use threads::avoid_threads_if_unavailable;
 
 /// Cores that this process may use.
 pub(crate) fn cores() -> usize {

@@ -1,4 +1,4 @@
-//! `f2 classes`: counts in, frequency classes out.
+//! `f2 classes`: from counts to frequency classes.
 
 mod figure;
 mod source;
@@ -33,14 +33,14 @@ pub(crate) struct Classes {
     /// `exact` the best mean efficiency; the other two fill classes evenly.
     #[arg(long, default_value_t = Method::Greedy, value_parser = method_parser())]
     method: Method,
-    /// How many classes; where not given, the method chooses (the equal ones take greedy's).
+    /// Number of classes; by default the method chooses (the equal ones use greedy's).
     #[arg(long)]
     k: Option<usize>,
     /// The count of tokens that were never seen.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..=1))]
     unseen: u64,
-    /// Where to write the classes; CORPUS/classes.json where not given. Without a corpus they
-    /// are only written where this says.
+    /// The file to write the classes to, by default CORPUS/classes.json. Without a corpus nothing
+    /// is written by default.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Draw the mean efficiency over K for all methods, and the mass of each class.

@@ -1,4 +1,4 @@
-//! `f2 completions`: the command line, for a shell to complete.
+//! `f2 completions`: completion scripts for shells.
 
 use clap::{Args, CommandFactory as _};
 use clap_complete::Shell;

@@ -1,4 +1,4 @@
-//! `f2 doctor`: what this machine offers.
+//! `f2 doctor`: the capabilities of this machine.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::failure::Outcome;
 use crate::machine::{self, cuda};
 use crate::output::print;
 
-/// Show what this machine offers: cores, SIMD, memory, disk, GPUs and what they need.
+/// Show the capabilities of this machine: cores, SIMD, memory, disk, GPUs and their libraries.
 #[derive(Args)]
 #[command(after_help = "Example:\n  f2 doctor --json")]
 pub(crate) struct Doctor {
@@ -35,7 +35,7 @@ impl Doctor {
     }
 }
 
-/// What to do about a library that a GPU needs.
+/// Advice on a missing library of a GPU.
 const LIBRARY_MISSING: &str = "not found: install the CUDA toolkit (12 or later), or put the folder \
                                of the library into LD_LIBRARY_PATH";
 
@@ -43,7 +43,7 @@ struct Machine {
     memory: Option<HostMemory>,
     disk: Option<u64>,
     cuda: Result<cuda::Cuda, String>,
-    /// What a GPU needs beside its driver, and whether it is there.
+    /// The libraries that a GPU needs besides its driver, and whether they are installed.
     libraries: [(&'static str, bool); 2],
 }
 
@@ -105,7 +105,7 @@ impl Machine {
     }
 }
 
-/// What the kernels use, what there is besides, and whether bf16 pays.
+/// The instruction set in use, the others that are available, and whether bf16 is fast.
 fn simd_text() -> String {
     let used = Simd::used();
     let others = Simd::available().into_iter().rev().filter(|&simd| simd != used);

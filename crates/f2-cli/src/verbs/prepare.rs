@@ -1,4 +1,4 @@
-//! `f2 prepare`: text in, a corpus out.
+//! `f2 prepare`: from text to a corpus.
 
 mod named;
 mod summary;
@@ -34,13 +34,14 @@ Examples:
   zcat dump.txt.gz | f2 prepare - --documents lines --out corpus
   f2 prepare hf://datasets/Salesforce/wikitext/wikitext-2-raw-v1 --out wikitext2
 
-Files are recognised by name: .txt, .jsonl, .parquet and Wikitext's .tokens; text may be packed as
-.gz or .zst. Anything else is read as plain text. Folders are searched for such files; a folder that
-symbolic links lead to again is read once.
+Files are recognised by name: .txt, .jsonl, .parquet and Wikitext's .tokens; text may be compressed as
+.gz or .zst. Anything else is read as plain text. Folders are searched for such files; a folder reached
+again through a symbolic link is read once.
 
-hf://datasets/OWNER/NAME[@REVISION][/FOLDER or FILE, with * for any] is a dataset of the Hugging Face
-hub: found in its cache (HF_HOME), fetched what is missing (HF_ENDPOINT, HF_TOKEN; HF_HUB_OFFLINE=1
-forbids it). Files whose names tell their split are taken as split.")]
+hf://datasets/OWNER/NAME[@REVISION][/FOLDER or FILE, * matches anything] is a dataset of the Hugging
+Face hub, read from its cache (HF_HOME); missing files are downloaded (HF_ENDPOINT, HF_TOKEN;
+HF_HUB_OFFLINE=1 forbids it). Where file names contain train, validation or test, they decide the
+splits.")]
 pub(crate) struct Prepare {
     /// Files, folders, or - for standard input; split as --split and --split-by say.
     #[arg(value_name = "INPUT", required_unless_present = "train", conflicts_with = "train")]
@@ -76,13 +77,13 @@ pub(crate) struct Prepare {
     #[arg(long, value_enum, value_name = "RULE", conflicts_with = "train")]
     split_by: Option<SplitBy>,
 
-    /// Where one document ends in plain text: auto (articles in .tokens, blank lines elsewhere),
+    /// Document boundaries in plain text: auto (articles in .tokens, blank lines elsewhere),
     /// blank-lines, lines, files, articles (` = Title = ` between blank lines), chapters (headings
     /// as in a novel), or a number: pieces of so many lines.
     #[arg(long, value_name = "WHERE", default_value = "auto", value_parser = boundaries)]
     documents: Boundaries,
 
-    /// Bytes that a document may have at most; K, M and G are understood.
+    /// The largest document in bytes; K, M and G are understood.
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = size)]
     max_document: u64,
 
@@ -103,15 +104,15 @@ pub(crate) struct Prepare {
     #[arg(long, value_name = "FILE", num_args = 1..=2, conflicts_with = "vocab_size")]
     tokenizer: Vec<PathBuf>,
 
-    /// Leave the tokenizer's ids alone and store the order of frequencies beside.
+    /// Keep the tokenizer's ids and store the frequency ranks beside them.
     #[arg(long, requires = "tokenizer")]
     keep_ids: bool,
 
-    /// Put the token <|endoftext|> after every document.
+    /// Append the token <|endoftext|> to every document.
     #[arg(long)]
     end_of_text: bool,
 
-    /// Write out the text of the test split, or of those named, as CORPUS/test.jsonl: JSON lines
+    /// Also write the text of the test split, or of those named, to CORPUS/test.jsonl: JSON lines
     /// that `f2 eval` and `f2 generate` read.
     #[arg(long, value_name = "SPLITS", num_args = 0..=1, require_equals = true)]
     #[arg(value_delimiter = ',', value_enum, default_missing_value = "test")]
