@@ -3,6 +3,7 @@
 mod support;
 
 use insta::assert_snapshot;
+use support::Folder;
 use support::transcript::{f2, folder};
 
 const HUMAN: &str = "\
@@ -219,4 +220,40 @@ fn a_byte_order_mark_is_no_part_of_a_text() {
         assert_eq!(score("marked"), score("plain"));
         assert!(score("marked").contains("exit code: 0"), "{}", score("marked"));
     }
+}
+
+/// The part of a transcript that went to standard output.
+fn stdout(folder: &Folder, arguments: &str) -> String {
+    let shown = f2(folder, arguments);
+    let after = shown.split("--- stdout\n").nth(1).unwrap_or_else(|| panic!("{shown}"));
+    after.split("--- stderr").next().unwrap().to_owned()
+}
+
+/// Ten sentences of a model and of human each, told apart by their words.
+fn ten(word: &str) -> String {
+    (0..10).map(|n| format!("{word} {n} goes {} and comes {} again\n", n % 3, n % 4)).collect()
+}
+
+#[test]
+fn two_models_are_told_apart_in_pairs_and_human_text_is_its_own_ceiling() {
+    let (human, mle, f2) = (ten("she"), ten("it"), ten("she"));
+    let folder = folder(&[("human.txt", &human), ("mle.txt", &mle), ("f2.txt", &f2)]);
+    let printed = stdout(
+        &folder,
+        "eval --hyps mle.txt f2.txt --refs human.txt --words --orders 2 --bootstrap 50 --json",
+    );
+    let records: Vec<serde_json::Value> = serde_json::from_str(&printed).unwrap();
+    assert!(records[0]["differences"].is_null());
+    let difference = &records[1]["differences"][0];
+    assert_eq!(difference["to"], "mle");
+    assert!(difference["kld"][1].as_f64().unwrap() < 0.0, "{difference}");
+    // Both repeat nothing in any text drawn.
+    assert_eq!(difference["rep"], serde_json::json!([0.0, 0.0]));
+    let half = |record: &serde_json::Value| record["half"]["kld"].as_f64().unwrap();
+    let ceiling = &records[0]["human"];
+    assert_eq!(ceiling["half"]["texts"], 5);
+    assert!(half(ceiling) < half(&records[0]));
+    assert_eq!(half(ceiling), half(&records[1]), "the same texts");
+    let table = stdout(&folder, "eval --hyps mle.txt --refs human.txt --words --orders 1");
+    assert!(table.contains("human, other half: KLD "), "{table}");
 }

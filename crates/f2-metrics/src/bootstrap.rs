@@ -3,7 +3,9 @@
 //! Every metric is a function of how often each text counts. Its value counts each once; a
 //! replicate counts each as often as it was drawn. What that means for each metric:
 //!
-//! * Distinct, Rep and the bands average or add up over texts: drawn texts are averaged.
+//! * Distinct and the bands average or add up over texts: drawn texts are averaged.
+//! * Rep is a share of texts that is often 0 or close to it, where every draw gives 0 as well:
+//!   its interval is that of [`wilson`].
 //! * Self-BLEU averages scores that each text got against all others of the full set. The
 //!   scores stay; which are averaged is drawn. (A text drawn twice must not match itself.)
 //! * KL divergence and MS-Jaccard count n-grams anew on drawn hypotheses and, independently,
@@ -16,7 +18,8 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::Metrics;
+use crate::random::Random;
+use crate::{Evaluation, Measure, Metric, Metrics, wilson};
 
 /// How to draw texts for confidence intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,13 +70,12 @@ impl Bootstrap {
     /// The share of replicates inside an interval.
     pub const LEVEL: f64 = 0.95;
 
-    /// The interval of each metric of `value`, where `score` measures drawn texts.
-    pub(crate) fn intervals(
+    /// The metrics of each set of drawn texts, as `score` measures them.
+    pub(crate) fn replicates(
         self,
-        value: &Metrics,
         texts: &Weights,
         score: impl Fn(&Weights) -> Metrics + Sync,
-    ) -> Metrics<Interval> {
+    ) -> Vec<Metrics> {
         let replicate = |replicate: usize| {
             let mut random = Random::new(self.seed, replicate as u64);
             score(&Weights {
@@ -81,23 +83,59 @@ impl Bootstrap {
                 hypotheses: random.draw(texts.hypotheses.len()),
             })
         };
-        let replicates: Vec<Metrics> =
-            (0..self.replicates).into_par_iter().map(replicate).collect();
-        spread(value, &replicates)
+        (0..self.replicates).into_par_iter().map(replicate).collect()
     }
 }
 
-/// The interval around each of these values.
-fn spread(value: &Metrics, replicates: &[Metrics]) -> Metrics<Interval> {
+/// The interval around each value of so many texts.
+pub(crate) fn intervals(
+    value: &Metrics,
+    replicates: &[Metrics],
+    texts: usize,
+) -> Metrics<Interval> {
     value.map(|measure, value| {
+        if measure == Measure::Metric(Metric::Rep, 1) {
+            return Some(wilson(value, texts));
+        }
         let drawn = replicates.iter().filter_map(|replicate| replicate.get(measure)).collect();
-        interval(value, drawn, measure.most())
+        interval(value, drawn, 0.0, measure.most())
     })
 }
 
+impl Evaluation {
+    /// The interval of the difference of each value to that of another model, by paired
+    /// bootstrap: in each replicate both are measured on continuations of the same drawn
+    /// prefixes against the same drawn references. A difference whose interval holds 0 is not
+    /// significant.
+    ///
+    /// Both must have been drawn by the same seed, for texts that continue the same prefixes in
+    /// the same order, against the same references. `None` where their numbers differ or nothing
+    /// was drawn.
+    pub fn difference(&self, other: &Self) -> Option<Metrics<Interval>> {
+        let draws = self.replicates.len();
+        if draws == 0 || draws != other.replicates.len() || self.texts != other.texts {
+            return None;
+        }
+        let pairs = || self.replicates.iter().zip(&other.replicates);
+        Some(self.metrics.map(|measure, value| {
+            let value = value - other.metrics.get(measure)?;
+            let drawn =
+                pairs().filter_map(|(one, two)| Some(one.get(measure)? - two.get(measure)?));
+            interval(value, drawn.collect(), f64::NEG_INFINITY, f64::INFINITY)
+        }))
+    }
+}
+
+impl Interval {
+    /// Whether a value lies inside, the ends included.
+    pub fn holds(&self, value: f64) -> bool {
+        self.low <= value && value <= self.high
+    }
+}
+
 /// The quantiles of the replicates, moved so that the replicates' mean falls on the value, and
-/// kept between 0 and `most`, where the metric itself stays.
-fn interval(value: f64, mut replicates: Vec<f64>, most: f64) -> Option<Interval> {
+/// kept in the range of the metric itself.
+fn interval(value: f64, mut replicates: Vec<f64>, least: f64, most: f64) -> Option<Interval> {
     if replicates.is_empty() {
         return None;
     }
@@ -106,7 +144,7 @@ fn interval(value: f64, mut replicates: Vec<f64>, most: f64) -> Option<Interval>
     let tail = (1.0 - Bootstrap::LEVEL) / 2.0;
     let low = value - mean + quantile(&replicates, tail);
     let high = value - mean + quantile(&replicates, 1.0 - tail);
-    Some(Interval { low: low.max(0.0).min(value), high: high.min(most).max(value) })
+    Some(Interval { low: low.max(least).min(value), high: high.min(most).max(value) })
 }
 
 /// The quantile of sorted values, between two of them in proportion.
@@ -116,66 +154,16 @@ fn quantile(sorted: &[f64], share: f64) -> f64 {
     below + (above - below) * place.fract()
 }
 
-/// `SplitMix64` (Steele et al., 2014), one stream for each replicate.
-struct Random {
-    state: u64,
-}
-
-impl Random {
-    fn new(seed: u64, stream: u64) -> Self {
-        let mut random = Self { state: seed };
-        random.state = random.next() ^ stream;
-        random.state = random.next();
-        random
-    }
-
-    fn next(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.state ^ (self.state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// How often each of `texts` comes up in as many draws.
-    fn draw(&mut self, texts: usize) -> Vec<u32> {
-        let mut weights = vec![0; texts];
-        for _ in 0..texts {
-            // The high word of the product is uniform below `texts` but for one part in 2³².
-            let text = (u128::from(self.next()) * texts as u128) >> 64;
-            weights[text as usize] += 1;
-        }
-        weights
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_generator_is_the_published_one() {
-        let mut random = Random { state: 1_234_567 };
-        let first: Vec<u64> = (0..3).map(|_| random.next()).collect();
-        let published =
-            [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
-        assert_eq!(first, published);
-    }
-
-    #[test]
-    fn draws_are_as_many_as_texts_and_cover_about_two_thirds() {
-        let weights = Random::new(3, 0).draw(10_000);
-        assert_eq!(weights.iter().sum::<u32>(), 10_000);
-        let drawn = weights.iter().filter(|&&weight| weight > 0).count();
-        // 1 − 1/e of 10,000, and about seven standard deviations of 31.
-        assert!(drawn.abs_diff(6_321) < 220, "{drawn}");
-    }
-
-    #[test]
     fn the_interval_is_centred_on_the_value_and_stays_in_range() {
         let replicates: Vec<f64> = (0..=100).map(f64::from).collect();
-        let spread = interval(500.0, replicates.clone(), f64::INFINITY).unwrap();
+        let spread = interval(500.0, replicates.clone(), 0.0, f64::INFINITY).unwrap();
         assert_eq!(spread, Interval { low: 452.5, high: 547.5 });
-        let spread = interval(0.5, replicates, 1.0).unwrap();
+        let spread = interval(0.5, replicates, 0.0, 1.0).unwrap();
         assert_eq!(spread, Interval { low: 0.0, high: 1.0 });
     }
 
@@ -189,7 +177,7 @@ mod tests {
                 sum / shares.len() as f64
             })
             .collect();
-        let spread = interval(0.5, means, 1.0).unwrap();
+        let spread = interval(0.5, means, 0.0, 1.0).unwrap();
         // Standard error 0.5 / √400 = 0.025, times 1.96; the tails of 4,000 means are off by
         // less than a twentieth.
         assert!((spread.high - spread.low - 2.0 * 1.96 * 0.025).abs() < 0.005, "{spread:?}");

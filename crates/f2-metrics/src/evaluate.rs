@@ -10,7 +10,7 @@ use crate::ms_jaccard::{Side, geometric_means, jaccard};
 use crate::ngrams::{NgramIndex, Windows};
 use crate::uniq::used;
 use crate::{
-    BandShares, Bands, Bootstrap, Convention, Error, Interval, Metrics, bands, distinct,
+    BandShares, Bands, Bootstrap, Convention, Error, Interval, Metrics, bands, bootstrap, distinct,
     ends_in_loop, self_bleu,
 };
 
@@ -44,6 +44,8 @@ pub struct Evaluation {
     pub metrics: Metrics,
     /// 95 % intervals, where they were asked for.
     pub intervals: Option<Metrics<Interval>>,
+    /// The values of each set of drawn texts the intervals are made from.
+    pub replicates: Vec<Metrics>,
     /// Why a value that was asked for is missing.
     pub undefined: Vec<Error>,
 }
@@ -87,9 +89,11 @@ pub fn evaluate_watched<T: AsRef<[u32]> + Sync>(
         drawn();
         metrics
     };
-    let intervals = settings.bootstrap.map(|bootstrap| bootstrap.intervals(&metrics, &once, score));
+    let (texts, bootstrap) = (hypotheses.len(), settings.bootstrap);
+    let replicates = bootstrap.map_or_else(Vec::new, |each| each.replicates(&once, score));
+    let intervals = bootstrap.map(|_| bootstrap::intervals(&metrics, &replicates, texts));
     let tokens = hypotheses.iter().map(|text| text.as_ref().len()).sum();
-    Ok(Evaluation { texts: hypotheses.len(), tokens, metrics, intervals, undefined })
+    Ok(Evaluation { texts, tokens, metrics, intervals, replicates, undefined })
 }
 
 /// All there is to know of the single texts, before they are counted together.
@@ -267,5 +271,42 @@ mod tests {
         };
         evaluate_watched(Some(human), model, &settings(1), &count).unwrap();
         assert_eq!(draws.into_inner(), 50);
+    }
+
+    #[test]
+    fn a_difference_is_drawn_in_pairs() {
+        let text = |number: u32, tail: u32| -> Vec<u32> {
+            let body = (0..20).map(|place| (number * number * 31 + place * (number % 9 + 1)) % 41);
+            body.chain([tail; 3]).collect()
+        };
+        let human: Vec<Vec<u32>> = (0..50).map(|number| text(number + 50, 9)).collect();
+        let one: Vec<Vec<u32>> = (0..50).map(|number| text(number, 1)).collect();
+        // The same texts but for the last: every measure is close, text by text.
+        let mut two = one.clone();
+        two[49] = text(77, 2);
+        let settings = Settings {
+            bootstrap: Some(Bootstrap { replicates: 200, seed: 3 }),
+            ..Settings::default()
+        };
+        let score = |texts: &[Vec<u32>]| evaluate(Some(&human), texts, &settings).unwrap();
+        let (one, two) = (score(&one), score(&two));
+        let difference = one.difference(&two).unwrap().kld.unwrap();
+        let own = one.intervals.as_ref().unwrap().kld.unwrap();
+        let width = |interval: Interval| interval.high - interval.low;
+        assert!(width(difference) < width(own) / 2.0, "{difference:?} in {own:?}");
+        assert!(difference.holds(one.metrics.kld.unwrap() - two.metrics.kld.unwrap()));
+        let none = one.difference(&one).unwrap();
+        assert_eq!(none.kld, Some(Interval { low: 0.0, high: 0.0 }));
+        assert_eq!(one.difference(&score(&human[..40])), None, "other numbers of texts");
+    }
+
+    #[test]
+    fn an_interval_of_rep_says_what_the_number_of_texts_allows() {
+        let texts: Vec<Vec<u32>> = (0..30_u32).map(|t| (t..t + 9).collect()).collect();
+        let bootstrap = Some(Bootstrap { replicates: 20, seed: 1 });
+        let settings = Settings { bootstrap, ..Settings::default() };
+        let evaluation = evaluate(None, &texts, &settings).unwrap();
+        assert_eq!(evaluation.metrics.rep, Some(0.0));
+        assert_eq!(evaluation.intervals.unwrap().rep, Some(crate::wilson(0.0, 30)));
     }
 }

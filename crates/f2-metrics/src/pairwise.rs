@@ -40,6 +40,23 @@ impl Rule {
     /// Bigrams throughout.
     pub const BIGRAM: Self = Self::all(Fold::Order(2));
 
+    /// The order that stands for a metric; `None` where it is the mean over the orders.
+    pub fn order(self, metric: Metric) -> Option<usize> {
+        match self.fold(metric) {
+            Fold::Order(order) => Some(order),
+            Fold::Mean => None,
+        }
+    }
+
+    fn fold(self, metric: Metric) -> Fold {
+        match metric {
+            Metric::MsJaccard => self.ms_jaccard,
+            Metric::SelfBleu => self.self_bleu,
+            Metric::Distinct => self.distinct,
+            _ => Fold::Order(1),
+        }
+    }
+
     /// The same for all three metrics.
     pub const fn all(fold: Fold) -> Self {
         Self { ms_jaccard: fold, self_bleu: fold, distinct: fold }
@@ -105,15 +122,7 @@ impl Match {
 /// assert_eq!(outcome.winner(), Ordering::Greater);
 /// ```
 pub fn play(first: &Metrics, second: &Metrics, human: &Metrics, rule: Rule) -> Match {
-    let points = Metric::ALL.map(|metric| {
-        let fold = match metric {
-            Metric::MsJaccard => rule.ms_jaccard,
-            Metric::SelfBleu => rule.self_bleu,
-            Metric::Distinct => rule.distinct,
-            _ => Fold::Order(1),
-        };
-        point(first, second, human, metric, fold)
-    });
+    let points = Metric::ALL.map(|metric| point(first, second, human, metric, rule.fold(metric)));
     Match { points, all_orders: play_all_orders(first, second, human) }
 }
 

@@ -1,4 +1,5 @@
-//! A report with everything in it, to look at: `cargo run -p f2-report --example report -- FOLDER`.
+//! Reports with everything in them, of one corpus and of two, to look at:
+//! `cargo run -p f2-report --example report -- FOLDER`.
 
 #[path = "../tests/invented/mod.rs"]
 mod invented;
@@ -9,7 +10,8 @@ use f2_report::Report;
 
 fn main() -> Result<(), f2_files::WriteError> {
     let folder = PathBuf::from(std::env::args().nth(1).unwrap_or_else(|| ".".to_owned()));
-    let page = Report::new(&invented::results()).write(&folder)?;
-    println!("{}", page.display());
+    for (name, results) in [("one", invented::results()), ("two", invented::study())] {
+        println!("{}", Report::new(&results).write(&folder.join(name))?.display());
+    }
     Ok(())
 }

@@ -2,16 +2,18 @@
 
 use std::cmp::Ordering;
 
-use f2_metrics::Metrics;
 use f2_metrics::pairwise::{Match, Rule, Tally, play, ranking};
+use f2_metrics::{Interval, Measure, Metric, Metrics};
 use thiserror::Error;
 
 use crate::record::{HumanRecord, ResultRecord};
 
-/// What two columns of the tables hold.
-pub const COLUMNS: [&str; 2] = [
+/// The contents of three columns of the tables.
+const COLUMNS: [&str; 3] = [
     "by bigrams: the points with Distinct-2 instead of Distinct-3",
     "level: metrics in which both are equally good at the precision given; nobody gets their point",
+    "not significant: metrics whose difference may be chance, where it was drawn (`f2 eval \
+     --bootstrap` of both models together)",
 ];
 
 /// Every model against every other, on every set that both were evaluated on.
@@ -98,6 +100,17 @@ fn of_set(set: &str) -> String {
 }
 
 impl Comparison {
+    /// What the columns of the tables hold that their headings do not say.
+    pub fn columns(&self) -> impl Iterator<Item = &'static str> {
+        let shown = if self.is_drawn() { 3 } else { 2 };
+        COLUMNS.into_iter().take(shown)
+    }
+
+    /// Whether differences between the models were drawn.
+    pub(crate) fn is_drawn(&self) -> bool {
+        self.pairings.iter().any(|pairing| pairing.not_significant().is_some())
+    }
+
     /// Plays all matches.
     pub fn new(records: &[ResultRecord]) -> Result<Self, ComparisonError> {
         let mut pairings = Vec::new();
@@ -115,6 +128,20 @@ impl Comparison {
 }
 
 impl Pairing {
+    /// The metrics whose difference between the two is not significant by paired bootstrap;
+    /// `None` where none was drawn. Perplexity has none.
+    pub fn not_significant(&self) -> Option<Vec<Metric>> {
+        let intervals: Vec<(Metric, Interval)> = Metric::ALL
+            .into_iter()
+            .filter_map(|metric| {
+                let measure = Measure::Metric(metric, Rule::FITTED.order(metric)?);
+                Some((metric, self.winner.difference(&self.loser, measure)?.1))
+            })
+            .collect();
+        let level = intervals.iter().filter(|(_, interval)| interval.holds(0.0));
+        (!intervals.is_empty()).then(|| level.map(|(metric, _)| *metric).collect())
+    }
+
     fn new(set: &str, first: &ResultRecord, second: &ResultRecord) -> Self {
         let human = first.human.as_ref().map(|human| human.metrics.clone()).unwrap_or_default();
         let play = |one: &ResultRecord, other: &ResultRecord, rule| {

@@ -20,12 +20,12 @@ pub mod report;
 pub mod results;
 mod table;
 
-pub use comparison::{COLUMNS, Comparison, ComparisonError, Pairing, Standing};
+pub use comparison::{Comparison, ComparisonError, Pairing, Standing};
 pub use metrics_table::{MetricTable, band_table, definitions, metric_tables};
 pub use paper::PaperSet;
-pub use plot::{Axis, BarChart, Direction, FIGURE_STYLE, Figure, LineChart, Series};
+pub use plot::{Axis, BarChart, Direction, FIGURE_STYLE, Figure, LOOKS, LineChart, Series};
 pub use printable::printable;
-pub use record::{HumanRecord, IntervalRecord, ResultRecord};
+pub use record::{DifferenceRecord, HalfRecord, HumanRecord, IntervalRecord, ResultRecord};
 pub use report::Report;
 pub use results::Results;
 pub use table::{Align, Cell, Table, escape_markdown};

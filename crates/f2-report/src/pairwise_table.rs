@@ -13,23 +13,30 @@ impl Comparison {
     pub fn pairwise_table(&self) -> Table {
         let named = self.pairings.iter().any(|pairing| !pairing.set.is_empty());
         let set = named.then_some(("set", Align::Left));
-        let mut table = Table::new(set.into_iter().chain([
+        let columns = set.into_iter().chain([
             ("winner", Align::Left),
             ("loser", Align::Left),
             ("points", Align::Right),
             ("by bigrams", Align::Right),
             ("level", Align::Left),
-        ]));
+        ]);
+        let drawn = self.is_drawn();
+        let mut table =
+            Table::new(columns.chain(drawn.then_some(("not significant", Align::Left))));
         for pairing in &self.pairings {
             let level: Vec<&str> = pairing.fitted.level().map(Metric::name).collect();
             let set = named.then(|| pairing.set.clone().into());
-            table.row(set.into_iter().chain([
+            let not_significant = pairing.not_significant().unwrap_or_default();
+            let names: Vec<&str> = not_significant.into_iter().map(Metric::name).collect();
+            let cells = [
                 pairing.winner.name.clone().into(),
                 pairing.loser.name.clone().into(),
                 points(&pairing.fitted).into(),
                 points(&pairing.bigram).into(),
                 level.join(", ").into(),
-            ]));
+            ];
+            let cells = set.into_iter().chain(cells);
+            table.row(cells.chain(drawn.then(|| names.join(", ").into())));
         }
         table
     }

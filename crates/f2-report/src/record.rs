@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use f2_metrics::{Bootstrap, Convention, Evaluation, Interval, Measure, Metrics};
+use f2_metrics::{Bootstrap, Convention, Evaluation, Interval, Measure, Metric, Metrics, wilson};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -41,6 +41,12 @@ pub struct ResultRecord {
     /// Bootstrap intervals of all these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intervals: Option<IntervalRecord>,
+    /// Differences to the models scored before this one, by paired bootstrap.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub differences: Vec<DifferenceRecord>,
+    /// The metrics of half of the texts, to stand beside those of half of the human texts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub half: Option<HalfRecord>,
     /// The same metrics of the references.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub human: Option<HumanRecord>,
@@ -61,6 +67,31 @@ pub struct HumanRecord {
     /// Bootstrap intervals of all these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intervals: Option<IntervalRecord>,
+    /// The ceiling: one half of the references scored against the other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub half: Option<HalfRecord>,
+}
+
+/// Half of the texts, scored against the other half of the references.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HalfRecord {
+    /// Texts in each half.
+    pub texts: usize,
+    /// The seed of the cut.
+    pub seed: u64,
+    /// The values.
+    #[serde(flatten)]
+    pub metrics: Metrics,
+}
+
+/// The intervals of a model's values minus those of another model.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DifferenceRecord {
+    /// The other model.
+    pub to: String,
+    /// The intervals; a difference whose interval holds 0 is not significant.
+    #[serde(flatten)]
+    pub metrics: Metrics<Interval>,
 }
 
 /// Intervals `[low, high]`, and how they were drawn.
@@ -92,12 +123,20 @@ impl HumanRecord {
             texts: evaluation.texts,
             metrics: evaluation.metrics.clone(),
             intervals: IntervalRecord::new(evaluation, bootstrap),
+            half: None,
         }
     }
 
     /// The interval of one value, where it was drawn.
     pub fn interval(&self, measure: Measure) -> Option<Interval> {
-        self.intervals.as_ref()?.metrics.get(measure)
+        interval(self.intervals.as_ref()?, measure, self.metrics.rep, self.texts)
+    }
+}
+
+impl HalfRecord {
+    /// The record of an evaluation of half of the texts.
+    pub fn new(evaluation: &Evaluation, seed: u64) -> Self {
+        Self { texts: evaluation.texts, seed, metrics: evaluation.metrics.clone() }
     }
 }
 
@@ -139,6 +178,30 @@ impl ResultRecord {
 
     /// The interval of one value, where it was drawn.
     pub fn interval(&self, measure: Measure) -> Option<Interval> {
-        self.intervals.as_ref()?.metrics.get(measure)
+        interval(self.intervals.as_ref()?, measure, self.metrics.rep, self.texts)
+    }
+
+    /// The difference of one value to that of another model and its interval, where it was drawn.
+    pub fn difference(&self, other: &Self, measure: Measure) -> Option<(f64, Interval)> {
+        let to = |record: &Self, name: &str| {
+            record.differences.iter().find(|each| each.to == name)?.metrics.get(measure)
+        };
+        let turned = |interval: Interval| Interval { low: -interval.high, high: -interval.low };
+        let interval = to(self, &other.name).or_else(|| to(other, &self.name).map(turned))?;
+        Some((self.metrics.get(measure)? - other.metrics.get(measure)?, interval))
+    }
+}
+
+/// One of the stored intervals. That of Rep follows from its counts: results of earlier versions
+/// hold one of the bootstrap, which says nothing where no text loops.
+fn interval(
+    all: &IntervalRecord,
+    measure: Measure,
+    rep: Option<f64>,
+    texts: usize,
+) -> Option<Interval> {
+    match (measure, rep) {
+        (Measure::Metric(Metric::Rep, _), Some(rep)) if texts > 0 => Some(wilson(rep, texts)),
+        _ => all.metrics.get(measure),
     }
 }

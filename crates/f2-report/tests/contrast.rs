@@ -1,7 +1,7 @@
 //! Colours that can be told from what they stand on: WCAG 2.2, level AA, computed from the style
 //! sheets.
 
-use f2_report::{FIGURE_STYLE, Report, Results};
+use f2_report::{FIGURE_STYLE, LOOKS, Report, Results};
 
 /// Relative luminance of a colour such as `#8a6500` or `#fff`.
 fn luminance(colour: &str) -> f64 {
@@ -67,7 +67,7 @@ fn page_style() -> String {
 fn every_series_stands_out_from_its_figure() {
     for style in light_and_dark(FIGURE_STYLE) {
         let surface = value(&style, ".surface { fill:");
-        for series in 0..6 {
+        for series in 0..LOOKS {
             let line = value(&style, &format!(".line.s{series} {{ stroke:"));
             let ratio = contrast(line, surface);
             assert!(ratio >= 3.0, "series {series}, {line} on {surface}: {ratio:.2}");
@@ -80,7 +80,7 @@ fn every_series_stands_out_from_its_figure() {
 fn every_bar_of_a_tile_stands_out_from_its_track() {
     for style in light_and_dark(&page_style()) {
         let track = mixed(value(&style, "--rule:"), value(&style, "--paper:"), 0.55);
-        for series in 1..6 {
+        for series in 1..LOOKS {
             let bar = value(&style, &format!(".s{series} {{ --colour:"));
             let ratio = contrast(bar, &track);
             assert!(ratio >= 3.0, "series {series}, {bar} on {track}: {ratio:.2}");

@@ -12,26 +12,39 @@ fn an_empty_experiment_has_an_empty_report() {
     assert!(report.to_html().contains("<title>Nothing &lt;yet&gt;</title>"));
 }
 
+/// The paper's tables and figures in its order, then what it does not have.
+const SECTIONS: [&str; 15] = [
+    "scores",
+    "bands",
+    "ablations",
+    "samples",
+    "corpus",
+    "settings",
+    "greedy",
+    "matches",
+    "decoding",
+    "transfer",
+    "claims",
+    "ceiling",
+    "certainty",
+    "training",
+    "classes",
+];
+
 #[test]
 fn every_part_of_the_results_is_shown() {
     let report = Report::new(&invented::results());
     let sections: Vec<&str> = report.sections.iter().map(|section| section.id).collect();
-    let all = [
-        "scores",
-        "bands",
-        "samples",
-        "decoding",
-        "matches",
-        "ablations",
-        "transfer",
-        "training",
-        "classes",
-        "corpus",
-        "settings",
-    ];
-    assert_eq!(sections, all);
+    assert_eq!(sections, SECTIONS);
     let tables: Vec<&str> = report.tables().map(|table| table.name.as_str()).collect();
-    for name in ["scores-greedy", "scores-top-20", "decoupling", "class-nucleus", "very-rare"] {
+    for name in [
+        "scores-greedy",
+        "scores-top-20",
+        "decoupling",
+        "class-nucleus",
+        "authors-program",
+        "very-rare",
+    ] {
         assert!(tables.contains(&name), "{name} of {tables:?}");
     }
 }
@@ -39,6 +52,12 @@ fn every_part_of_the_results_is_shown() {
 #[test]
 fn names_of_tables_and_figures_are_different_files() {
     let report = Report::new(&invented::results());
+    for report in [report, Report::new(&invented::study())] {
+        different_names(&report);
+    }
+}
+
+fn different_names(report: &Report) {
     for mut names in [
         report.tables().map(|table| &table.name).collect::<Vec<_>>(),
         report.figures().map(|figure| &figure.name).collect::<Vec<_>>(),
@@ -66,8 +85,8 @@ fn transfer_stands_beside_training_from_scratch_and_the_paper() {
 ";
     assert_eq!(table.table.to_markdown(), lines);
     assert_eq!(
-        report.lead[1],
-        "Pretrained on Another text, F² reaches a perplexity of 18.2 in 600 steps; from scratch \
+        report.lead[2],
+        "Pretrained on Another text, F² reaches a test perplexity of 18.2 in 600 steps; from scratch \
          24.5."
     );
 }
@@ -174,4 +193,203 @@ fn figures_tell_screen_readers_what_they_show() {
     let bands = html.split("<desc id=\"figure-tokens-by-frequency-band-summary\">").nth(1).unwrap();
     let told = "Bars of share of tokens (%). frequent: MLE 52, FACE 42, UL-token 42";
     assert!(bands.starts_with(told), "{}", bands.split("</desc>").next().unwrap());
+}
+
+/// The markup of the figure with this file name.
+fn figure<'a>(html: &'a str, name: &str) -> &'a str {
+    let begin = format!("<figure id=\"figure-{name}\">");
+    html.split(&begin).nth(1).unwrap_or_else(|| panic!("{name}")).split("</figure>").next().unwrap()
+}
+
+fn table(report: &Report, name: &str) -> String {
+    let names: Vec<&str> = report.tables().map(|table| table.name.as_str()).collect();
+    let found = report.tables().find(|table| table.name == name);
+    found.unwrap_or_else(|| panic!("{name} of {names:?}")).table.to_markdown()
+}
+
+#[test]
+fn a_study_of_two_corpora_has_the_papers_tables_in_its_order() {
+    let report = Report::new(&invented::study());
+    let sections: Vec<&str> = report.sections.iter().map(|section| section.id).collect();
+    assert_eq!(sections, SECTIONS);
+    let tables: Vec<&str> = report.tables().map(|table| table.name.as_str()).collect();
+    let of_the_paper = [
+        "scores-a",
+        "scores-b",
+        "bands-a",
+        "bands-b",
+        "decoupling-a",
+        "decoupling-b",
+        "very-rare-a",
+        "corpus-a",
+        "corpus-b",
+        "hyperparameters-a",
+        "hyperparameters-b",
+        "scores-greedy-a",
+        "scores-greedy-b",
+        "pairwise-a",
+        "pairwise-paper-a",
+        "pairwise-b",
+        "pairwise-paper-b",
+        "ranking",
+        "ranking-paper",
+        "scores-top-20-a",
+        "scores-top-3-b",
+        "transfer-b",
+    ];
+    let places = of_the_paper.map(|name| {
+        tables.iter().position(|table| *table == name).unwrap_or_else(|| panic!("{name}"))
+    });
+    assert!(places.is_sorted(), "{tables:?}");
+    // Ours are the paper's numbers, and so is the ranking over both sets.
+    let ranking = table(&report, "ranking");
+    assert!(ranking.contains("| 1 | F²-Softmax | 7-1 |"), "{ranking}");
+    assert!(ranking.contains("| 2 | UL-token | 5-3 |"), "{ranking}");
+    let html = report.to_html();
+    for heading in
+        ["a) An invented text, beside Wikitext-103", "b) Invented verse, beside Melo-Lyrics"]
+    {
+        assert!(html.contains(&format!("<h3 class=\"part\">{heading}</h3>")), "{heading}");
+    }
+    assert!(report.lead[0].starts_with("An invented text: F²-Softmax is closer"));
+    assert_eq!(report.tiles.len(), 12);
+}
+
+#[test]
+fn a_model_has_one_colour_everywhere() {
+    let results = invented::results();
+    let html = Report::new(&results).to_html();
+    let looks = [("MLE", 0), ("FACE", 1), ("UL-token+seq", 3), ("F²-Softmax", 4)];
+    for (name, look) in looks {
+        for tile in html.split("<section class=\"tile\">").skip(1) {
+            let row = tile
+                .split("<div class=\"bar-row ")
+                .find(|row| row.contains(&format!("<dt>{name}</dt>")));
+            assert!(
+                row.unwrap().starts_with(&format!("s{look} "))
+                    || row.unwrap().starts_with(&format!("s{look}\"")),
+                "{name}"
+            );
+        }
+        let bars = figure(&html, "bands");
+        let bar =
+            bars.split("<rect class=\"bar ").find(|bar| bar.contains(&format!("<title>{name}\n")));
+        assert!(bar.unwrap().starts_with(&format!("s{look}\"")), "{name}");
+    }
+    let line = |chart: &str, name: &str| {
+        let path =
+            chart.split("<path class=\"").find(|path| path.contains(&format!("<title>{name}<")));
+        path.unwrap_or_else(|| panic!("{name}")).split('"').next().unwrap().to_owned()
+    };
+    for chart in ["training", "validation"] {
+        assert!(line(figure(&html, chart), "F²-Softmax").ends_with(" s4"), "{chart}");
+    }
+    assert!(line(figure(&html, "transfer-validation"), "From scratch").ends_with(" s4"));
+    // What is no model has no model's colour.
+    for (chart, name) in [("mean-efficiency", "greedy"), ("classes-kld", "equal frequency")] {
+        assert!(line(figure(&html, chart), name).ends_with(" s6"), "{chart}");
+    }
+}
+
+#[test]
+fn fine_tuned_runs_have_charts_of_their_own() {
+    let html = Report::new(&invented::results()).to_html();
+    for chart in ["training", "validation"] {
+        let chart = figure(&html, chart);
+        assert!(chart.contains("<title>MLE</title>") && !chart.contains("<title>FACE</title>"));
+        assert!(!chart.contains("<title>UL-token+seq</title>"));
+    }
+    let chart = figure(&html, "fine-tuning");
+    for title in ["FACE, fine-tuned from MLE", "UL-token+seq, fine-tuned from UL-token"] {
+        assert!(chart.contains(title), "{title}");
+    }
+}
+
+#[test]
+fn perplexities_say_which_split_they_are_of() {
+    let report = Report::new(&invented::results());
+    let training = table(&report, "training");
+    assert!(training.contains("| PPL, validation | PPL, test |"), "{training}");
+    assert!(training.contains("| FACE | MLE | 1.87 M | 600 | 1.2 M | 1.5 | 3.0 |"), "{training}");
+    for name in ["scores", "scores-greedy"] {
+        let caption = &report.tables().find(|table| table.name == name).unwrap().caption;
+        assert!(caption.contains("PPL of the test split"), "{caption}");
+    }
+    let html = report.to_html();
+    assert!(figure(&html, "classes-ppl").contains("PPL, test split over the number of classes"));
+    // A folder of runs has no test split.
+    let mut results = invented::results();
+    results.runs.iter_mut().for_each(|run| run.perplexity = None);
+    let training = table(&Report::new(&results), "training");
+    assert!(training.contains("| PPL, validation | device |"), "{training}");
+}
+
+#[test]
+fn the_papers_hyperparameters_are_all_there() {
+    let mut results = invented::results();
+    results.hyperparameters.insert("prefix".to_owned(), 50.0);
+    let shown = table(&Report::new(&results), "hyperparameters");
+    assert_eq!(shown.lines().count(), 2 + 21, "{shown}");
+    for row in ["| layers | 4 | 12 |", "| prefix | 50 | 50 |", "| learning rate | – | 1e-4 |"] {
+        assert!(shown.contains(row), "{row} in {shown}");
+    }
+}
+
+#[test]
+fn the_ceiling_says_how_far_each_model_goes() {
+    let report = Report::new(&invented::results());
+    let ceiling = table(&report, "ceiling");
+    assert!(ceiling.contains("| Human, other half | 0.30 | 80.0 | 50.0 | 30.0 |"), "{ceiling}");
+    let way = table(&report, "way-to-human");
+    // KLD from 1.51 over 0.62 to 0.30, MS-Jaccard-1 from 52.1 over 67.4 to 80.0.
+    assert!(way.contains("| F²-Softmax | 74 | 55 |"), "{way}");
+    assert!(!way.contains("| MLE |"), "{way}");
+    assert_eq!(
+        report.lead[1],
+        "On half of the texts F²-Softmax goes 74 % of the way from maximum likelihood to human \
+         text in KLD, and 47 % in MS-Jaccard-2."
+    );
+}
+
+#[test]
+fn differences_that_may_be_chance_are_marked() {
+    let report = Report::new(&invented::results());
+    let differences = table(&report, "differences");
+    assert!(!differences.contains("PPL"), "{differences}");
+    assert!(differences.contains("| FACE − MLE | -0.25 ±0.03 | +1.2 ±1.1 |"), "{differences}");
+    // KLD 1.28 and 1.26.
+    assert!(differences.contains("| UL-token − FACE | ≈ +0.02 ±0.03 |"), "{differences}");
+    let seeds = table(&report, "seeds");
+    assert!(seeds.contains("| MLE | 24.7 ±0.0 | 1.40 ±0.10 |"), "{seeds}");
+    assert!(seeds.contains("| MLE, over texts | ±0.7 | ±0.05 |"), "{seeds}");
+    let pairwise = table(&report, "pairwise");
+    assert!(pairwise.contains("| not significant |"), "{pairwise}");
+}
+
+#[test]
+fn a_rep_of_zero_has_the_interval_its_counts_allow() {
+    let mut results = invented::results();
+    let record = &mut results.scores[0].records[4];
+    record.metrics.rep = Some(0.0);
+    let scores = table(&Report::new(&results), "scores");
+    assert!(scores.contains("| 0.00 ≤0.21 |"), "{scores}");
+    assert!(
+        Report::new(&results).to_html().contains("0.00</strong><small>≤0.21</small>")
+            || Report::new(&results).to_html().contains("0.00<small>≤0.21</small>")
+    );
+}
+
+#[test]
+fn the_papers_samples_and_claims_stand_beside_ours() {
+    let report = Report::new(&invented::results());
+    let rare = table(&report, "very-rare");
+    assert!(rare.contains("| Robert Boulter, paper | – | 6.7 | 9.3 |"), "{rare}");
+    let claims = table(&report, "claims");
+    for row in [
+        "| KLD of F² is below that of MLE by | 59 % | 58.9 % | 58.9 % |",
+        "| MLE: frequent tokens, relative to human | +34 % | – | +30 % |",
+        "| PPL for K above MefMax's choice | deteriorates clearly | – | +0.0 % from K = 8 to 16 |",
+    ] {
+        assert!(claims.contains(row), "{row} in {claims}");
+    }
 }

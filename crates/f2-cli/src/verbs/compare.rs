@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use f2_metrics::Metric;
 use f2_metrics::pairwise::{Match, Tally};
-use f2_report::{COLUMNS, Comparison, ComparisonError, ResultRecord};
+use f2_report::{Comparison, ComparisonError, ResultRecord};
 use serde_json::error::Category;
 use serde_json::{Value, json};
 
@@ -51,7 +51,7 @@ impl Compare {
             return output::print(&format!("{:#}\n", to_json(&comparison)));
         }
         let tables = [comparison.pairwise_table(), comparison.ranking_table()];
-        let explained = std::iter::once(RULE).chain(COLUMNS).map(str::to_owned);
+        let explained = std::iter::once(RULE).chain(comparison.columns()).map(str::to_owned);
         let footnotes: Vec<String> = explained.chain(comparison.remarks()).collect();
         self.format.print(&tables, &footnotes)
     }
@@ -84,14 +84,19 @@ fn refusal(error: ComparisonError) -> Failure {
 fn to_json(comparison: &Comparison) -> Value {
     let points = |outcome: &Match| json!([outcome.won(), outcome.lost()]);
     let matches = comparison.pairings.iter().map(|pairing| {
-        json!({
+        let mut outcome = json!({
             "set": pairing.set,
             "winner": pairing.winner.name,
             "loser": pairing.loser.name,
             "points": points(&pairing.fitted),
             "points_by_bigrams": points(&pairing.bigram),
             "level": pairing.fitted.level().map(Metric::name).collect::<Vec<_>>(),
-        })
+        });
+        if let Some(metrics) = pairing.not_significant() {
+            let names: Vec<&str> = metrics.into_iter().map(Metric::name).collect();
+            outcome["not_significant"] = json!(names);
+        }
+        outcome
     });
     let tally =
         |tally: &Tally| json!({ "won": tally.won, "lost": tally.lost, "drawn": tally.drawn });

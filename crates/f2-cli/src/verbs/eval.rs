@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use f2_experiment::ScoreTask;
-use f2_metrics::{Bootstrap, Convention, Error, Evaluation, Settings, evaluate_watched};
-use f2_report::{HumanRecord, ResultRecord, definitions, metric_tables};
+use f2_metrics::{Bootstrap, Convention, Error, Evaluation, Halves, Settings, evaluate_watched};
+use f2_report::{
+    DifferenceRecord, HalfRecord, HumanRecord, ResultRecord, definitions, metric_tables,
+};
 
 use crate::failure::{Failure, Outcome};
 use crate::format::Format;
@@ -64,7 +66,7 @@ pub(crate) struct Eval {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     bootstrap: Option<u32>,
 
-    /// The seed of these draws.
+    /// The seed of these draws, and of the cut of the references into halves.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "bootstrap")]
     seed: u64,
 
@@ -122,12 +124,9 @@ impl Eval {
             .map(|path| self.read(&mut reader, path, counts.as_ref(), None))
             .transpose()?;
         let settings = self.settings(counts.as_ref());
-        let human = references
-            .as_ref()
-            .map(|texts| score(texts, None, &settings))
-            .transpose()?
-            .map(|evaluation| HumanRecord::new(&evaluation, settings.bootstrap));
-        let mut records = Vec::new();
+        let human = references.as_ref().map(|texts| self.human(texts, &settings)).transpose()?;
+        let mut records: Vec<ResultRecord> = Vec::new();
+        let mut scored: Vec<Evaluation> = Vec::new();
         for (path, name) in self.hyps.iter().zip(&names) {
             let texts = self.read(&mut reader, path, counts.as_ref(), references.as_ref())?;
             let evaluation = score(&texts, references.as_ref(), &settings)?;
@@ -139,9 +138,35 @@ impl Eval {
                 human.as_ref(),
             );
             record.metrics.ppl = perplexities.get(records.len()).copied();
+            let earlier = scored.iter().zip(&records);
+            let differences = earlier.filter_map(|(other, record)| {
+                let metrics = evaluation.difference(other)?;
+                Some(DifferenceRecord { to: record.name.clone(), metrics })
+            });
+            record.differences = differences.collect();
+            record.half =
+                references.as_ref().and_then(|references| self.half(references, &texts, &settings));
             records.push(ResultRecord { set: self.set.clone(), ..record });
+            scored.push(evaluation);
         }
         Ok((records, reader.split_into_words()))
+    }
+
+    /// The references' own values, and those of one half of them against the other.
+    fn human(&self, references: &Texts, settings: &Settings) -> Result<HumanRecord, Failure> {
+        let evaluation = score(references, None, settings)?;
+        let record = HumanRecord::new(&evaluation, settings.bootstrap);
+        Ok(HumanRecord { half: self.half(references, references, settings), ..record })
+    }
+
+    /// Half of the texts against the other half of the references, where each text has its
+    /// reference and there are enough of them.
+    fn half(&self, references: &Texts, texts: &Texts, settings: &Settings) -> Option<HalfRecord> {
+        let count = references.ids.len();
+        let halves = Halves::new(count, self.seed).filter(|_| texts.ids.len() == count)?;
+        // What has no value here has none as a whole either, and was remarked on.
+        let evaluation = halves.evaluate(&references.ids, &texts.ids, settings).ok()?;
+        Some(HalfRecord::new(&evaluation, self.seed))
     }
 
     /// A name for each file: as given, or the file's own up to its first dot, or its whole path
@@ -200,10 +225,27 @@ impl Eval {
             notes.push("tokens: words between white space".to_owned());
         }
         if let Some(replicates) = self.bootstrap {
-            notes.push(format!("±: half of a 95 % interval, texts drawn {replicates} times"));
+            notes.push(format!(
+                "±: half of a 95 % interval, texts drawn {replicates} times; of Rep a Wilson \
+                 interval, and ≤ its upper end where no text loops"
+            ));
         }
+        notes.extend(ceiling_note(records));
         self.format.print(&metric_tables(records), &notes)
     }
+}
+
+/// The values no model need be better than: one half of the references against the other.
+fn ceiling_note(records: &[ResultRecord]) -> Option<String> {
+    let half = records.first()?.human.as_ref()?.half.as_ref()?;
+    let kld = half.metrics.kld?;
+    let jaccard =
+        half.metrics.ms_jaccard.iter().flatten().map(|value| format!("{:.1}", 100.0 * value));
+    Some(format!(
+        "human, other half: KLD {kld:.2}, MS-Jaccard {} ({} texts against as many)",
+        jaccard.collect::<Vec<_>>().join("/"),
+        half.texts
+    ))
 }
 
 /// Scores one file's texts and says why a value is missing.

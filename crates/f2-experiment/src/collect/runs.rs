@@ -34,7 +34,7 @@ impl Made<'_> {
         let mut run = read_run(&subject.title(Decoding::Given), &folder.join(files::RUN))?;
         let wall_seconds = self.seconds(&Purpose::Train(subject));
         run.cost = run.cost.map(|cost| TrainingCost { wall_seconds, ..cost });
-        run.perplexity = self.perplexity(subject)?.or(run.perplexity);
+        run.perplexity = self.perplexity(subject)?;
         Ok(Some(run))
     }
 
@@ -48,7 +48,7 @@ impl Made<'_> {
     }
 }
 
-/// The run in a folder, under a name for tables; perplexity is that of the validation split.
+/// The run in a folder, under a name for tables.
 pub fn read_run(name: &str, folder: &Path) -> Result<RunResult, Error> {
     let run = RunFolder::open(folder)?;
     let log = run.events();
@@ -57,6 +57,7 @@ pub fn read_run(name: &str, folder: &Path) -> Result<RunResult, Error> {
     let (mut training, mut validation) = (BTreeMap::new(), BTreeMap::new());
     let mut costs = BTreeMap::new();
     let (mut steps, mut seconds) = (0, 0.0);
+    let validation_perplexity = used_loss(&events).map(f64::exp);
     for event in events {
         match event {
             Event::Step {
@@ -76,12 +77,26 @@ pub fn read_run(name: &str, folder: &Path) -> Result<RunResult, Error> {
         device: run.manifest.device.clone(),
         steps,
         seconds,
-        perplexity: validation.values().copied().reduce(f64::min).map(f64::exp),
+        perplexity: None,
+        validation_perplexity,
         settings: settings(&run.config_path())?,
         training: thinned(&training.into_iter().collect::<Vec<_>>()),
         validation: validation.into_iter().collect(),
         cost: total(&costs),
     })
+}
+
+/// The validation loss of the checkpoint that is used: the last that was the best of its run, or,
+/// as in a fine-tuning, where none is called the best, the last one.
+fn used_loss(events: &[Event]) -> Option<f64> {
+    let evaluated = || {
+        events.iter().filter_map(|event| match event {
+            Event::Evaluated { loss, best, .. } => Some((*loss, *best)),
+            _ => None,
+        })
+    };
+    let best = evaluated().rfind(|(_, best)| *best);
+    best.or_else(|| evaluated().next_back()).map(|(loss, _)| loss)
 }
 
 /// The cost of all steps, from targets so far, seconds and operations of each.
@@ -129,6 +144,22 @@ fn plain(value: &toml::Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_perplexity_is_that_of_the_checkpoint_that_is_used() {
+        let evaluated = |step, loss: f64, best| Event::Evaluated {
+            step,
+            loss,
+            perplexity: loss.exp(),
+            tokens: 9,
+            best,
+        };
+        let events = [evaluated(1, 5.0, true), evaluated(2, 4.0, true), evaluated(3, 4.2, false)];
+        assert_eq!(used_loss(&events), Some(4.0));
+        let fine_tuned = [evaluated(1, 4.0, false), evaluated(2, 4.4, false)];
+        assert_eq!(used_loss(&fine_tuned), Some(4.4));
+        assert_eq!(used_loss(&[]), None);
+    }
 
     #[test]
     fn a_long_curve_is_thinned_to_its_means() {

@@ -8,7 +8,7 @@ use std::path::Path;
 use f2_corpus::{Corpus, Tokenizer};
 use f2_files::ReadError;
 use f2_metrics::Bands;
-use f2_report::results::{Continuation, Decoding, SampleResult, SampleToken};
+use f2_report::results::{Decoding, SampleResult, SampleText, SampleToken};
 use serde::Deserialize;
 
 use super::Made;
@@ -92,7 +92,7 @@ impl Reader {
         Ok(Self { tokenizer: corpus.tokenizer()?, bands, id_of_rank })
     }
 
-    fn read(&self, name: &str, line: &Line) -> Result<Continuation, Error> {
+    fn read(&self, name: &str, line: &Line) -> Result<SampleText, Error> {
         let pieces = self.pieces(&line.ids)?;
         let of = |list: &Option<Vec<f64>>, place: usize| list.as_ref()?.get(place).copied();
         let token = |(place, (&rank, text))| SampleToken {
@@ -102,7 +102,7 @@ impl Reader {
             probability: of(&line.log_probabilities, place).map(f64::exp),
         };
         let tokens = line.ids.iter().zip(pieces).enumerate().map(token);
-        Ok(Continuation { name: name.to_owned(), tokens: tokens.collect() })
+        Ok(SampleText { name: name.to_owned(), tokens: tokens.collect() })
     }
 
     /// What each token adds to the text. One that holds only a part of a character adds

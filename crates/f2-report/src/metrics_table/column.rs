@@ -66,12 +66,19 @@ impl Column {
         self.cell(human.metrics.get(self.0), human.interval(self.0))
     }
 
-    /// A value as the paper prints it, and half the width of its interval.
+    /// A value as the paper prints it, and half the width of its interval, or the upper end of the
+    /// interval of a share that is 0.
     pub(crate) fn cell(self, value: Option<f64>, interval: Option<Interval>) -> String {
         let Some(value) = value else { return "–".to_owned() };
-        let half = interval.map(|interval| (interval.high - interval.low) / 2.0);
-        let half = half.map_or_else(String::new, |half| format!(" ±{}", self.number(half)));
-        self.number(value) + &half
+        let spread = interval.map_or_else(String::new, |Interval { low, high }| {
+            // At the end of its range a value can only be larger.
+            if value == 0.0 && low == 0.0 && high > 0.0 {
+                format!(" ≤{}", self.number(high))
+            } else {
+                format!(" ±{}", self.number((high - low) / 2.0))
+            }
+        });
+        self.number(value) + &spread
     }
 
     /// A value, or a difference of values, as the paper prints it.

@@ -37,12 +37,13 @@ pub struct MetricTable<'a> {
     records: &'a [ResultRecord],
     paper: &'a [ResultRecord],
     headings: Option<&'a [&'a str]>,
+    human: &'a str,
 }
 
 impl<'a> MetricTable<'a> {
     /// All metrics of these models.
     pub fn new(records: &'a [ResultRecord]) -> Self {
-        Self { records, paper: &[], headings: None }
+        Self { records, paper: &[], headings: None, human: "Human" }
     }
 
     /// Puts under each model the quiet row of the result that has its name here.
@@ -55,6 +56,12 @@ impl<'a> MetricTable<'a> {
     #[must_use]
     pub fn only(self, headings: &'a [&'a str]) -> Self {
         Self { headings: Some(headings), ..self }
+    }
+
+    /// Names the row of human text.
+    #[must_use]
+    pub fn human_as(self, human: &'a str) -> Self {
+        Self { human, ..self }
     }
 
     /// The table.
@@ -78,10 +85,10 @@ impl<'a> MetricTable<'a> {
             }
         }
         if let Some(human) = ours.human {
-            table.row(human_row(human, columns, "Human"));
+            table.row(human_row(human, columns, self.human));
         }
         if let Some(human) = theirs.human {
-            table.quiet_row(human_row(human, columns, &in_the_paper("Human")));
+            table.quiet_row(human_row(human, columns, &in_the_paper(self.human)));
         }
         table
     }

@@ -1,3 +1,5 @@
+//! Links that save a table.
+
 use std::fmt::Write as _;
 
 use crate::markup::escape;

@@ -6,7 +6,7 @@ mod sample;
 use std::fmt::Write as _;
 
 use crate::markup::escape;
-use crate::plot::FIGURE_STYLE;
+use crate::plot::{FIGURE_STYLE, LOOKS};
 use crate::report::{Block, NamedTable, Report, Section, Tile};
 
 const STYLE: &str = include_str!("page.css");
@@ -54,19 +54,22 @@ fn tiles(tiles: &[Tile]) -> String {
 }
 
 fn tile(tile: &Tile) -> String {
+    let corpus = tile.corpus.as_ref();
+    let corpus = corpus
+        .map_or_else(String::new, |name| format!("<p class=\"corpus\">{}</p>\n", escape(name)));
     let mut out = format!(
-        "<section class=\"tile\">\n<h2>{} <small>{}</small></h2>\n<dl>\n",
+        "<section class=\"tile\">\n<h2>{} <small>{}</small></h2>\n{corpus}<dl>\n",
         escape(tile.metric),
         tile.aim
     );
-    for (place, bar) in tile.bars.iter().enumerate() {
+    for bar in &tile.bars {
         let human = if bar.name == "Human" { " human" } else { "" };
         let best = if bar.best { " best" } else { "" };
         let _ = writeln!(
             out,
             "<div class=\"bar-row s{}{human}{best}\"><dt>{}</dt><dd><span class=\"track\">\
              <span class=\"fill\" style=\"width:{:.1}%\"></span></span><b>{}</b></dd></div>",
-            place % 6,
+            bar.look % LOOKS,
             escape(&bar.name),
             100.0 * bar.length,
             escape(&bar.value)
@@ -97,6 +100,9 @@ fn block(block: &Block) -> String {
                 )
             });
             format!("<div class=\"figures\">\n{}</div>\n", figures.collect::<String>())
+        }
+        Block::Heading { title, text } => {
+            format!("<h3 class=\"part\">{}</h3>\n{}", escape(title), paragraphs("text", text))
         }
         Block::Samples(samples) => sample::html(samples),
         Block::Notes { summary, lines } => {

@@ -1,7 +1,9 @@
+//! Samples as HTML: tokens coloured by frequency band, repeats underlined.
+
 use std::fmt::Write as _;
 
 use crate::markup::escape;
-use crate::results::{Continuation, SampleResult, SampleToken};
+use crate::results::{SampleResult, SampleText, SampleToken};
 
 const BANDS: [&str; 4] = ["frequent", "medium", "rare", "very rare"];
 
@@ -11,7 +13,10 @@ pub(super) fn html(samples: &[SampleResult]) -> String {
         .iter()
         .enumerate()
         .map(|(band, name)| format!("<span class=\"token band{band}\">{name}</span>\n"));
-    let mut out = format!("<p class=\"key\">{}</p>\n", keys.collect::<String>());
+    let mut out = format!(
+        "<p class=\"key\">{}<span class=\"token repeat\">repeated</span>\n</p>\n",
+        keys.collect::<String>()
+    );
     for (place, sample) in samples.iter().enumerate() {
         let open = if place == 0 { " open" } else { "" };
         let texts: String = sample.continuations.iter().map(continuation).collect();
@@ -25,19 +30,23 @@ pub(super) fn html(samples: &[SampleResult]) -> String {
     out
 }
 
-fn continuation(text: &Continuation) -> String {
+fn continuation(text: &SampleText) -> String {
+    let repeats = text.repeats();
+    let repeated = repeats.iter().filter(|repeated| **repeated).count() as f64;
     let rare = text.very_rare().map_or_else(String::new, |share| {
-        format!(" <small>{:.1} % very rare</small>", 100.0 * share)
+        let repeated = 100.0 * repeated / repeats.len() as f64;
+        format!(" <small>{:.1} % very rare, {repeated:.0} % repeated</small>", 100.0 * share)
     });
-    let tokens: String = text.tokens.iter().map(token).collect();
+    let tokens = text.tokens.iter().zip(repeats);
+    let tokens: String = tokens.map(|(each, repeated)| token(each, repeated)).collect();
     format!(
         "<article><h3>{}{rare}</h3>\n<p class=\"tokens\" tabindex=\"0\">{tokens}</p></article>\n",
         escape(&text.name)
     )
 }
 
-/// A token, and what the style sheet shows of it to who points at it.
-fn token(token: &SampleToken) -> String {
+/// A token, and the hint that the style sheet shows to readers who point at it.
+fn token(token: &SampleToken, repeated: bool) -> String {
     let band = usize::from(token.band).min(3);
     let mut hint = BANDS[band].to_owned();
     if let Some(class) = token.class {
@@ -46,8 +55,12 @@ fn token(token: &SampleToken) -> String {
     if let Some(probability) = token.probability {
         let _ = write!(hint, " · probability {}", percent(probability));
     }
+    if repeated {
+        hint.push_str(" · repeated");
+    }
     let text = escape(&token.text);
-    format!("<span class=\"token band{band}\" data-hint=\"{}\">{text}</span>", escape(&hint))
+    let class = if repeated { " repeat" } else { "" };
+    format!("<span class=\"token band{band}{class}\" data-hint=\"{}\">{text}</span>", escape(&hint))
 }
 
 /// A probability with two digits that mean something.
@@ -67,17 +80,20 @@ mod tests {
 
     #[test]
     fn a_token_carries_its_band_class_and_probability() {
-        let shown = token(&SampleToken {
+        let rare = SampleToken {
             text: " <b>".to_owned(),
             band: 3,
             class: Some(7),
             probability: Some(0.0312),
-        });
+        };
+        let shown = token(&rare, false);
         assert_eq!(
             shown,
             "<span class=\"token band3\" data-hint=\"very rare · class 7 · probability 3.1 %\"> \
              &lt;b&gt;</span>"
         );
+        let again = token(&rare, true);
+        assert!(again.contains("band3 repeat\"") && again.contains("3.1 % · repeated"), "{again}");
         assert_eq!(percent(0.000_001), "below 0.01 %");
     }
 }

@@ -33,13 +33,6 @@ impl PaperSet {
         }
     }
 
-    fn place(self) -> usize {
-        match self {
-            Self::Wikitext103 => 0,
-            Self::Lyrics => 1,
-        }
-    }
-
     /// The k of the paper's main table.
     pub fn main_k(self) -> usize {
         self.tables(&tables()).k
@@ -74,9 +67,13 @@ impl PaperSet {
         (sizes.documents, sizes.tokens)
     }
 
-    /// A hyperparameter by its name in the paper's tables.
-    pub fn hyperparameter(self, name: &str) -> Option<f64> {
-        tables().hyperparameters.get(name).map(|values| values[self.place()])
+    /// The paper's tables of hyperparameters, row by row: the name and the value.
+    pub fn hyperparameters(self) -> Vec<(String, f64)> {
+        let value = |(name, english, lyrics)| match self {
+            Self::Wikitext103 => (name, english),
+            Self::Lyrics => (name, lyrics),
+        };
+        tables().hyperparameters.into_iter().map(value).collect()
     }
 }
 
@@ -117,6 +114,17 @@ pub fn ranking() -> Vec<(usize, String, usize, usize)> {
     tables().ranking_greedy
 }
 
+/// The samples the paper shows for Wikitext-103: the article, and the share of very rare tokens of
+/// each model's text in percent.
+pub fn very_rare() -> Vec<(String, BTreeMap<String, f64>)> {
+    tables().very_rare_percent
+}
+
+/// A number that the text of the paper gives, by our name for the claim.
+pub fn claim(name: &str) -> Option<String> {
+    tables().claims.remove(name)
+}
+
 /// One row in the order of the paper's columns; Human has no perplexity, KLD and MS-Jaccard.
 type Numbers = [Option<f64>; 13];
 
@@ -127,7 +135,9 @@ struct Tables {
     decoupling: Vec<(String, bool, f64, f64, f64, f64)>,
     transfer: Vec<(String, f64, f64, f64, f64)>,
     datasets: Datasets,
-    hyperparameters: BTreeMap<String, [f64; 2]>,
+    hyperparameters: Vec<(String, f64, f64)>,
+    very_rare_percent: Vec<(String, BTreeMap<String, f64>)>,
+    claims: BTreeMap<String, String>,
 }
 
 #[derive(Deserialize)]
@@ -235,6 +245,9 @@ mod tests {
         for set in [PaperSet::Wikitext103, PaperSet::Lyrics] {
             assert_eq!((set.greedy().len(), set.pairwise().len()), (5, 10));
         }
+        assert_eq!(PaperSet::Wikitext103.hyperparameters().len(), 21);
+        assert_eq!(PaperSet::Lyrics.hyperparameters()[20], ("top-k".to_owned(), 20.0));
+        assert_eq!(very_rare()[0].1["F²-Softmax"], 9.3);
         assert_eq!(ranking()[0], (1, "F²-Softmax".to_owned(), 7, 1));
         assert_eq!(decoupling()[1].1.metrics.kld, Some(0.31));
         assert_eq!(transfer()[1].metrics.ppl, Some(9.8));

@@ -1,4 +1,6 @@
-/// What an axis shows, and on which scale.
+//! An axis: its heading, unit and scale.
+
+/// The heading and the scale of an axis.
 ///
 /// ```
 /// let axis = f2_report::Axis::new("training step").unit("thousands").log();

@@ -1,8 +1,10 @@
+//! Bar charts.
+
 use super::axis::Axis;
 use super::element::Element;
 use super::figure::Figure;
 use super::frame::{self, Area, PAD, Panel, TICK_SIZE, WIDTH};
-use super::header::{Header, Key};
+use super::header::{Header, LegendEntry, LegendSign};
 use super::mark::LOOKS;
 use super::scale::{Fit, Scale};
 use super::{number, spoken, text};
@@ -43,8 +45,22 @@ pub struct BarChart {
     categories: Vec<String>,
     categories_axis: Axis,
     values_axis: Axis,
-    groups: Vec<(String, Vec<f64>)>,
+    groups: Vec<Group>,
     references: Vec<(String, f64)>,
+}
+
+/// A bar for every category, in one colour.
+#[derive(Clone, Debug)]
+pub(super) struct Group {
+    pub(super) name: String,
+    pub(super) values: Vec<f64>,
+    look: usize,
+}
+
+impl Group {
+    pub(super) fn new(name: impl Into<String>, values: Vec<f64>, look: usize) -> Self {
+        Self { name: name.into(), values, look }
+    }
 }
 
 impl BarChart {
@@ -93,10 +109,25 @@ impl BarChart {
     /// # Panics
     /// When there is not one value per category.
     #[must_use]
-    pub fn group(mut self, name: impl Into<String>, values: impl IntoIterator<Item = f64>) -> Self {
+    pub fn group(self, name: impl Into<String>, values: impl IntoIterator<Item = f64>) -> Self {
+        let look = self.groups.len();
+        self.group_in(look, name, values)
+    }
+
+    /// Adds a bar to every category, in the colour of this look.
+    ///
+    /// # Panics
+    /// When there is not one value per category.
+    #[must_use]
+    pub fn group_in(
+        mut self,
+        look: usize,
+        name: impl Into<String>,
+        values: impl IntoIterator<Item = f64>,
+    ) -> Self {
         let values: Vec<f64> = values.into_iter().collect();
         assert_eq!(values.len(), self.categories.len(), "a group has one value per category");
-        self.groups.push((name.into(), values));
+        self.groups.push(Group::new(name, values, look));
         self
     }
 
@@ -138,12 +169,16 @@ impl BarChart {
     }
 
     fn header(&self) -> Header<'_> {
-        let legend = self.groups.iter().map(|(name, _)| (name.as_str(), Key::Bar)).collect();
-        Header { title: &self.title, subtitle: &self.subtitle, legend }
+        let entries = self.groups.iter().map(|Group { name, look, .. }| LegendEntry {
+            name,
+            look: *look,
+            sign: LegendSign::Bar,
+        });
+        Header { title: &self.title, subtitle: &self.subtitle, legend: entries.collect() }
     }
 
     fn scale(&self) -> Scale {
-        let values = self.groups.iter().flat_map(|(_, values)| values.iter().copied());
+        let values = self.groups.iter().flat_map(|group| group.values.iter().copied());
         let levels = self.references.iter().map(|reference| reference.1);
         Scale::new(&self.values_axis, values.chain(levels).chain([0.0]), Fit::Ticks, 5.0)
     }
@@ -221,8 +256,8 @@ impl BarChart {
         let pitch = slot * FILLED / self.groups.len().max(1) as f64;
         // A hairline between neighbours, where they are wide enough to spare it.
         let width = if pitch > 5.0 { pitch - 1.0 } else { pitch };
-        for (index, (name, values)) in self.groups.iter().enumerate() {
-            let class = format!("bar s{}", index % LOOKS);
+        for (index, Group { name, values, look }) in self.groups.iter().enumerate() {
+            let class = format!("bar s{}", look % LOOKS);
             for (place, (category, &value)) in self.categories.iter().zip(values).enumerate() {
                 if value.is_finite() {
                     let slot_start = (place as f64 + (1.0 - FILLED) / 2.0) * slot;

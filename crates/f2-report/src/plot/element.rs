@@ -1,3 +1,5 @@
+//! Elements of an SVG document.
+
 use std::fmt::{self, Write as _};
 
 use crate::markup::escape;

@@ -1,3 +1,5 @@
+//! Charts put together into one picture.
+
 use super::element::{Element, length};
 use super::frame::{Panel, WIDTH};
 
@@ -37,6 +39,13 @@ impl Figure {
     #[must_use]
     pub fn bar_chart(mut self, chart: &super::BarChart) -> Self {
         self.panels.push(chart.panel());
+        self
+    }
+
+    /// The figure under a longer name, where a page has several of the same kind.
+    #[must_use]
+    pub(crate) fn of(mut self, what: &str) -> Self {
+        self.name = format!("{}, {what}", self.name);
         self
     }
 

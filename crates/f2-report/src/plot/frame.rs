@@ -1,3 +1,5 @@
+//! The frame of a chart: area, axes and levels.
+
 use super::axis::Axis;
 use super::element::Element;
 use super::scale::Scale;

@@ -1,20 +1,29 @@
+//! Title, subtitle and legend of a chart.
+
 use super::element::Element;
 use super::frame::{PAD, WIDTH};
 use super::mark::{LOOKS, mark};
 use super::text;
 
-/// What the legend shows beside a name.
+/// The sign a legend shows beside a name.
 #[derive(Clone, Copy)]
-pub(super) enum Key {
+pub(super) enum LegendSign {
     Line { dashed: bool, marked: bool },
     Bar,
 }
 
-/// What stands above the axes: title, subtitle and legend.
+/// One name of a legend.
+pub(super) struct LegendEntry<'a> {
+    pub(super) name: &'a str,
+    pub(super) look: usize,
+    pub(super) sign: LegendSign,
+}
+
+/// The lines above the axes: title, subtitle and legend.
 pub(super) struct Header<'a> {
     pub(super) title: &'a str,
     pub(super) subtitle: &'a str,
-    pub(super) legend: Vec<(&'a str, Key)>,
+    pub(super) legend: Vec<LegendEntry<'a>>,
 }
 
 const TITLE_SIZE: f64 = 16.0;
@@ -42,12 +51,12 @@ impl Header<'_> {
 
     fn draw_legend(&self, top: f64, out: &mut Vec<Element>) -> f64 {
         let (mut x, mut y) = (PAD, top + 14.0);
-        for (series, (name, key)) in self.legend.iter().enumerate() {
+        for LegendEntry { name, look, sign } in &self.legend {
             let width = KEY_WIDTH + text::width(name, TEXT_SIZE);
             if x > PAD && x + width > WIDTH - PAD {
                 (x, y) = (PAD, y + LEGEND_ROW);
             }
-            draw_key(series, *key, (x, y - 4.5), out);
+            draw_sign(*look, *sign, (x, y - 4.5), out);
             out.push(Element::text("label", x + KEY_WIDTH, y, "start", name));
             x += width + LEGEND_GAP;
         }
@@ -55,17 +64,17 @@ impl Header<'_> {
     }
 }
 
-fn draw_key(series: usize, key: Key, (x, y): (f64, f64), out: &mut Vec<Element>) {
-    let look = series % LOOKS;
-    match key {
-        Key::Bar => out.push(
+fn draw_sign(look: usize, sign: LegendSign, (x, y): (f64, f64), out: &mut Vec<Element>) {
+    let look = look % LOOKS;
+    match sign {
+        LegendSign::Bar => out.push(
             Element::rectangle(&format!("bar s{look}"), (x, y - 6.0), (18.0, 12.0)).set("rx", 2.0),
         ),
-        Key::Line { dashed, marked } => {
+        LegendSign::Line { dashed, marked } => {
             let style = if dashed { "line dashed" } else { "line" };
             out.push(Element::line(&format!("{style} s{look}"), (x, y), (x + 20.0, y)));
             if marked {
-                out.push(mark(series, (x + 10.0, y)));
+                out.push(mark(look, (x + 10.0, y)));
             }
         }
     }

@@ -1,8 +1,10 @@
+//! Line charts.
+
 use super::axis::Axis;
 use super::element::{Element, length};
 use super::figure::Figure;
 use super::frame::{self, Area, PAD, Panel, WIDTH};
-use super::header::{Header, Key};
+use super::header::{Header, LegendEntry, LegendSign};
 use super::mark::{LOOKS, mark, star};
 use super::number;
 use super::scale::{Fit, Scale};
@@ -99,14 +101,14 @@ impl LineChart {
             frame::draw_reference(name, *level, y, plane.area, &mut lines);
         }
         for (index, series) in self.series.iter().enumerate() {
-            draw_line(index, series, &plane, &mut lines);
+            draw_line(series.look_at(index), series, &plane, &mut lines);
         }
         for (index, series) in self.series.iter().enumerate() {
-            self.draw_points(index, series, &plane, &mut lines);
+            self.draw_points(series.look_at(index), series, &plane, &mut lines);
         }
         elements.push(plane.area.clip(&lines));
         for (index, series) in self.series.iter().enumerate() {
-            self.draw_stars(index, series, &plane, &mut elements);
+            self.draw_stars(series.look_at(index), series, &plane, &mut elements);
         }
         Panel { height, elements, spoken: self.spoken() }
     }
@@ -127,9 +129,13 @@ impl LineChart {
         sentences.join(" ")
     }
 
-    fn header(&self) -> Header<'_> {
-        let key = |series: &Series| Key::Line { dashed: series.dashed, marked: has_marks(series) };
-        let legend = self.series.iter().map(|series| (series.name.as_str(), key(series)));
+    fn header<'a>(&'a self) -> Header<'a> {
+        let entry = |(place, series): (usize, &'a Series)| LegendEntry {
+            name: series.name.as_str(),
+            look: series.look_at(place),
+            sign: LegendSign::Line { dashed: series.dashed, marked: has_marks(series) },
+        };
+        let legend = self.series.iter().enumerate().map(entry);
         Header { title: &self.title, subtitle: &self.subtitle, legend: legend.collect() }
     }
 
@@ -145,11 +151,11 @@ impl LineChart {
         Plane { x, y, area }
     }
 
-    fn draw_points(&self, index: usize, series: &Series, plane: &Plane, out: &mut Vec<Element>) {
+    fn draw_points(&self, look: usize, series: &Series, plane: &Plane, out: &mut Vec<Element>) {
         let every = |most: usize| series.points.len().div_ceil(most).max(1);
         let marked = if has_marks(series) { &series.points[..] } else { &[] };
         for place in marked.iter().step_by(every(MOST_MARKS)).filter_map(|&at| plane.place(at)) {
-            out.push(mark(index, place));
+            out.push(mark(look, place));
         }
         for &point in series.points.iter().step_by(every(MOST_TARGETS)) {
             let Some((x, y)) = plane.place(point) else { continue };
@@ -160,14 +166,14 @@ impl LineChart {
     }
 
     /// Stars are wider than the margin of the area, so they are drawn above it.
-    fn draw_stars(&self, index: usize, series: &Series, plane: &Plane, out: &mut Vec<Element>) {
+    fn draw_stars(&self, look: usize, series: &Series, plane: &Plane, out: &mut Vec<Element>) {
         for chosen in &series.stars {
             let point = (chosen.x, chosen.y);
             let Some(place) = plane.place(point).filter(|&place| plane.area.holds(place)) else {
                 continue;
             };
             let hint = format!("{}\n{}", self.hint(&series.name, point), chosen.label);
-            out.push(star(index, place).hint(&hint));
+            out.push(star(look, place).hint(&hint));
         }
     }
 
@@ -181,7 +187,7 @@ fn baseline(Area { left, right, bottom, .. }: Area) -> Element {
     Element::line("axis", (left, bottom), (right, bottom))
 }
 
-fn draw_line(index: usize, series: &Series, plane: &Plane, out: &mut Vec<Element>) {
+fn draw_line(look: usize, series: &Series, plane: &Plane, out: &mut Vec<Element>) {
     let style = match (series.dashed, series.points.len() > COLUMNS) {
         (true, _) => "line dashed",
         (false, true) => "line dense",
@@ -189,7 +195,7 @@ fn draw_line(index: usize, series: &Series, plane: &Plane, out: &mut Vec<Element
     };
     let path = path(&thinned(&series.points, plane));
     if !path.is_empty() {
-        let line = Element::of_class("path", &format!("{style} s{}", index % LOOKS));
+        let line = Element::of_class("path", &format!("{style} s{}", look % LOOKS));
         out.push(line.set("d", path).hint(&series.name));
     }
 }

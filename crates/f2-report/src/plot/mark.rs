@@ -1,26 +1,32 @@
+//! Marks: another shape for each look.
+
 use super::element::{Element, length};
 
-/// How many looks there are before they come round again.
-pub(super) const LOOKS: usize = 6;
+/// How many looks there are before they come round again: six for models and human text, three
+/// for other things.
+pub const LOOKS: usize = 9;
 
-/// The mark of a series: another shape for each, so that colour is not all that tells them apart.
-pub(super) fn mark(series: usize, (x, y): (f64, f64)) -> Element {
-    let class = format!("mark s{}", series % LOOKS);
-    match series % LOOKS {
+/// The mark of a look: another shape for each, so that colour is not all that tells them apart.
+pub(super) fn mark(look: usize, (x, y): (f64, f64)) -> Element {
+    let class = format!("mark s{}", look % LOOKS);
+    match look % LOOKS {
         0 => Element::of_class("circle", &class).set("cx", x).set("cy", y).set("r", 3.4),
         1 => polygon(&class, &around(x, y, 4.2, 4, 0.125)),
         2 => polygon(&class, &around(x, y, 4.6, 3, 0.0)),
         3 => polygon(&class, &around(x, y, 4.6, 4, 0.0)),
         4 => polygon(&class, &around(x, y, 4.6, 3, 0.5)),
-        _ => polygon(&class, &around(x, y, 4.2, 6, 0.0)),
+        5 => polygon(&class, &around(x, y, 4.2, 6, 0.0)),
+        6 => polygon(&class, &around(x, y, 4.4, 5, 0.0)),
+        7 => polygon(&class, &around(x, y, 4.4, 5, 0.5)),
+        _ => polygon(&class, &around(x, y, 4.2, 8, 0.0625)),
     }
 }
 
-/// A star in a series' colour.
-pub(super) fn star(series: usize, (x, y): (f64, f64)) -> Element {
+/// A star in the colour of a look.
+pub(super) fn star(look: usize, (x, y): (f64, f64)) -> Element {
     let (outer, inner) = (around(x, y, 10.0, 5, 0.0), around(x, y, 4.4, 5, 0.1));
     let points: Vec<_> = outer.into_iter().zip(inner).flat_map(|(tip, dent)| [tip, dent]).collect();
-    polygon(&format!("star s{}", series % LOOKS), &points)
+    polygon(&format!("star s{}", look % LOOKS), &points)
 }
 
 fn polygon(class: &str, points: &[(f64, f64)]) -> Element {

@@ -19,6 +19,8 @@ mod series;
 mod spoken;
 mod text;
 
+pub use mark::LOOKS;
+
 pub use axis::Axis;
 pub use bar::{BarChart, Direction};
 pub use figure::{FIGURE_STYLE, Figure};

@@ -1,3 +1,5 @@
+//! Numbers as a chart shows them.
+
 /// A tick's value with the digits that tell it from the next tick, which is `step` away, in the
 /// unit that suits the `largest` tick of the axis.
 pub(super) fn tick(value: f64, step: f64, largest: f64) -> String {

@@ -1,3 +1,5 @@
+//! Scales: from values to places, with ticks.
+
 use super::axis::Axis;
 use super::number;
 

@@ -1,3 +1,5 @@
+//! A line of a chart.
+
 /// Values under one name, drawn in one colour with one mark.
 ///
 /// ```
@@ -8,6 +10,7 @@ pub struct Series {
     pub(super) name: String,
     pub(super) points: Vec<(f64, f64)>,
     pub(super) dashed: bool,
+    pub(super) look: Option<usize>,
     pub(super) stars: Vec<Star>,
 }
 
@@ -23,7 +26,7 @@ impl Series {
     /// A line through points, in the order given. A value that is not finite leaves a gap.
     pub fn new(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         let points = points.into_iter().collect();
-        Self { name: name.into(), points, dashed: false, stars: Vec::new() }
+        Self { name: name.into(), points, dashed: false, look: None, stars: Vec::new() }
     }
 
     /// Draws the line dashed, for what is set beside the rest.
@@ -31,6 +34,18 @@ impl Series {
     pub fn dashed(mut self) -> Self {
         self.dashed = true;
         self
+    }
+
+    /// Draws it in this colour and with this mark, instead of those of its place in the chart.
+    #[must_use]
+    pub fn look(mut self, look: usize) -> Self {
+        self.look = Some(look);
+        self
+    }
+
+    /// The number of its colour and mark, at this place in a chart.
+    pub(super) fn look_at(&self, place: usize) -> usize {
+        self.look.unwrap_or(place)
     }
 
     /// Marks a point with a star, and says why to who points at it.

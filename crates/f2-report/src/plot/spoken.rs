@@ -1,5 +1,6 @@
 //! What a chart shows, in words, for readers who hear it instead of seeing it.
 
+use super::bar::Group;
 use super::number;
 
 /// Where a line begins and ends, and its lowest and highest values where they lie between.
@@ -24,13 +25,13 @@ pub(super) fn course(name: &str, points: &[(f64, f64)]) -> Option<String> {
 const MOST_BARS: usize = 30;
 
 /// All bars category by category, or the smallest and the largest of each group.
-pub(super) fn bars(categories: &[String], groups: &[(String, Vec<f64>)]) -> String {
+pub(super) fn bars(categories: &[String], groups: &[Group]) -> String {
     let named = |values: &[f64]| -> Vec<(String, f64)> {
         let all = categories.iter().cloned().zip(values.iter().copied());
         all.filter(|(_, value)| value.is_finite()).collect()
     };
     if categories.len() * groups.len() > MOST_BARS {
-        let group = |(name, values): &(String, Vec<f64>)| {
+        let group = |Group { name, values, .. }: &Group| {
             let values = named(values);
             let least = values.iter().min_by(|one, other| one.1.total_cmp(&other.1))?;
             let most = values.iter().max_by(|one, other| one.1.total_cmp(&other.1))?;
@@ -42,8 +43,8 @@ pub(super) fn bars(categories: &[String], groups: &[(String, Vec<f64>)]) -> Stri
         return groups.iter().filter_map(group).collect::<Vec<_>>().join(" ");
     }
     let category = |(place, category): (usize, &String)| {
-        let values = groups.iter().filter(|(_, values)| values[place].is_finite());
-        let values = values.map(|(name, values)| match groups.len() {
+        let values = groups.iter().filter(|group| group.values[place].is_finite());
+        let values = values.map(|Group { name, values, .. }| match groups.len() {
             1 => number::value(values[place]),
             _ => format!("{name} {}", number::value(values[place])),
         });
@@ -72,10 +73,10 @@ mod tests {
         let names: Vec<String> = (1..=40).map(|class| format!("class {class}")).collect();
         let values = (1..=40).map(f64::from).collect();
         assert_eq!(
-            bars(&names, &[("mass".to_owned(), values)]),
+            bars(&names, &[Group::new("mass", values, 0)]),
             "mass: from 1 (class 1) to 40 (class 40)."
         );
-        let groups = [("a".to_owned(), vec![1.5]), ("b".to_owned(), vec![f64::NAN])];
+        let groups = [Group::new("a", vec![1.5], 0), Group::new("b", vec![f64::NAN], 1)];
         assert_eq!(bars(&names[..1], &groups), "class 1: a 1.5.");
     }
 }

@@ -1,3 +1,5 @@
+//! The width of text, and its lines.
+
 /// The mean width of a character over the height of its font, for the fonts of today's systems.
 const MEAN_ASPECT: f64 = 0.54;
 

@@ -2,12 +2,13 @@
 
 use f2_metrics::{Measure, Metric};
 
+use super::palette::OTHERS;
 use super::{Block, NamedFigure, Section};
 use crate::metrics_table::MetricTable;
 use crate::paper;
 use crate::plot::{Axis, Figure, LineChart, Series};
 use crate::record::ResultRecord;
-use crate::results::{ClassRule, ClassTrial, Decoding, Results};
+use crate::results::{ClassRule, ClassTrial, Decoding, Results, ScoreSet};
 
 /// What the classes, decoupled decoding and the class nucleus each contribute.
 pub(super) fn section(results: &Results) -> Option<Section> {
@@ -19,10 +20,12 @@ pub(super) fn section(results: &Results) -> Option<Section> {
     blocks.extend(method_table(results));
     blocks.extend(decoupling_table(results));
     blocks.extend(nucleus_table(results));
-    let text = "What each part contributes. Fixed rules cut classes of equally many tokens or of \
+    blocks.extend(authors_table(results));
+    let text =
+        "The contribution of each part. Fixed rules cut classes of equally many tokens or of \
                 equal mass for a given K; MefMax finds its K itself. Decoupled decoding draws a \
-                class first; switched off, the same model samples from its full posterior."
-        .to_owned();
+                class first; with joint decoding the same model samples from its full posterior."
+            .to_owned();
     (!blocks.is_empty()).then(|| Section {
         id: "ablations",
         title: "Ablations".to_owned(),
@@ -31,14 +34,14 @@ pub(super) fn section(results: &Results) -> Option<Section> {
     })
 }
 
-/// The measures the ablation figure plots: the name, the unit, and the measure.
-type Plotted = (&'static str, &'static str, Measure);
+/// A measure that an ablation figure plots: its name, the end of its file's name, its unit.
+type Plotted = (&'static str, &'static str, &'static str, Measure);
 
 const PLOTTED: [Plotted; 4] = [
-    ("PPL", "", Measure::Metric(Metric::Ppl, 1)),
-    ("KLD", "nats", Measure::Metric(Metric::Kld, 1)),
-    ("MS-Jaccard-2", "%", Measure::Metric(Metric::MsJaccard, 2)),
-    ("Self-BLEU-2", "%", Measure::Metric(Metric::SelfBleu, 2)),
+    ("PPL, test split", "ppl", "", Measure::Metric(Metric::Ppl, 1)),
+    ("KLD", "kld", "nats", Measure::Metric(Metric::Kld, 1)),
+    ("MS-Jaccard-2", "ms-jaccard-2", "%", Measure::Metric(Metric::MsJaccard, 2)),
+    ("Self-BLEU-2", "self-bleu-2", "%", Measure::Metric(Metric::SelfBleu, 2)),
 ];
 
 fn class_figures(results: &Results) -> Vec<NamedFigure> {
@@ -47,14 +50,14 @@ fn class_figures(results: &Results) -> Vec<NamedFigure> {
         return Vec::new();
     }
     let figure = |plotted: &Plotted| {
-        let name = format!("classes-{}", plotted.0.to_lowercase());
+        let name = format!("classes-{}", plotted.1);
         let title = format!("{} over the number of classes", plotted.0);
         NamedFigure::new(name, Figure::new(title).line_chart(&class_chart(results, plotted)))
     };
     PLOTTED.iter().map(figure).collect()
 }
 
-fn class_chart(results: &Results, (name, unit, measure): &Plotted) -> LineChart {
+fn class_chart(results: &Results, (name, _, unit, measure): &Plotted) -> LineChart {
     let trials = &results.class_trials;
     let factor = if *unit == "%" { 100.0 } else { 1.0 };
     let value = |record: &ResultRecord| Some(factor * record.metrics.get(*measure)?);
@@ -71,12 +74,14 @@ fn class_chart(results: &Results, (name, unit, measure): &Plotted) -> LineChart 
         points.sort_by(|one, other| one.0.total_cmp(&other.0));
         points
     };
-    let mut equal_mass = Series::new("equal frequency", points(ClassRule::EqualFrequency));
+    let mut equal_mass =
+        Series::new("equal frequency", points(ClassRule::EqualFrequency)).look(OTHERS[0]);
     for (k, value) in points(ClassRule::Greedy) {
         equal_mass = equal_mass.star(k, value, "MefMax");
     }
     chart = chart.series(equal_mass);
-    chart = chart.series(Series::new("equal tokens", points(ClassRule::EqualTokens)).dashed());
+    let equal_tokens = Series::new("equal tokens", points(ClassRule::EqualTokens)).look(OTHERS[1]);
+    chart = chart.series(equal_tokens.dashed());
     let main = results.scores.first();
     let mle = main.and_then(|set| set.records.iter().find(|record| record.name == "MLE"));
     mle.and_then(value).into_iter().fold(chart, |chart, level| chart.reference("MLE", level))
@@ -146,4 +151,29 @@ fn nucleus_table(results: &Results) -> Option<Block> {
     let caption =
         format!("F² with classes drawn from all (the paper's text) or a nucleus, k = {k}");
     Some(Block::table("class-nucleus", caption, MetricTable::new(&records).build()))
+}
+
+/// F² as the paper's text has it, and as the authors' program does it.
+fn authors_table(results: &Results) -> Option<Block> {
+    let find = |set: &ScoreSet| set.records.iter().find(|each| each.name == "F²-Softmax").cloned();
+    let authors = results.scores.iter().find_map(|set| match set.decoding {
+        Decoding::AuthorsProgram { k } => Some((k, set.records.first()?.clone())),
+        _ => None,
+    });
+    let (k, authors) = authors?;
+    let text = results.scores_of(Decoding::TopK { k }).and_then(find);
+    let named = |name: &str, record: ResultRecord| ResultRecord { name: name.to_owned(), ..record };
+    let text = text.map(|record| named("as the paper's text", record));
+    let records: Vec<ResultRecord> =
+        text.into_iter().chain([named("as the authors' program", authors)]).collect();
+    let printed = results.paper.map_or_else(Vec::new, |set| set.top_k(k)).into_iter();
+    let printed = printed.filter(|record| record.name == "F²-Softmax");
+    let printed: Vec<ResultRecord> =
+        printed.map(|record| named("as the authors' program", record)).collect();
+    let table = MetricTable::new(&records).beside(&printed).build();
+    let caption = format!(
+        "F² by the paper's text and by the authors' program (its MefMax, a class nucleus of 0.9, \
+         small classes filled), k = {k}"
+    );
+    Some(Block::table("authors-program", caption, table))
 }

@@ -2,6 +2,7 @@
 
 use f2_metrics::BandShares;
 
+use super::palette::Palette;
 use super::{Block, NamedFigure, Section};
 use crate::metrics_table::band_table;
 use crate::plot::{Axis, BarChart, Direction, Figure};
@@ -10,7 +11,7 @@ use crate::results::Results;
 const BANDS: [&str; 4] = ["frequent", "medium", "rare", "very rare"];
 
 /// The figure of frequency bands, and its numbers.
-pub(super) fn section(results: &Results) -> Option<Section> {
+pub(super) fn section(results: &Results, palette: &Palette) -> Option<Section> {
     let records = &results.scores.first()?.records;
     let table = band_table(records)?;
     let percent = |bands: BandShares| bands.shares().map(|share| 100.0 * share);
@@ -21,7 +22,7 @@ pub(super) fn section(results: &Results) -> Option<Section> {
     let human = records.iter().find_map(|record| record.human.as_ref());
     for (name, bands) in models.chain(human.map(|human| ("Human", human.metrics.bands))) {
         if let Some(bands) = bands {
-            chart = chart.group(name, percent(bands));
+            chart = chart.group_in(palette.look(name), name, percent(bands));
         }
     }
     let figure = Figure::new("Tokens by frequency band").bar_chart(&chart);

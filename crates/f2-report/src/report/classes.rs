@@ -1,3 +1,6 @@
+//! The frequency classes: what MefMax chose and how even they are.
+
+use super::palette::OTHERS;
 use super::{Block, NamedFigure, Section};
 use crate::plot::{Axis, BarChart, Direction, Figure, LineChart, Series};
 use crate::results::{ClassesResult, Results};
@@ -12,14 +15,12 @@ pub(super) fn section(results: &Results) -> Option<Section> {
         Axis::new("mean efficiency, spaced by its distance to 2").approaching(2.0),
     )
     .subtitle("Eq. 5 of the paper, 2 at the most; stars mark the K chosen");
-    for classes in &results.classes {
+    for (place, classes) in results.classes.iter().enumerate() {
         let points = classes.curve.iter().map(|&(k, objective)| (k as f64, objective));
         let k = classes.tokens.len();
-        objectives = objectives.series(Series::new(&classes.method, points).star(
-            k as f64,
-            classes.objective,
-            format!("K = {k}"),
-        ));
+        let series = Series::new(&classes.method, points).look(OTHERS[place % OTHERS.len()]);
+        let chosen = format!("K = {k}");
+        objectives = objectives.series(series.star(k as f64, classes.objective, chosen));
     }
     let k = chosen.tokens.len();
     let masses =
@@ -27,7 +28,7 @@ pub(super) fn section(results: &Results) -> Option<Section> {
             .subtitle(format!("{}, K = {k}; class 1 holds the most frequent tokens", chosen.method))
             .categories_axis("class")
             .values_axis(Axis::new("share of occurrences").unit("%"))
-            .group("mass", chosen.masses.iter().map(|mass| 100.0 * mass))
+            .group_in(OTHERS[0], "mass", chosen.masses.iter().map(|mass| 100.0 * mass))
             .reference("equal shares", 100.0 / k as f64);
     let figures = vec![
         NamedFigure::new("class-masses", Figure::new("Mass of each class").bar_chart(&masses)),

@@ -1,3 +1,5 @@
+//! The sizes of the text, beside the paper's.
+
 use super::{Block, Section};
 use crate::results::Results;
 use crate::table::{Align, Table};

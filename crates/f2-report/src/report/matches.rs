@@ -1,27 +1,58 @@
+//! Models pair by pair, and the ranking.
+
+use super::study::{Study, label};
 use super::{Block, Section};
-use crate::comparison::{COLUMNS, Comparison};
+use crate::comparison::Comparison;
 use crate::paper;
-use crate::results::{Decoding, Results};
+use crate::record::ResultRecord;
+use crate::results::{Decoding, Results, ScoreSet};
 use crate::table::{Align, Table};
 
-/// Who wins against whom, and the ranking: over the greedy scores, as in the paper, or the main
-/// ones where there are none.
-pub(super) fn section(results: &Results) -> Option<Section> {
-    let greedy = results.scores_of(Decoding::Greedy);
-    let set = greedy.or_else(|| results.scores.first())?;
+/// Who wins against whom, and the ranking over all corpora: by the greedy scores, as in the
+/// paper, or the main ones where there are none.
+pub(super) fn section(study: &Study<'_>) -> Option<Section> {
+    let mut section = study.section(|results| of_corpus(results, study.is_single()))?;
+    if !study.is_single() {
+        let title = "Over all corpora".to_owned();
+        section.blocks.push(Block::Heading { title, text: Vec::new() });
+        section.blocks.extend(over_all(study));
+    }
+    if study.corpora.iter().any(|results| has_paper(results)) {
+        section.blocks.push(Block::table(
+            "ranking-paper",
+            "In the paper: over both sets",
+            ranking(),
+        ));
+    }
+    Some(section)
+}
+
+/// The scores that are compared, and whether they are greedy.
+fn compared(results: &Results) -> Option<&ScoreSet> {
+    results.scores_of(Decoding::Greedy).or_else(|| results.scores.first())
+}
+
+fn has_paper(results: &Results) -> bool {
+    results.paper.is_some() && results.scores_of(Decoding::Greedy).is_some()
+}
+
+fn of_corpus(results: &Results, alone: bool) -> Option<Section> {
+    let set = compared(results)?;
     let comparison = Comparison::new(&set.records).ok()?;
     let rule = format!(
         "A point for each metric: lower PPL and KLD, higher MS-Jaccard-2; Self-BLEU-2, Distinct-3, \
          Rep and Uniq closer to human ({}).",
         set.decoding
     );
-    let columns = format!("In the tables {}.", COLUMNS.join("; "));
-    let text = vec![rule, columns];
-    let mut blocks = vec![
-        Block::table("pairwise", "Every model against every other", comparison.pairwise_table()),
-        Block::table("ranking", "Ranking by matches won and lost", comparison.ranking_table()),
-    ];
-    if let Some(set) = results.paper.filter(|_| greedy.is_some()) {
+    let columns: Vec<&str> = comparison.columns().collect();
+    let columns = format!("In the tables {}.", columns.join("; "));
+    let pairwise = comparison.pairwise_table();
+    let mut blocks = vec![Block::table("pairwise", "Every model against every other", pairwise)];
+    if alone {
+        let ranking = comparison.ranking_table();
+        blocks.push(Block::table("ranking", "Ranking by matches won and lost", ranking));
+    }
+    if let Some(set) = results.paper.filter(|_| has_paper(results)) {
         let mut pairwise =
             Table::new([("winner", Align::Left), ("loser", Align::Left), ("points", Align::Right)]);
         for (winner, loser, won, lost) in set.pairwise() {
@@ -29,13 +60,26 @@ pub(super) fn section(results: &Results) -> Option<Section> {
         }
         let caption = format!("In the paper: {}, greedy", set.title());
         blocks.push(Block::table("pairwise-paper", caption, pairwise));
-        blocks.push(Block::table("ranking-paper", "In the paper: over both sets", ranking()));
     }
     let remarks = comparison.remarks();
     if !remarks.is_empty() {
         blocks.push(Block::Notes { summary: "Close matches".to_owned(), lines: remarks });
     }
-    Some(Section { id: "matches", title: "Pair by pair".to_owned(), text, blocks })
+    let title = "Pair by pair".to_owned();
+    Some(Section { id: "matches", title, text: vec![rule, columns], blocks })
+}
+
+/// The ranking over the matches of all corpora.
+fn over_all(study: &Study<'_>) -> Option<Block> {
+    let records = study.corpora.iter().flat_map(|results| {
+        let set = compared(results).map_or(&[][..], |set| set.records.as_slice());
+        let named =
+            |record: &ResultRecord| ResultRecord { set: Some(label(results)), ..record.clone() };
+        set.iter().map(named).collect::<Vec<_>>()
+    });
+    let comparison = Comparison::new(&records.collect::<Vec<_>>()).ok()?;
+    let caption = "Ranking by matches won and lost over all corpora";
+    Some(Block::table("ranking", caption, comparison.ranking_table()))
 }
 
 fn ranking() -> Table {

@@ -2,21 +2,27 @@
 
 mod ablations;
 mod bands;
+mod ceiling;
+mod certainty;
+mod claims;
 mod classes;
 mod configurations;
 mod corpus;
-mod curves;
 mod matches;
+mod palette;
 mod samples;
 mod scores;
 mod size;
+mod study;
 mod summary;
+mod training;
 mod transfer;
 mod write;
 
 use crate::plot::Figure;
 use crate::results::{Results, SampleResult};
 use crate::table::Table;
+use study::Study;
 
 pub use summary::{Bar, Tile};
 
@@ -31,7 +37,7 @@ pub use summary::{Bar, Tile};
 pub struct Report {
     /// What it is called.
     pub title: String,
-    /// What came out, in a sentence or two.
+    /// The outcome, in a sentence or two.
     pub lead: Vec<String>,
     /// The metrics at a glance.
     pub tiles: Vec<Tile>,
@@ -47,25 +53,32 @@ pub struct Section {
     pub id: &'static str,
     /// Its heading.
     pub title: String,
-    /// What the reader is about to see.
+    /// Paragraphs before its blocks.
     pub text: Vec<String>,
-    /// What there is to see.
+    /// Its tables, figures and samples.
     pub blocks: Vec<Block>,
 }
 
-/// Something to see.
+/// A table, figures, samples or notes.
 pub enum Block {
     /// Rows and columns.
     Table(NamedTable),
     /// Pictures that stand side by side where there is room.
     Figures(Vec<NamedFigure>),
+    /// The beginning of a corpus, where there are several.
+    Heading {
+        /// Its letter and name.
+        title: String,
+        /// Paragraphs about it.
+        text: Vec<String>,
+    },
     /// Texts of all models after the same prefixes.
     Samples(Vec<SampleResult>),
     /// Small print that can be folded away.
     Notes {
-        /// What is always shown.
+        /// The line that is always shown.
         summary: String,
-        /// What is folded away.
+        /// The lines that are folded away.
         lines: Vec<String>,
     },
 }
@@ -74,7 +87,7 @@ pub enum Block {
 pub struct NamedTable {
     /// The file's name without its ending.
     pub name: String,
-    /// What it shows.
+    /// The line above it.
     pub caption: String,
     /// Its rows.
     pub table: Table,
@@ -91,23 +104,30 @@ pub struct NamedFigure {
 impl Report {
     /// Makes a report of all that the results hold.
     pub fn new(results: &Results) -> Self {
+        let study = Study::new(results);
+        let palette = &study.palette;
+        // The tables and figures of the paper in its order, then what it does not have.
         let sections = [
-            scores::main(results),
-            bands::section(results),
-            samples::section(results),
-            scores::others(results),
-            matches::section(results),
-            ablations::section(results),
-            transfer::section(results),
-            curves::section(results),
-            classes::section(results),
-            corpus::section(results),
-            configurations::section(results),
+            study.section(scores::main),
+            study.section(|corpus| bands::section(corpus, palette)),
+            study.section(ablations::section),
+            study.section(samples::section),
+            study.section(corpus::section),
+            study.section(configurations::section),
+            study.section(scores::greedy),
+            matches::section(&study),
+            study.section(scores::others),
+            study.section(|corpus| transfer::section(corpus, palette)),
+            study.section(claims::section),
+            study.section(ceiling::section),
+            study.section(certainty::section),
+            study.section(|corpus| training::section(corpus, palette)),
+            study.section(classes::section),
         ];
         Self {
             title: results.title.clone(),
-            lead: summary::lead(results),
-            tiles: summary::tiles(results),
+            lead: summary::lead(results, &study),
+            tiles: summary::tiles(&study),
             sections: sections.into_iter().flatten().collect(),
             made_by: results.made_by.clone(),
         }

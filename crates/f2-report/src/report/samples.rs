@@ -1,32 +1,57 @@
+//! Samples, and their shares of very rare tokens.
+
 use super::{Block, Section};
+use crate::paper::{self, PaperSet};
 use crate::results::{Results, SampleResult};
 use crate::table::{Align, Table};
 
 /// Texts of all models after the same prefixes, and how many of their tokens are very rare.
 pub(super) fn section(results: &Results) -> Option<Section> {
+    let table = very_rare(results)?;
+    let beside = match results.paper {
+        Some(PaperSet::Wikitext103) => "; in grey the paper's samples of Wikitext-103",
+        _ => "",
+    };
+    let caption = format!("VR: very rare tokens in each sample, in percent{beside}");
+    Some(Section {
+        id: "samples",
+        title: "Samples".to_owned(),
+        text: vec![
+            "The same prefixes, continued by every model. Colour shows how often the training \
+             text uses a token; an underlined token repeats three tokens or more of the same \
+             text. Point at a token, or tap it, for its class and the probability its model gave \
+             it."
+            .to_owned(),
+        ],
+        blocks: vec![
+            Block::Samples(results.samples.clone()),
+            Block::table("very-rare", caption, table),
+        ],
+    })
+}
+
+/// VR of every sample and writer, with the paper's below.
+fn very_rare(results: &Results) -> Option<Table> {
     let first = results.samples.first()?;
-    let names = first.continuations.iter().map(|text| (text.name.clone(), Align::Right));
+    let names: Vec<&String> = first.continuations.iter().map(|text| &text.name).collect();
+    let headings = names.iter().map(|name| ((*name).clone(), Align::Right));
     let prefix = std::iter::once(("prefix".to_owned(), Align::Left));
-    let mut table = Table::new(prefix.chain(names));
+    let mut table = Table::new(prefix.chain(headings));
     for sample in &results.samples {
         if sample.continuations.len() == first.continuations.len() {
             table.row(row(sample).map(Into::into));
         }
     }
-    Some(Section {
-        id: "samples",
-        title: "Samples".to_owned(),
-        text: vec![
-            "The same prefixes, continued by everyone. Colour shows how often the training text \
-             uses a token; point at one, or tap it, for its class and the probability its model \
-             gave it."
-                .to_owned(),
-        ],
-        blocks: vec![
-            Block::Samples(results.samples.clone()),
-            Block::table("very-rare", "VR: very rare tokens in each sample, in percent", table),
-        ],
-    })
+    if results.paper == Some(PaperSet::Wikitext103) {
+        for (article, shares) in paper::very_rare() {
+            let cells = names.iter().map(|name| {
+                shares.get(*name).map_or_else(|| "–".to_owned(), |share| format!("{share:.1}"))
+            });
+            let name = format!("{article}, paper");
+            table.quiet_row(std::iter::once(name).chain(cells).map(Into::into));
+        }
+    }
+    Some(table)
 }
 
 fn row(sample: &SampleResult) -> impl Iterator<Item = String> {

@@ -1,3 +1,5 @@
+//! The tables of scores.
+
 use f2_metrics::Convention;
 
 use super::{Block, Section};
@@ -28,22 +30,30 @@ pub(super) fn main(results: &Results) -> Option<Section> {
     })
 }
 
-/// Greedy and every other k.
+/// Greedy decoding.
+pub(super) fn greedy(results: &Results) -> Option<Section> {
+    let others = results.scores.get(1..)?;
+    let set = others.iter().find(|set| set.decoding == Decoding::Greedy)?;
+    Some(Section {
+        id: "greedy",
+        title: "Greedy decoding".to_owned(),
+        text: vec![format!("The same models and prefixes, decoded greedily{}.", beside(results))],
+        blocks: vec![Block::table("scores-greedy", caption(set), table(results, set))],
+    })
+}
+
+/// Every other k.
 pub(super) fn others(results: &Results) -> Option<Section> {
-    let usual = |set: &&ScoreSet| matches!(set.decoding, Decoding::Greedy | Decoding::TopK { .. });
     let block = |set: &ScoreSet| {
-        Block::table(
-            format!("scores-{}", file_name(set.decoding)),
-            caption(set),
-            table(results, set),
-        )
+        let Decoding::TopK { k } = set.decoding else { return None };
+        Some(Block::table(format!("scores-top-{k}"), caption(set), table(results, set)))
     };
-    let blocks: Vec<Block> = results.scores.iter().skip(1).filter(usual).map(block).collect();
+    let blocks: Vec<Block> = results.scores.iter().skip(1).filter_map(block).collect();
     (!blocks.is_empty()).then(|| Section {
         id: "decoding",
-        title: "Other ways of decoding".to_owned(),
+        title: "Top-k with other k".to_owned(),
         text: vec![format!(
-            "The same models and prefixes, decoded greedily and among more or fewer tokens{}.",
+            "The same models and prefixes, decoded among more or fewer tokens{}.",
             beside(results)
         )],
         blocks,
@@ -71,14 +81,9 @@ pub(super) fn paper_rows(results: &Results, decoding: Decoding) -> Vec<ResultRec
 
 fn caption(set: &ScoreSet) -> String {
     let texts = set.records.iter().map(|record| record.texts).max().unwrap_or(0);
-    format!("{}; {texts} texts for each model", set.decoding)
-}
-
-fn file_name(decoding: Decoding) -> String {
-    match decoding {
-        Decoding::TopK { k } => format!("top-{k}"),
-        _ => "greedy".to_owned(),
-    }
+    let ppl = set.records.iter().any(|record| record.metrics.ppl.is_some());
+    let ppl = if ppl { "; PPL of the test split" } else { "" };
+    format!("{}; {texts} texts for each model{ppl}", set.decoding)
 }
 
 /// The definitions the scores follow; the paper's where they do not say.
@@ -89,7 +94,8 @@ fn convention(set: &ScoreSet) -> Convention {
 fn interval_note(set: &ScoreSet) -> Option<String> {
     let intervals = set.records.iter().find_map(|record| record.intervals.as_ref())?;
     Some(format!(
-        "±: half of a {:.0} % interval, texts drawn {} times",
+        "±: half of a {:.0} % interval, texts drawn {} times; of Rep a Wilson interval, and ≤ its \
+         upper end where no text loops",
         100.0 * intervals.level,
         intervals.replicates
     ))

@@ -1,3 +1,5 @@
+//! A warning about models too small to compare.
+
 use crate::results::{Results, RunResult};
 
 /// Below either of these, models differ more by chance than by method: one that has seen so little
@@ -33,13 +35,12 @@ fn is_too_small(run: &RunResult) -> bool {
 /// Whether it has learned from another run before. A large model that was trained on little text
 /// is taken for one that was brought in.
 fn is_fine_tuned(run: &RunResult) -> bool {
-    let objective = run.settings.get("objective.name").map_or("", String::as_str);
-    ["face", "unlikelihood-sequence"].contains(&objective) || run.parameters > 20_000_000
+    run.starts_from().is_some() || run.parameters > 20_000_000
 }
 
 /// The tokens it was trained on, as far as its settings tell.
 fn tokens(run: &RunResult) -> Option<u64> {
-    let setting = |key: &str| run.settings.get(key)?.parse::<u64>().ok();
+    let setting = |key: &str| run.setting(key)?.parse::<u64>().ok();
     Some(
         run.steps.saturating_mul(setting("batch.size")?.saturating_mul(setting("batch.sequence")?)),
     )

@@ -3,6 +3,8 @@
 use f2_metrics::pairwise::{Rule, play};
 use f2_metrics::{Measure, Metric, Metrics};
 
+use super::palette::Palette;
+use super::study::{Study, label};
 use crate::metrics_table::{Column, best};
 use crate::record::ResultRecord;
 use crate::results::Results;
@@ -12,7 +14,9 @@ use crate::results::Results;
 pub struct Tile {
     /// The metric.
     pub metric: &'static str,
-    /// What is good, in two or three words.
+    /// The corpus, where there are several.
+    pub corpus: Option<String>,
+    /// What makes a value good, in two or three words.
     pub aim: &'static str,
     /// The models, then human.
     pub bars: Vec<Bar>,
@@ -21,8 +25,10 @@ pub struct Tile {
 /// One value among others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bar {
-    /// Whose.
+    /// The model, or `Human`.
     pub name: String,
+    /// The number of its colour.
+    pub look: usize,
     /// The value as it is shown.
     pub value: String,
     /// Its share of the tile's largest, 0 to 1.
@@ -42,15 +48,25 @@ const MEASURES: [(Measure, &str); 6] = [
 ];
 
 /// The metrics of the main scores, as far as two models or more have them.
-pub(super) fn tiles(results: &Results) -> Vec<Tile> {
-    let Some(main) = results.scores.first().filter(|set| set.records.len() > 1) else {
-        return Vec::new();
+pub(super) fn tiles(study: &Study<'_>) -> Vec<Tile> {
+    let of_corpus = |results: &&Results| {
+        let main = results.scores.first().map(|set| set.records.as_slice());
+        let corpus = (!study.is_single()).then(|| label(results));
+        let records = main.filter(|records| records.len() > 1).unwrap_or_default();
+        let tiles = MEASURES.into_iter().filter_map(|(measure, name)| {
+            Some(Tile { corpus: corpus.clone(), ..tile(name, measure, records, &study.palette)? })
+        });
+        tiles.collect::<Vec<_>>()
     };
-    let tile = |(measure, name)| tile(name, measure, &main.records);
-    MEASURES.into_iter().filter_map(tile).collect()
+    study.corpora.iter().flat_map(of_corpus).collect()
 }
 
-fn tile(metric: &'static str, measure: Measure, records: &[ResultRecord]) -> Option<Tile> {
+fn tile(
+    metric: &'static str,
+    measure: Measure,
+    records: &[ResultRecord],
+    palette: &Palette,
+) -> Option<Tile> {
     let column = Column(measure);
     let human = records.iter().find_map(|record| record.human.as_ref());
     let models: Vec<(&ResultRecord, f64)> =
@@ -62,6 +78,7 @@ fn tile(metric: &'static str, measure: Measure, records: &[ResultRecord]) -> Opt
     let unit = if matches!(measure, Measure::Band(_)) { " %" } else { "" };
     let bar = |name: &str, value: f64, best: bool| Bar {
         name: name.to_owned(),
+        look: palette.look(name),
         value: column.number(value) + unit,
         length: (value / largest).max(0.0),
         best,
@@ -70,21 +87,38 @@ fn tile(metric: &'static str, measure: Measure, records: &[ResultRecord]) -> Opt
         bar(&record.name, *value, best.is_some() && column.badness(record, human) == best)
     });
     let bars = bars.chain(human_value.map(|value| bar("Human", value, false)));
-    (models.len() > 1).then(|| Tile { metric, aim: column.aim(), bars: bars.collect() })
+    (models.len() > 1).then(|| Tile {
+        metric,
+        corpus: None,
+        aim: column.aim(),
+        bars: bars.collect(),
+    })
 }
 
-/// What came out, in words.
-pub(super) fn lead(results: &Results) -> Vec<String> {
+/// The outcome, in words, and what the reader should know.
+pub(super) fn lead(results: &Results, study: &Study<'_>) -> Vec<String> {
+    let of_corpus = |corpus: &&Results| -> Vec<String> {
+        let name = corpus.corpus.as_ref().map_or(&corpus.title, |text| &text.name);
+        let named = |line: String| if study.is_single() { line } else { format!("{name}: {line}") };
+        outcome(corpus).into_iter().map(named).collect()
+    };
+    let lines = study.corpora.iter().flat_map(of_corpus);
+    lines.chain(results.remarks.iter().cloned()).collect()
+}
+
+fn outcome(results: &Results) -> Vec<String> {
     let verdict = results.scores.first().and_then(|main| {
         let find = |name: &str| main.records.iter().find(|record| record.name == name);
         let (mle, f2) = (find("MLE")?, find("F²-Softmax")?);
         let human = &f2.human.as_ref()?.metrics;
         Some(format!("{} ({}).", versus(f2, mle, human), main.decoding))
     });
-    let transfer = super::transfer::lead(results);
-    let size = super::size::remark(results);
-    let sentences = verdict.into_iter().chain(transfer).chain(size);
-    sentences.chain(results.remarks.iter().cloned()).collect()
+    let others = [
+        super::ceiling::lead(results),
+        super::transfer::lead(results),
+        super::size::remark(results),
+    ];
+    verdict.into_iter().chain(others.into_iter().flatten()).collect()
 }
 
 fn versus(f2: &ResultRecord, mle: &ResultRecord, human: &Metrics) -> String {

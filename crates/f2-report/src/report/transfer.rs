@@ -1,29 +1,34 @@
-use super::{Block, Section, curves};
+//! Transfer: the paper's table of pretraining.
+
+use super::palette::Palette;
+use super::{Block, Section, training};
 use crate::metrics_table::MetricTable;
 use crate::paper;
 use crate::results::{CorpusResult, Results, RunResult, TransferResult};
 
-/// What the paper's table has.
+/// The columns of the paper's table.
 const COLUMNS: [&str; 4] = ["PPL", "MSJ2", "SB2", "Uniq"];
 
 /// A pretrained model beside training from scratch: the paper's last table.
-pub(super) fn section(results: &Results) -> Option<Section> {
+pub(super) fn section(results: &Results, palette: &Palette) -> Option<Section> {
     let transfer = results.transfer.as_ref()?;
     let printed = results.paper.map_or_else(Vec::new, |_| paper::transfer());
     let table = MetricTable::new(&transfer.records).beside(&printed).only(&COLUMNS).build();
     let beside = if printed.is_empty() { "" } else { " (the paper: Melo-Lyrics, k = 20)" };
     let caption = format!("F² from scratch and transferred, {}{beside}", transfer.decoding);
     let mut blocks = vec![Block::table("transfer", caption, table)];
-    let pretrained_left_out = transfer.runs.get(1..).unwrap_or_default();
-    let chart = curves::chart(
+    // Without the pretraining, which has another text.
+    let runs: Vec<&RunResult> = transfer.runs.iter().skip(1).collect();
+    let chart = training::chart(
         "transfer-validation",
         "Validation loss with and without pretraining",
-        pretrained_left_out,
+        &runs,
+        palette,
         |run| &run.validation,
     );
     blocks.extend(chart.map(|figure| Block::Figures(vec![figure])));
-    let trained = curves::table(&transfer.runs);
-    blocks.push(Block::table("transfer-training", "What was trained", trained));
+    let trained = training::table(&transfer.runs);
+    blocks.push(Block::table("transfer-training", "The cost of each model", trained));
     Some(Section {
         id: "transfer",
         title: "Transfer".to_owned(),
@@ -39,8 +44,8 @@ fn explanation(transfer: &TransferResult) -> String {
         "A model was pretrained with the plain softmax on {} ({} tokens). Its embeddings were put \
          in the order of the token counts of {} ({} tokens), it was given classes and class \
          vectors, and trained on with F²; beside it F² from scratch, with the same tokens, settings \
-         and number of steps. Perplexities are comparable with each other, not with those of \
-         models with a tokenizer of their own.",
+         and number of steps. PPL is that of the test split, comparable between these models and \
+         not with models that have a tokenizer of their own.",
         pretraining.name,
         tokens(pretraining),
         target.name,
@@ -48,14 +53,14 @@ fn explanation(transfer: &TransferResult) -> String {
     )
 }
 
-/// What came out, in a sentence.
+/// The outcome, in a sentence.
 pub(super) fn lead(results: &Results) -> Option<String> {
     let runs = &results.transfer.as_ref()?.runs;
     let perplexity = |run: &RunResult| run.perplexity;
     let [_, scratch, transferred] = runs.as_slice() else { return None };
     let steps = transferred.steps;
     Some(format!(
-        "Pretrained on {}, F² reaches a perplexity of {:.1} in {steps} steps; from scratch {:.1}.",
+        "Pretrained on {}, F² reaches a test perplexity of {:.1} in {steps} steps; from scratch {:.1}.",
         results.transfer.as_ref()?.pretraining.name,
         perplexity(transferred)?,
         perplexity(scratch)?

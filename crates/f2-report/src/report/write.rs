@@ -1,3 +1,5 @@
+//! The page, its tables and its figures as files.
+
 use std::path::{Path, PathBuf};
 
 use f2_files::{WriteError, disk, write_text_atomically};

@@ -1,3 +1,5 @@
+//! The text of an experiment, and its frequency classes.
+
 use serde::{Deserialize, Serialize};
 
 /// The text an experiment was made on.

@@ -1,3 +1,5 @@
+//! Reading and writing `results.json`.
+
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;

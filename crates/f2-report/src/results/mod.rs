@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub use corpus::{ClassesResult, CorpusResult, SplitResult};
 pub use load::LoadError;
 pub use run::{RunResult, TrainingCost};
-pub use sample::{Continuation, SampleResult, SampleToken};
+pub use sample::{SampleResult, SampleText, SampleToken};
 pub use scores::{ClassRule, ClassTrial, Decoding, ScoreSet, SeedScores};
 pub use transfer::TransferResult;
 

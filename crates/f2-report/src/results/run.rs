@@ -1,3 +1,5 @@
+//! One training run.
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -15,8 +17,12 @@ pub struct RunResult {
     pub steps: u64,
     /// Seconds of training.
     pub seconds: f64,
-    /// Perplexity on the test split, or on the validation split where that is all there is.
+    /// Perplexity on the test split, where it was taken.
     pub perplexity: Option<f64>,
+    /// Perplexity on the validation split, of the checkpoint that is used: the best one, or the
+    /// last one of a fine-tuning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validation_perplexity: Option<f64>,
     /// Every setting by its name, such as `model.layers`.
     pub settings: BTreeMap<String, String>,
     /// Training loss over steps, in nats.
@@ -41,4 +47,21 @@ pub struct TrainingCost {
     /// where the run was interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall_seconds: Option<f64>,
+}
+
+impl RunResult {
+    /// A setting by its name, such as `model.layers`.
+    pub fn setting(&self, name: &str) -> Option<&str> {
+        self.settings.get(name).map(String::as_str)
+    }
+
+    /// The model it was fine-tuned from, by its name in the paper's tables. `None` where it was
+    /// trained from scratch.
+    pub fn starts_from(&self) -> Option<&'static str> {
+        match self.setting("objective.name")? {
+            "face" => Some("MLE"),
+            "unlikelihood-sequence" => Some("UL-token"),
+            _ => None,
+        }
+    }
 }

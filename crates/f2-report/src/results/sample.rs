@@ -1,3 +1,7 @@
+//! Continuations of the same prefixes, token by token.
+
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 
 /// One prefix and what every model made of it.
@@ -6,16 +10,16 @@ pub struct SampleResult {
     /// The place of the prefix among those of the test split, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<usize>,
-    /// What they all begin with.
+    /// The text they all continue.
     pub prefix: String,
     /// Human first, then the models.
-    pub continuations: Vec<Continuation>,
+    pub continuations: Vec<SampleText>,
 }
 
-/// One text after a prefix.
+/// A text that continues a prefix.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Continuation {
-    /// Who wrote it.
+pub struct SampleText {
+    /// The model, or `Human`.
     pub name: String,
     /// Its tokens.
     pub tokens: Vec<SampleToken>,
@@ -24,22 +28,50 @@ pub struct Continuation {
 /// One token of a text.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SampleToken {
-    /// What it adds to the text.
+    /// The characters it adds to the text.
     pub text: String,
     /// Its frequency band: 0 frequent, 1 medium, 2 rare, 3 very rare.
     pub band: u8,
     /// Its frequency class, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<u32>,
-    /// What its model gave it.
+    /// The probability its model gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probability: Option<f64>,
 }
 
-impl Continuation {
+impl SampleText {
     /// VR: the share of very rare tokens.
     pub fn very_rare(&self) -> Option<f64> {
         let rare = self.tokens.iter().filter(|token| token.band == 3).count();
         (!self.tokens.is_empty()).then(|| rare as f64 / self.tokens.len() as f64)
+    }
+
+    /// Which tokens belong to three in a row that the text has had before.
+    pub fn repeats(&self) -> Vec<bool> {
+        let mut repeated = vec![false; self.tokens.len()];
+        let mut seen = HashSet::new();
+        let texts: Vec<&str> = self.tokens.iter().map(|token| token.text.as_str()).collect();
+        for (start, three) in texts.windows(3).enumerate() {
+            if !seen.insert(three) {
+                repeated[start..start + 3].fill(true);
+            }
+        }
+        repeated
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_tokens_that_come_again_are_repeats() {
+        let token = |text: &str| SampleToken { text: text.to_owned(), ..SampleToken::default() };
+        let tokens = "a b c d a b c a b".split(' ').map(token).collect();
+        let repeats = SampleText { name: "MLE".to_owned(), tokens }.repeats();
+        let places: Vec<usize> = (0..9).filter(|&place| repeats[place]).collect();
+        assert_eq!(places, [4, 5, 6]);
+        assert!(SampleText::default().repeats().is_empty());
     }
 }

@@ -1,3 +1,5 @@
+//! Scores by way of decoding and by rule of classes.
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};

@@ -1,3 +1,5 @@
+//! The transfer of a pretrained model.
+
 use serde::{Deserialize, Serialize};
 
 use super::{CorpusResult, Decoding, RunResult};

@@ -1,3 +1,5 @@
+//! Tables as CSV.
+
 use super::Table;
 
 impl Table {

@@ -1,3 +1,5 @@
+//! Tables as HTML.
+
 use std::fmt::Write as _;
 
 use super::{Align, Cell, Table};
@@ -35,9 +37,11 @@ fn class(align: Align) -> &'static str {
 
 /// The value, and under it in small type how sure it is.
 fn content(cell: &Cell) -> String {
-    let (value, interval) = match cell.text.split_once(" ±") {
-        Some((value, interval)) => (value, format!("<small>±{}</small>", escape(interval))),
-        None => (cell.text.as_str(), String::new()),
+    let spread = cell.text.find(" ±").or_else(|| cell.text.find(" ≤"));
+    let (value, spread) = cell.text.split_at(spread.unwrap_or(cell.text.len()));
+    let interval = match spread.trim_start() {
+        "" => String::new(),
+        spread => format!("<small>{}</small>", escape(spread)),
     };
     let value = escape(value);
     if cell.strong { format!("<strong>{value}</strong>{interval}") } else { value + &interval }

@@ -1,3 +1,5 @@
+//! Tables as JSON.
+
 use serde_json::{Map, Value};
 
 use super::Table;

@@ -1,3 +1,5 @@
+//! Tables as LaTeX.
+
 use super::{Align, Table};
 
 impl Table {

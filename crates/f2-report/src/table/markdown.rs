@@ -1,3 +1,5 @@
+//! Tables as Markdown.
+
 use super::{Align, Table};
 
 impl Table {

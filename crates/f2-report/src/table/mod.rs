@@ -1,3 +1,5 @@
+//! Tables, independent of the format they are written in.
+
 mod csv;
 mod html;
 mod json;

@@ -2,19 +2,37 @@
 //! up, and every part of a report is there.
 
 // Every test file uses it in its own way.
-#![allow(unreachable_pub, missing_docs)]
+#![allow(dead_code, missing_docs, unreachable_pub)]
 
-use f2_metrics::BandShares;
+use f2_metrics::{BandShares, Interval, Measure, Metric, Metrics};
 use f2_report::results::{
-    ClassRule, ClassTrial, ClassesResult, Continuation, CorpusResult, Decoding, RunResult,
-    SampleResult, SampleToken, ScoreSet, SplitResult, TransferResult,
+    ClassRule, ClassTrial, ClassesResult, CorpusResult, Decoding, RunResult, SampleResult,
+    SampleText, SampleToken, ScoreSet, SeedScores, SplitResult, TrainingCost, TransferResult,
 };
-use f2_report::{PaperSet, ResultRecord, Results};
+use f2_report::{DifferenceRecord, HalfRecord, IntervalRecord, PaperSet, ResultRecord, Results};
+
+/// A study of two texts, beside both sets of the paper.
+pub fn study() -> Results {
+    let lyrics = PaperSet::Lyrics;
+    let mut verse = results();
+    verse.paper = Some(lyrics);
+    verse.corpus = Some(CorpusResult { name: "Invented verse".to_owned(), ..corpus() });
+    verse.scores = vec![
+        ScoreSet::new(Decoding::TopK { k: 20 }, complete(lyrics.top_k(20))),
+        ScoreSet::new(Decoding::Greedy, complete(lyrics.greedy())),
+        ScoreSet::new(Decoding::TopK { k: 3 }, complete(lyrics.top_k(3))),
+        ScoreSet::new(Decoding::Joint { k: 20 }, complete(lyrics.top_k(3)).split_off(4)),
+    ];
+    let mut prose = results();
+    prose.transfer = None;
+    let mut study = Results::new("F² on two invented texts");
+    study.studies = vec![prose, verse];
+    study
+}
 
 pub fn results() -> Results {
     let set = PaperSet::Wikitext103;
-    let with_bands = |records: Vec<ResultRecord>| records.into_iter().map(banded).collect();
-    let scores = |decoding, records| ScoreSet::new(decoding, with_bands(records));
+    let scores = |decoding, records| ScoreSet::new(decoding, complete(records));
     let f2_alone = |k| set.top_k(k).into_iter().skip(4).collect::<Vec<_>>();
     let mut results = Results::new("F² on an invented text");
     results.paper = Some(set);
@@ -25,14 +43,56 @@ pub fn results() -> Results {
         scores(Decoding::TopK { k: 20 }, set.top_k(20)),
         scores(Decoding::Joint { k: 3 }, f2_alone(20)),
         scores(Decoding::ClassNucleus { k: 3, p: 0.9 }, f2_alone(5)),
+        scores(Decoding::AuthorsProgram { k: 3 }, f2_alone(10)),
     ];
+    let again = |seed| SeedScores { seed, records: complete(set.top_k(5)) };
+    results.scores[0].other_seeds = vec![again(1), again(2)];
     results.corpus = Some(corpus());
     results.classes = vec![classes("greedy", 9), classes("exact", 13)];
-    results.runs = [("MLE", 3.2), ("F²-Softmax", 3.1)].map(|(name, end)| run(name, end)).to_vec();
+    let ends = [("MLE", 3.2), ("FACE", 3.4), ("UL-token+seq", 3.3), ("F²-Softmax", 3.1)];
+    results.runs = ends.map(|(name, end)| run(name, end)).to_vec();
     results.class_trials = trials(&f2_alone(3)[0]);
     results.transfer = Some(transfer(&f2_alone(3)[0]));
     results.samples = vec![sample("In the beginning"), sample("And it came to pass")];
     results
+}
+
+/// Scores with everything that an evaluation adds to the paper's numbers.
+fn complete(records: Vec<ResultRecord>) -> Vec<ResultRecord> {
+    let mut records: Vec<ResultRecord> = records.into_iter().map(banded).collect();
+    for record in &mut records {
+        let metrics = record.metrics.map(|_, value| {
+            let (low, high) = (0.97 * value, 1.03 * value);
+            Some(Interval { low, high })
+        });
+        let (level, replicates, seed) = (0.95, 200, 1);
+        record.intervals = Some(IntervalRecord { level, replicates, seed, metrics });
+        let metrics = Metrics { ppl: None, ..record.metrics.clone() };
+        record.half = Some(HalfRecord { texts: 896, seed: 1, metrics });
+        if let Some(human) = &mut record.human {
+            let metrics = Metrics {
+                kld: Some(0.3),
+                ms_jaccard: vec![Some(0.8), Some(0.5), Some(0.3)],
+                ..human.metrics.clone()
+            };
+            human.half = Some(HalfRecord { texts: 896, seed: 1, metrics });
+        }
+    }
+    for place in 0..records.len() {
+        let (earlier, later) = records.split_at_mut(place);
+        later[0].differences = earlier.iter().map(|other| difference(&later[0], other)).collect();
+    }
+    records
+}
+
+/// Values closer than a fiftieth do not differ.
+fn difference(one: &ResultRecord, other: &ResultRecord) -> DifferenceRecord {
+    let metrics = one.metrics.map(|measure, value| {
+        let (far, margin) = (value - other.metrics.get(measure)?, value / 50.0);
+        let spread = Interval { low: far - margin, high: far + margin };
+        (measure != Measure::Metric(Metric::Ppl, 1)).then_some(spread)
+    });
+    DifferenceRecord { to: other.name.clone(), metrics }
 }
 
 fn banded(mut record: ResultRecord) -> ResultRecord {
@@ -79,7 +139,12 @@ fn classes(method: &str, k: usize) -> ClassesResult {
 
 fn run(name: &str, end: f64) -> RunResult {
     let loss = |step: u64| end + 5.0 * (-(step as f64) / 150.0).exp();
-    let objective = if name == "MLE" { "mle" } else { "f2" };
+    let objective = match name {
+        "MLE" => "mle",
+        "FACE" => "face",
+        "UL-token+seq" => "unlikelihood-sequence",
+        _ => "f2",
+    };
     let settings = [("model.layers", "4"), ("batch.size", "16"), ("objective.name", objective)];
     RunResult {
         name: name.to_owned(),
@@ -88,10 +153,16 @@ fn run(name: &str, end: f64) -> RunResult {
         steps: 600,
         seconds: 90.0,
         perplexity: Some(end.exp()),
+        validation_perplexity: Some((end + 0.1).exp()),
+        cost: Some(TrainingCost {
+            tokens: 1_228_800,
+            step_seconds: 80.0,
+            operations: 1.4e13,
+            wall_seconds: Some(95.0),
+        }),
         settings: settings.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
         training: (1..=600).map(|step| (step, loss(step))).collect(),
         validation: (1..=6).map(|point| (100 * point, loss(100 * point) + 0.1)).collect(),
-        ..RunResult::default()
     }
 }
 
@@ -134,7 +205,7 @@ fn sample(prefix: &str) -> SampleResult {
         probability: Some(0.5 / (place + 1) as f64),
     };
     let tokens: Vec<SampleToken> = words.split_whitespace().enumerate().map(token).collect();
-    let text = |name: &str| Continuation { name: name.to_owned(), tokens: tokens.clone() };
+    let text = |name: &str| SampleText { name: name.to_owned(), tokens: tokens.clone() };
     SampleResult {
         place: None,
         prefix: prefix.to_owned(),

@@ -1,0 +1,71 @@
+//! One colour for each model, on the whole page.
+
+use crate::paper::MODELS;
+use crate::plot::LOOKS;
+use crate::results::Results;
+
+/// The looks that no model has, for other things that charts tell apart.
+pub(super) const OTHERS: [usize; 3] = [6, 7, 8];
+
+/// The look of human text.
+const HUMAN: usize = 5;
+
+/// The look of every model: the paper's models and human text have theirs, others take what is
+/// left in the order of the results.
+pub(super) struct Palette {
+    others: Vec<(String, usize)>,
+}
+
+impl Palette {
+    pub(super) fn new(corpora: &[&Results]) -> Self {
+        let scored = corpora.iter().flat_map(|results| &results.scores);
+        let scored = scored.flat_map(|set| &set.records).map(|record| &record.name);
+        let trained = corpora.iter().flat_map(|results| &results.runs).map(|run| &run.name);
+        let transferred = corpora.iter().filter_map(|results| results.transfer.as_ref());
+        let transferred = transferred.flat_map(|transfer| &transfer.runs).map(|run| &run.name);
+        let mut names: Vec<&String> = Vec::new();
+        for name in scored.chain(trained).chain(transferred) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        let taken: Vec<usize> = names.iter().filter_map(|name| fixed(name)).collect();
+        let free = (0..LOOKS).filter(|look| *look != HUMAN && !taken.contains(look));
+        let unnamed = names.into_iter().filter(|name| fixed(name).is_none());
+        // A model more than there are looks shares one; its mark and the legend tell it apart.
+        let looks = free.chain((0..LOOKS).cycle());
+        Self { others: unnamed.cloned().zip(looks).collect() }
+    }
+
+    pub(super) fn look(&self, name: &str) -> usize {
+        let other = || self.others.iter().find(|(other, _)| other == name).map(|(_, look)| *look);
+        fixed(name).or_else(other).unwrap_or(OTHERS[0])
+    }
+}
+
+fn fixed(name: &str) -> Option<usize> {
+    match name {
+        "Human" => Some(HUMAN),
+        // F² from scratch is the F² of the other tables.
+        "From scratch" => fixed("F²-Softmax"),
+        _ => MODELS.iter().position(|model| *model == name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::ResultRecord;
+    use crate::results::{Decoding, ScoreSet};
+
+    #[test]
+    fn the_papers_models_keep_their_looks_and_others_take_what_is_left() {
+        let record = |name: &str| ResultRecord { name: name.to_owned(), ..Default::default() };
+        let mut results = Results::new("t");
+        let records = ["mine", "F²-Softmax", "yours"].map(record).to_vec();
+        results.scores = vec![ScoreSet::new(Decoding::Greedy, records)];
+        let palette = Palette::new(&[&results]);
+        let looks = ["MLE", "F²-Softmax", "Human", "mine", "yours"].map(|name| palette.look(name));
+        assert_eq!(looks, [0, 4, 5, 0, 1]);
+    }
+}
