@@ -22,7 +22,7 @@ const LENGTH: usize = 1024;
 const REPEATS: usize = 20;
 const ROUNDS: usize = 5;
 
-/// What an operation must at least do.
+/// The least work of an operation.
 #[derive(Clone, Copy)]
 struct Floor {
     operations: f64,
@@ -320,7 +320,7 @@ fn masses() -> Vec<f64> {
     cumulative.iter().map(|mass| mass / sum).collect()
 }
 
-/// Tokens drawn from Zipf's law.
+/// Tokens drawn from Zipf's distribution.
 fn zipf(count: usize) -> Vec<u32> {
     let masses = masses();
     let mut random = f2_engine::Philox::new(3, [0; 3]);
@@ -331,7 +331,7 @@ fn zipf(count: usize) -> Vec<u32> {
     (0..count).map(|_| draw()).collect()
 }
 
-/// Classes of equal mass under Zipf's law.
+/// Classes of equal mass under Zipf's distribution.
 fn equal_mass(classes: usize) -> Vec<u32> {
     let masses = masses();
     let end = |class: usize| {

@@ -23,7 +23,7 @@ const CLASSES: usize = 10;
 
 type Buffer = <Cpu as f2_engine::Memory>::Floats;
 
-/// What an operation's time is measured against.
+/// The work an operation's time is measured against.
 enum Work {
     Flops(f64),
     Bytes(f64),
@@ -309,7 +309,7 @@ fn zipf_tokens(count: usize, vocabulary: usize) -> Vec<u32> {
         .collect()
 }
 
-/// Classes of equal mass under the same law.
+/// Classes of equal mass under the same distribution.
 fn class_ends(vocabulary: usize) -> Vec<u32> {
     let total: f64 = (1..=vocabulary).map(|rank| 1.0 / rank as f64).sum();
     let (mut ends, mut sum) = (Vec::new(), 0.0);

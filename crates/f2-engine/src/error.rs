@@ -1,7 +1,9 @@
-/// What a device may refuse or fail to do.
+//! Errors of devices.
+
+/// A refusal or failure of a device.
 ///
-/// Operations return nothing: a device may run them long after they were asked for. What went
-/// wrong in between is told by the next call that waits for results.
+/// Operations return nothing: a device may run them long after they were asked for. The next call
+/// that waits for results reports failures in between.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// An allocation did not fit.
@@ -23,9 +25,9 @@ pub enum Error {
     /// `F2_SIMD` names an instruction set that is unknown or not there.
     #[error("F2_SIMD is {asked:?}, but this processor has {available}")]
     Simd {
-        /// What was asked for.
+        /// The value of the variable.
         asked: String,
-        /// What could be.
+        /// The instruction sets to choose from.
         available: String,
     },
     /// The processor has no instructions for bf16.
@@ -39,12 +41,12 @@ pub enum Error {
     Failed {
         /// The device, by its name.
         device: &'static str,
-        /// What the driver says.
+        /// The driver's message.
         reason: String,
     },
 }
 
-/// What a sentence calls a device.
+/// A device in a sentence.
 fn spoken(device: &str) -> &str {
     match device {
         "cpu" => "the CPU",

@@ -4,7 +4,7 @@
 //! threads or the interruptions. The function is Philox 4×32 with ten rounds (Salmon et al.,
 //! *Parallel random numbers: as easy as 1, 2, 3*, 2011).
 
-/// What counters are multiplied by.
+/// The factors of counters.
 pub(crate) const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
 const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
 /// Rounds of mixing; ten are the authors' recommendation.

@@ -57,7 +57,7 @@ impl Mask {
         }
     }
 
-    /// `kept = dropout(x)` for one position; also the gradient's way back.
+    /// `kept = dropout(x)` for one position, or the same of its gradient.
     pub(super) fn keep(self, row: usize, x: &[f32], kept: &mut [f32]) {
         if self.keeps_all() {
             kept.copy_from_slice(x);

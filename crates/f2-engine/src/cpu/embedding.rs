@@ -161,7 +161,7 @@ fn add_token_gradients(
     });
 }
 
-/// Adds one position's gradient as it comes back through dropout.
+/// Adds one position's gradient through dropout.
 fn add_kept(mask: Mask, position: usize, d_x: &[f32], gradient: &mut [f32]) {
     let d_x = row(d_x, position, gradient.len());
     mask.add_kept_to(position, d_x, gradient);

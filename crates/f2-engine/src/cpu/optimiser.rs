@@ -90,11 +90,11 @@ fn split_by_decay(range: Range<usize>, decayed: &[Range<usize>]) -> Vec<(Range<u
 struct Rates {
     /// Clipping's factor on gradients.
     clip: f32,
-    /// What the L2 form adds to the gradient per weight.
+    /// The L2 form's factor of the weight in the gradient.
     penalty: f32,
-    /// What the decoupled form leaves of a weight.
+    /// The decoupled form's factor of the weight.
     keep: f32,
-    /// What a moment keeps of itself and takes of the new value.
+    /// The factors of a moment and of the new value.
     first: [f32; 2],
     second: [f32; 2],
     /// Learning rate over the first moment's correction.

@@ -30,7 +30,7 @@ use linear::LastSums;
 use product::Products;
 use runtime::{Kernels, Lists, Recording, Stream};
 
-/// What errors call the device.
+/// The device's name in errors.
 const DEVICE: &str = "cuda";
 
 /// An NVIDIA GPU as a [`Device`](crate::Device), of compute capability 8.0 or later.

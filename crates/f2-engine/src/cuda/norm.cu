@@ -62,7 +62,7 @@ __device__ __forceinline__ void residual_forward(int rows, int width, const floa
     for (int part = 0; part < PER; part++) {
         int column = part * 256 + lane * 8;
         drop8(mask, row, column, width, added[part]);
-        // The norm sees the sum as it is kept, so that the backward pass sees the same.
+        // The norm sees the sum as it is stored, so that the backward pass sees the same.
 #pragma unroll
         for (int i = 0; i < 8; i++) values[part][i] = widen(narrow(values[part][i] + added[part][i]));
         store8(sum + (i64)row * width, column, width, values[part]);
@@ -110,7 +110,7 @@ __device__ __forceinline__ void backward(int rows, int width, const float* gain,
     constexpr int AHEAD = rows_ahead<PER>();
     extern __shared__ __align__(16) float under_way[];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-    // What the lane has fetched: `[AHEAD, 3, PER, 8]`, lanes side by side.
+    // The lane's fetched values: `[AHEAD, 3, PER, 8]`, lanes side by side.
     real* fetched = (real*)under_way + (warp * AHEAD * 3 * PER * 32 + lane) * 8;
     int step = gridDim.x * warps;
     auto fetch = [=](int row, int slot) {

@@ -2,13 +2,13 @@
 
 use cudarc::cublaslt::sys::cudaDataType_t;
 
-/// What activations are rounded to.
+/// The precision of activations.
 pub trait Precision: Send + Sync + 'static {
     /// One activation in the GPU's memory.
     type Element: Copy + Default + Send + Sync + 'static;
     /// The precision in words.
     const NAME: &'static str;
-    /// What matrix products call it.
+    /// cuBLASLt's name for it.
     const TYPE: cudaDataType_t;
     /// Rounds.
     fn narrow(value: f32) -> Self::Element;

@@ -31,8 +31,8 @@ pub struct Moment {
 /// Every counter of [`philox`](crate::philox) decides eight columns by sixteen bits each. Position
 /// `i`, column `j` of a site of width `w` has the counter `[b, b >> 32, site, step]` with
 /// `b = (first_position + i) · ⌈w / 8⌉ + j / 8` and the seed as key; of its word `j % 8 / 2` an even
-/// column takes the lower half, an odd one the upper. It is kept where that reaches
-/// `t = round(probability · 2¹⁶)`, and what is kept is divided by `1 - t / 2¹⁶`.
+/// column takes the lower half, an odd one the upper. The element stays
+/// where that reaches `t = round(probability · 2¹⁶)`, divided by `1 - t / 2¹⁶`, and is zero elsewhere.
 #[derive(Debug)]
 pub struct Dropout<'a, D: Dropouts> {
     /// Zero keeps everything.

@@ -38,7 +38,7 @@ pub trait Linears: Memory {
         gradients: &mut Self::Floats,
     );
     /// [`linear_backward`](Self::linear_backward) of a layer whose input was
-    /// `x = gelu(before)`: goes on through GELU, so that `d_before: [rows, inputs]` comes out.
+    /// `x = gelu(before)`: continues through GELU to `d_before: [rows, inputs]`.
     fn linear_backward_gelu(
         &self,
         rows: usize,

@@ -43,7 +43,7 @@ pub trait Norms: Dropouts {
         normed: &mut Self::Activations,
         statistics: &mut Self::Floats,
     );
-    /// The gradient through both. `d_sum` holds what comes down the residual stream from later
+    /// The gradient through both. `d_sum` holds the gradient of the residual stream from later
     /// layers; the norm's share is added, after which it is also the gradient of `x`.
     /// `d_branch` gets it through dropout. All `[rows, width]`.
     fn residual_norm_backward(

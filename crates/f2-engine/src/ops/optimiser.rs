@@ -43,7 +43,7 @@ pub struct AdamW {
     pub epsilon: f64,
     /// How strongly decayed ranges are pulled towards zero.
     pub weight_decay: f64,
-    /// What the pull acts on.
+    /// How the decay acts.
     pub decay: Decay,
     /// Gradients with a larger global norm are scaled down to it; infinity never clips.
     pub clip: f64,

@@ -1,3 +1,5 @@
+//! Causal attention and its gradients.
+
 use f2_engine::prelude::*;
 use f2_engine::{AttentionHeads, Layout, Sequences};
 

@@ -1,5 +1,5 @@
-//! What the baselines ask of the plain softmax beyond likelihood: unlikelihood where the model is
-//! sure, and weights that depend on predictions.
+//! The plain softmax for the baselines: unlikelihood where the model is sure, and weights that
+//! depend on predictions.
 
 use f2_engine::prelude::*;
 use f2_engine::{Head, IGNORED, Labels, Layout, Penalties, Weighting};
@@ -51,7 +51,7 @@ fn unlikelihood_of_what_the_model_is_sure_of() {
 }
 
 /// Weights that come after the predictions give the loss of weights that were there before, up to
-/// the order in which chunks are summed; and what was kept is used once.
+/// the order in which chunks are summed; and logits are reused once.
 #[test]
 fn predictions_may_decide_the_weights() {
     let (positions, width, vocabulary) = (700, 3, 9001);

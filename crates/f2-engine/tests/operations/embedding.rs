@@ -1,3 +1,5 @@
+//! Embedding, its gradients and dropout.
+
 use f2_engine::prelude::*;
 use f2_engine::{Dropout, Embedding, Layout, Sequences};
 

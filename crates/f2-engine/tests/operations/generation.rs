@@ -1,3 +1,5 @@
+//! Spans of cached sequences: embedding, attention and reordering.
+
 use f2_engine::prelude::*;
 use f2_engine::{AttentionHeads, Embedding, Layout, Span};
 

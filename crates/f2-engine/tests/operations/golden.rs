@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Bench, assert_close, narrow};
 
-/// What `f32` keeps of a value near one, with room for sums over a few dozen terms.
+/// The precision of `f32` near one, with room for sums over a few dozen terms.
 const TOLERANCE: f64 = 1e-5;
 
 fn numbers(value: &Value) -> Vec<f64> {

@@ -1,3 +1,5 @@
+//! Losses, gradients, predictions and posteriors of both heads.
+
 use std::ops::Range;
 
 use f2_engine::prelude::*;

@@ -1,3 +1,5 @@
+//! Linear layers and GELU.
+
 use f2_engine::prelude::*;
 use f2_engine::{Layout, Linear};
 

@@ -1,3 +1,5 @@
+//! Layer norm, residuals and dropout.
+
 use f2_engine::prelude::*;
 use f2_engine::{Dropout, Layout, Norm};
 

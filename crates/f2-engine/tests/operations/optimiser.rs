@@ -1,3 +1,5 @@
+//! The global norm and AdamW.
+
 use f2_engine::prelude::*;
 use f2_engine::{AdamW, Decay, Layout, Moments};
 

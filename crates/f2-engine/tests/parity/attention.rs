@@ -1,8 +1,10 @@
+//! Causal attention and its gradients.
+
 use f2_engine::{AttentionHeads, Device, Layout, Linear, Sequences};
 
 use super::{Bench, Outcome, Scenario, compare};
 
-/// What goes into the layer that makes queries, keys and values.
+/// The input of the layer that makes queries, keys and values.
 const INPUTS: usize = 8;
 
 struct Attention {

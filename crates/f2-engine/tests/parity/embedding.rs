@@ -1,3 +1,5 @@
+//! Embedding and its gradients, with dropout.
+
 use f2_engine::{Device, Dropout, Embedding, Layout, Sequences};
 
 use super::{Bench, Outcome, Scenario, compare};

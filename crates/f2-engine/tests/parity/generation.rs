@@ -1,3 +1,5 @@
+//! Spans of cached sequences: embedding, attention and reordering.
+
 use f2_engine::{AttentionHeads, Device, Embedding, Layout, Span};
 
 use super::{Bench, Outcome, Scenario, compare};

@@ -1,3 +1,5 @@
+//! Losses, predictions and posteriors of both heads, with ignored positions and penalties.
+
 use std::ops::Range;
 
 use f2_engine::{Classes, Device, Head, IGNORED, Labels, Layout, Penalties, Weighting};

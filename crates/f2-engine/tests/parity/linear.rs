@@ -1,3 +1,5 @@
+//! Linear layers and GELU.
+
 use f2_engine::{Device, Layout, Linear};
 
 use super::{Bench, Outcome, Scenario, compare};

@@ -17,9 +17,9 @@ use f2_engine::{
     Bf16, Cpu, Cuda, Device, F32, Layout, Moment, Parameter, Philox, Precision, cuda_is_present,
 };
 
-/// What `f32` keeps through sums in another order and the GPU's own exponentials.
+/// The precision of `f32` after sums in another order and the GPU's own exponentials.
 const FULL: f64 = 5e-5;
-/// What bf16, of eight bits, keeps of operands, products and results: within one percent.
+/// The precision of bf16, of eight bits, for operands, products and results: within one percent.
 const ROUNDED: f64 = 1e-2;
 
 /// Named outputs of one run.
@@ -125,7 +125,7 @@ fn compare(scenario: &impl Scenario) {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// What is further from the CPU's than the tolerance, as the norm of the difference over that of the
+/// The outputs further from the CPU's than the tolerance, as the norm of the difference over that of the
 /// expected values; prints every figure.
 fn differences(
     precision: &str,

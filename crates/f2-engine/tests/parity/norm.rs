@@ -1,8 +1,10 @@
+//! Layer norm, residuals and dropout.
+
 use f2_engine::{Device, Dropout, Layout, Linear, Norm};
 
 use super::{Bench, Outcome, Scenario, compare};
 
-/// What goes into the layer a residual's branch ends with.
+/// The input of the last layer of a residual's branch.
 const INPUTS: usize = 8;
 
 struct Norms {

@@ -1,3 +1,5 @@
+//! The global norm and AdamW.
+
 use f2_engine::{AdamW, Decay, Device, Layout, Moments, Parameter};
 
 use super::{Bench, Outcome, Scenario, compare, random};

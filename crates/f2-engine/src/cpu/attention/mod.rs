@@ -97,12 +97,12 @@ impl Attention for Cpu {
             let transposed = Packed::len(head.width, head.length);
             let straight = Packed::len(head.length, head.width);
             let lens = [strip, strip, transposed, transposed, straight];
-            with_scratch(lens, |[probabilities, d_scores, keys_turned, values_turned, keys]| {
+            with_scratch(lens, |[probabilities, d_scores, key_panels, value_panels, keys]| {
                 let source = Source { head, qkv: from.qkv, precision };
                 let packed = KeysAndValues {
                     precision,
-                    keys_transposed: source.pack_transposed(1, keys_turned),
-                    values_transposed: source.pack_transposed(2, values_turned),
+                    keys_transposed: source.pack_transposed(1, key_panels),
+                    values_transposed: source.pack_transposed(2, value_panels),
                     keys: source.pack(1, keys),
                 };
                 // From the last strip, which sees every key: it writes, the others add.
@@ -177,7 +177,7 @@ impl Head {
     }
 }
 
-/// What of `qkv` is copied for products, and in which precision.
+/// The head of `qkv` that is copied for products, and the precision of the copies.
 #[derive(Clone, Copy)]
 struct Source<'a> {
     head: Head,

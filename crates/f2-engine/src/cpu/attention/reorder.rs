@@ -3,16 +3,16 @@
 /// One copy on the way to a new order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Move {
-    /// A sequence over another, which nobody reads any more.
+    /// A sequence over another that is not read again.
     Copy {
-        /// What is read.
+        /// The source.
         from: usize,
-        /// What is overwritten.
+        /// The sequence that is overwritten.
         to: usize,
     },
-    /// A sequence out of the way.
+    /// A sequence into a temporary copy.
     Lift(usize),
-    /// The one that was lifted over another.
+    /// The temporary copy over a sequence.
     Drop(usize),
 }
 
@@ -63,7 +63,7 @@ fn turn(first: usize, parent: impl Fn(usize) -> usize, waits: &mut [bool], moves
 mod tests {
     use super::*;
 
-    /// What becomes of numbered sequences; those that are overwritten, in order.
+    /// Numbered sequences after the moves; those that are overwritten, in order.
     fn follow(moves: &[Move], sequences: usize) -> (Vec<usize>, Vec<usize>) {
         let mut now: Vec<usize> = (0..sequences).collect();
         let (mut lifted, mut overwritten) = (None, Vec::new());

@@ -36,7 +36,7 @@ impl<'a> Vectors<'a> {
 pub(super) struct Gradients<'a> {
     /// `[positions, width]`.
     pub(super) d_hidden: &'a mut [f32],
-    /// What becomes of the old content of `d_hidden`.
+    /// Whether `d_hidden` is overwritten or added to.
     pub(super) write: Write<'a>,
     /// `[count, width]`, added to.
     pub(super) d_vectors: &'a mut [f32],

@@ -146,7 +146,7 @@ impl Targets {
         self.logits = Logits::Predicted;
     }
 
-    /// Whether the workspace holds the last chunk's logits. Whoever asks will write over them.
+    /// Whether the workspace holds the last chunk's logits, which the caller will overwrite.
     pub(super) fn take_logits(&mut self) -> bool {
         std::mem::replace(&mut self.logits, Logits::Spent) == Logits::Reusable
     }

@@ -49,7 +49,7 @@ pub(super) fn product(threads: &Threads, operands: Operands<'_>, out: &mut [f32]
     });
 }
 
-/// What all tasks read.
+/// The inputs of all tasks.
 #[derive(Clone, Copy)]
 struct FewRows<'a> {
     dims: [usize; 3],

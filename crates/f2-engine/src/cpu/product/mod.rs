@@ -100,7 +100,7 @@ pub(super) enum Precision {
 }
 
 impl Precision {
-    /// What this processor can do.
+    /// The precisions this processor has.
     #[cfg(test)]
     fn available() -> Vec<Self> {
         let bf16 = crate::Simd::has_bf16().then_some(Self::Bf16);

@@ -2,7 +2,7 @@
 //! rows when it is done with its last ones.
 //!
 //! On a shared machine threads are not equally fast. The rows are therefore handed out in
-//! pieces that get smaller towards the end, so that nobody waits long for the last one.
+//! pieces that get smaller towards the end, so that no thread waits long for the last one.
 
 use std::ops::Range;
 
@@ -26,7 +26,7 @@ pub(super) fn suits(operands: Operands<'_>) -> bool {
     slice <= COPIED && enough
 }
 
-/// What is done with a piece of the output as soon as it is ready: rows side by side, or a part of
+/// An operation on a piece of the output as soon as it is ready: rows side by side, or a part of
 /// one row. The number is that of its first element.
 pub(in crate::cpu) type Then<'a> = &'a (dyn Fn(usize, &mut [f32]) + Sync);
 

@@ -13,7 +13,7 @@ const VARIABLE: &str = "F2_SIMD";
 /// differs in the last places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Simd {
-    /// What every processor of the target has: SSE2 on x86-64, NEON on ARM.
+    /// The baseline of the target: SSE2 on x86-64, NEON on ARM.
     Baseline,
     /// AVX2 with FMA.
     Avx2,
@@ -28,12 +28,12 @@ impl Simd {
     /// All of them, lowest first.
     const ALL: [Self; 4] = [Self::Baseline, Self::Avx2, Self::Avx512, Self::Amx];
 
-    /// What this processor has, lowest first.
+    /// The sets this processor has, lowest first.
     pub fn available() -> Vec<Self> {
         Self::ALL.into_iter().filter(|simd| simd.is_available()).collect()
     }
 
-    /// What the kernels use: the best one, or what `F2_SIMD` says. A value that cannot be used
+    /// The set the kernels use: the best one, or what `F2_SIMD` says. A value that cannot be used
     /// counts as none here; [`Cpu::new`](crate::Cpu::new) refuses it.
     pub fn used() -> Self {
         static USED: OnceLock<Simd> = OnceLock::new();
@@ -50,7 +50,7 @@ impl Simd {
         }
     }
 
-    /// What people call it.
+    /// Its common name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Baseline if cfg!(target_arch = "aarch64") => "NEON",
@@ -62,7 +62,7 @@ impl Simd {
         }
     }
 
-    /// What `F2_SIMD` says, or the best one.
+    /// The set `F2_SIMD` names, or the best one.
     pub(in crate::cpu) fn chosen() -> Result<Self, Error> {
         let Some(value) = std::env::var_os(VARIABLE) else { return Ok(Self::best()) };
         Self::named(&value.to_string_lossy())

@@ -1,4 +1,4 @@
-//! Every thread's own workspace, kept from one operation to the next.
+//! Every thread's own workspace, reused from one operation to the next.
 
 use std::cell::RefCell;
 

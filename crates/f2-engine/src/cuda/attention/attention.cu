@@ -1,5 +1,5 @@
 // Causal attention for any width of heads and either precision, and attention to a cache. A warp
-// takes one row of one head; its lanes share the columns. What it sums up lies in shared memory.
+// takes one row of one head; its lanes share the columns. Its sums are in shared memory.
 //
 // `qkv: [positions, 3 · total]`, `out: [positions, total]`, `log_sums: [heads, positions]`.
 

@@ -13,7 +13,7 @@ pub(super) use cache::Spans;
 
 /// Columns of a head the tensor cores' kernels are written for.
 const TENSOR_WIDTH: usize = 64;
-/// Queries that one of their blocks takes, and queries or keys on the way back.
+/// Queries that one of their blocks takes, and queries or keys in the backward pass.
 const QUERIES: usize = 128;
 const BACKWARD_ROWS: usize = 64;
 /// Bytes of 64 rows of a head.
@@ -218,7 +218,7 @@ struct TensorKernels {
     keys: (Kernel<KeysOnTensorCores>, usize),
 }
 
-/// For any GPU. What is not listed here the kernels ask for themselves.
+/// For any GPU. Zero bytes: the kernel declares its shared memory itself.
 const ANY: TensorKernels = TensorKernels {
     forward: (ATTENTION_64, 0),
     forward_threads: 128,
@@ -242,7 +242,7 @@ struct Backward<'a, E> {
     d_out: &'a Buffer<E>,
 }
 
-/// What scores are multiplied by.
+/// The factor of scores.
 fn scale(heads: AttentionHeads) -> f32 {
     1.0 / (heads.width as f32).sqrt()
 }

@@ -1,4 +1,4 @@
-// What the kernels of causal attention on the tensor cores share: bf16, heads of 64 columns.
+// Shared by the kernels of causal attention on the tensor cores: bf16, heads of 64 columns.
 //
 // Tiles in shared memory have rows of 64 columns in eight chunks of 16 bytes; chunk `c` of row `r`
 // lies at `c ^ (r % 8)`, so that eight rows of one chunk touch all banks once.

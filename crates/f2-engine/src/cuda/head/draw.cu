@@ -1,9 +1,9 @@
 // Drawing tokens from logits, a block for each row. Sums and draws are in double precision and in the
 // order of ids, as the host's are.
 
-// What is kept of the likely: `k` of them with all that tie with the last (0: all), down to the share
-// `least` of the most likely one.
-struct Law {
+// Keeps the `k` most likely with all that tie with the last (0: all), down to the share `least` of the
+// most likely one.
+struct Truncation {
     double temperature, least;
     int k;
 };
@@ -41,10 +41,10 @@ __device__ double mass_up_to(int count, const double* p, int own, int& before) {
     return mass;
 }
 
-// The class a number falls on; -1 where no class has a probability. `law` and `kept` have room for
-// one number per class.
+// The class a number falls on; -1 where no class has a probability. `distribution` and `kept` have
+// room for one number per class.
 __device__ int draw_class(int classes, const float* logits, float log_sum, double temperature, int k,
-                          double most, double uniform, double* law, double* kept) {
+                          double most, double uniform, double* distribution, double* kept) {
     __shared__ int drawn;
     __shared__ double threshold;
     float largest = NEVER;
@@ -52,46 +52,46 @@ __device__ int draw_class(int classes, const float* logits, float log_sum, doubl
         largest = fmaxf(largest, logits[i] - log_sum);
     largest = block_max(largest);
     for (int i = threadIdx.x; i < classes; i += blockDim.x)
-        law[i] = exp((double)(logits[i] - log_sum - largest) / temperature);
+        distribution[i] = exp((double)(logits[i] - log_sum - largest) / temperature);
     __syncthreads();
-    if (threadIdx.x == 0) normalise(classes, law);
+    if (threadIdx.x == 0) normalise(classes, distribution);
     __syncthreads();
     if (k > 0) {
         for (int i = threadIdx.x; i < classes; i += blockDim.x) {
             int before;
-            mass_up_to(classes, law, i, before);
-            kept[i] = before < k ? law[i] : 0.0;
+            mass_up_to(classes, distribution, i, before);
+            kept[i] = before < k ? distribution[i] : 0.0;
         }
         __syncthreads();
         if (threadIdx.x == 0) normalise(classes, kept);
         __syncthreads();
-        for (int i = threadIdx.x; i < classes; i += blockDim.x) law[i] = kept[i];
+        for (int i = threadIdx.x; i < classes; i += blockDim.x) distribution[i] = kept[i];
         __syncthreads();
     }
     if (most < 1.0) {
         // A class counts as within where the mass up to it does not exceed `most`.
         for (int i = threadIdx.x; i < classes; i += blockDim.x) {
             int before;
-            double mass = mass_up_to(classes, law, i, before);
-            kept[i] = mass <= most + 1e-12 ? law[i] : 0.0;
+            double mass = mass_up_to(classes, distribution, i, before);
+            kept[i] = mass <= most + 1e-12 ? distribution[i] : 0.0;
         }
         __syncthreads();
         if (threadIdx.x == 0) {
             double least = 2.0, highest = 0.0;
             for (int i = 0; i < classes; i++) {
                 if (kept[i] > 0.0 && kept[i] < least) least = kept[i];
-                if (law[i] > highest) highest = law[i];
+                if (distribution[i] > highest) highest = distribution[i];
             }
             threshold = least > 1.0 ? highest : least;
         }
         __syncthreads();
         for (int i = threadIdx.x; i < classes; i += blockDim.x)
-            if (law[i] < threshold) law[i] = 0.0;
+            if (distribution[i] < threshold) distribution[i] = 0.0;
         __syncthreads();
-        if (threadIdx.x == 0) normalise(classes, law);
+        if (threadIdx.x == 0) normalise(classes, distribution);
     }
     __syncthreads();
-    if (threadIdx.x == 0) drawn = draw_of(classes, law, uniform);
+    if (threadIdx.x == 0) drawn = draw_of(classes, distribution, uniform);
     __syncthreads();
     return drawn;
 }
@@ -126,18 +126,18 @@ __device__ float kth_largest(Logs logs, u32 count, int k, float& largest) {
 }
 
 // The token a number falls on; -1 where none has a probability.
-__device__ int draw_token(Logs logs, u32 count, Law law, double uniform) {
+__device__ int draw_token(Logs logs, u32 count, Truncation truncation, double uniform) {
     __shared__ double sums[256];
     __shared__ double rest;
     __shared__ int owner, drawn;
     float largest;
-    float threshold = kth_largest(logs, count, law.k > 0 ? law.k : 1, largest);
-    if (law.k == 0) threshold = NEVER;
+    float threshold = kth_largest(logs, count, truncation.k > 0 ? truncation.k : 1, largest);
+    if (truncation.k == 0) threshold = NEVER;
     auto weight = [=](u32 i) {
         float log = logs.of(i);
         if (!(log >= threshold)) return 0.0;
-        double weight = exp((double)(log - largest) / law.temperature);
-        return weight >= law.least ? weight : 0.0;
+        double weight = exp((double)(log - largest) / truncation.temperature);
+        return weight >= truncation.least ? weight : 0.0;
     };
     // Neighbouring tokens to a thread, so that sums follow the order of ids.
     u32 share = (count + 255) / 256, begin = min(count, share * threadIdx.x);
@@ -182,7 +182,7 @@ KERNEL __launch_bounds__(256)
 draw_tokens(int classes, u32 vocabulary, const u32* ends, const float* class_logits,
             const float* logits, int decoupled, double class_temperature, int class_k, double class_p,
             double temperature, int k, double least, const double* uniforms, u32* drawn) {
-    extern __shared__ double laws[];
+    extern __shared__ double class_weights[];
     const float* row = logits + (i64)blockIdx.x * vocabulary;
     const float* by_class = class_logits + (i64)blockIdx.x * classes;
     float class_sum = classes ? log_sum_of(by_class, classes) : 0.0f;
@@ -191,14 +191,15 @@ draw_tokens(int classes, u32 vocabulary, const u32* ends, const float* class_log
     Logs logs = {row, 0.0f, 0.0f};
     if (decoupled) {
         class_ = draw_class(classes, by_class, class_sum, class_temperature, class_k, class_p,
-                            uniforms[2 * blockIdx.x], laws, laws + classes);
+                            uniforms[2 * blockIdx.x], class_weights, class_weights + classes);
         start = class_ > 0 ? ends[class_ - 1] : 0, end = class_ >= 0 ? ends[class_] : 0;
         logs.class_log = class_ >= 0 ? by_class[class_] - class_sum : 0.0f;
     }
     logs.logits += start;
     if (decoupled || !classes) logs.log_sum = log_sum_of(logs.logits, end - start);
-    Law law = {temperature, least, k};
-    if (end > start) token = draw_token(logs, end - start, law, uniforms[2 * blockIdx.x + decoupled]);
+    Truncation truncation = {temperature, least, k};
+    double uniform = uniforms[2 * blockIdx.x + decoupled];
+    if (end > start) token = draw_token(logs, end - start, truncation, uniform);
     if (threadIdx.x) return;
     u32* to = drawn + 4 * blockIdx.x;
     to[0] = token < 0 ? NONE : start + token;

@@ -1,4 +1,4 @@
-//! Drawing tokens where their logits are: a few words for each row come back.
+//! Drawing tokens on the GPU: only a few words for each row are read back.
 
 use super::DRAW_TOKENS;
 use crate::cuda::memory::Buffer;
@@ -34,7 +34,7 @@ impl Draws {
     fn load(&mut self, uniforms: &[[f64; 2]], [first, second]: [bool; 2]) {
         self.uniforms.write(2 * UNIFORM_WORDS * uniforms.len(), |words| {
             for (words, [a, b]) in words.chunks_exact_mut(2 * UNIFORM_WORDS).zip(uniforms) {
-                // The most likely is the first of what is kept.
+                // Zero draws the first of those left, the most likely.
                 let bits = [(a, first), (b, second)]
                     .map(|(number, draws)| if draws { number.to_bits() } else { 0 });
                 for (word, bits) in words.chunks_exact_mut(UNIFORM_WORDS).zip(bits) {

@@ -37,7 +37,7 @@ struct Rows {
     /// The first one's entry.
     first: usize,
     /// Order, columns and weights of entries, and the columns of their classes.
-    aims: [u64; 5],
+    lists: [u64; 5],
     losses: u64,
     backward: bool,
 }
@@ -128,7 +128,7 @@ impl<P: Precision> Cuda<P> {
             count: positions,
             columns: count,
             first: 0,
-            aims: targets.class_aims(),
+            lists: targets.class_lists(),
             losses: losses.at(0),
             backward: gradients.is_some(),
         });
@@ -165,7 +165,7 @@ impl<P: Precision> Cuda<P> {
                 count: rows,
                 columns,
                 first: chunk.start,
-                aims: targets.aims(),
+                lists: targets.lists(),
                 losses: softmax.losses[0],
                 backward: softmax.d_hidden.is_some(),
             };
@@ -185,9 +185,9 @@ impl<P: Precision> Cuda<P> {
             return self.softmax_short_rows(rows);
         }
         // A longer row is one class alone, or the plain softmax: it is over all columns.
-        let (mut lists, mut settings, mut room) = ([0; 3], (0.0, 0.0), 0);
+        let (mut candidates, mut settings, mut room) = ([0; 3], (0.0, 0.0), 0);
         if let Some(penalty) = targets.penalties {
-            lists = targets.candidates();
+            candidates = targets.candidates();
             settings = (penalty.weight, penalty.floor);
             room = penalty.longest;
         }
@@ -205,16 +205,16 @@ impl<P: Precision> Cuda<P> {
                     rows.columns,
                     stride(rows.columns),
                     rows.first,
-                    rows.aims[0],
-                    rows.aims[1],
-                    rows.aims[2],
+                    rows.lists[0],
+                    rows.lists[1],
+                    rows.lists[2],
                     rows.backward,
                     rows.logits,
                     rows.losses,
                     penalties,
-                    lists[0],
-                    lists[1],
-                    lists[2],
+                    candidates[0],
+                    candidates[1],
+                    candidates[2],
                     settings.0,
                     settings.1,
                 ),
@@ -223,7 +223,7 @@ impl<P: Precision> Cuda<P> {
     }
 
     fn softmax_short_rows(&self, rows: &Rows) {
-        let [order, columns, weights, class_starts, class_ends] = rows.aims;
+        let [order, columns, weights, class_starts, class_ends] = rows.lists;
         // SAFETY: the operation's buffers have these sizes.
         unsafe {
             self.launch(

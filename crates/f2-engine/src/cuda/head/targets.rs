@@ -186,15 +186,15 @@ impl<E: Copy> Targets<E> {
         self.list(List::Order)
     }
 
-    /// What softmax kernels are told about entries: order, columns, weights, and the first and last
+    /// The lists of entries that softmax kernels read: order, columns, weights, and the first and last
     /// column of their classes.
-    pub(super) fn aims(&self) -> [u64; 5] {
+    pub(super) fn lists(&self) -> [u64; 5] {
         use List::{ClassEnds, ClassStarts, Columns, Order, Weights};
         [Order, Columns, Weights, ClassStarts, ClassEnds].map(|list| self.list(list))
     }
 
     /// The same about positions and their classes; a position is its own entry.
-    pub(super) fn class_aims(&self) -> [u64; 5] {
+    pub(super) fn class_lists(&self) -> [u64; 5] {
         [0, self.list(List::Classes), self.list(List::PositionWeights), 0, 0]
     }
 

@@ -10,7 +10,7 @@ use crate::cuda::{Cuda, Precision};
 /// Rows one block sums up.
 pub(super) const SUMMED_ROWS: usize = 128;
 
-/// What was summed up: `partial: [blocks, columns]` of the matrix at `of`.
+/// Sums of columns: `partial: [blocks, columns]` of the matrix at `of`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::cuda) struct ColumnSums {
     pub(in crate::cuda) of: u64,

@@ -1,4 +1,4 @@
-// What surrounds matrix products: bias gradients, GELU, and a plain product for shapes that the
+// Around matrix products: bias gradients, GELU, and a plain product for shapes that the
 // library does not take.
 
 // A block's sums of 256 columns, its warps added in order, to `partial: [blocks, columns]`.

@@ -1,5 +1,5 @@
 //! Which of the library's algorithms takes a shape: its first suggestion, or the fastest of several,
-//! measured once for each GPU and kept on the disk, since another algorithm may round otherwise.
+//! measured once for each GPU and cached on the disk, since another algorithm may round differently.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -29,7 +29,7 @@ const REPEATS: usize = 5;
 /// A later suggestion must be this much faster than the first: less may be noise.
 const GAIN: f32 = 0.98;
 
-/// What decides the best algorithm.
+/// The properties of a product that decide its algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     sizes: [usize; 3],
@@ -86,11 +86,11 @@ fn alignment(address: u64) -> u32 {
     1 << address.trailing_zeros().min(8)
 }
 
-/// What was chosen.
+/// The algorithms chosen so far.
 pub(super) struct Choices {
     /// None where the library knows no algorithm.
     chosen: HashMap<Key, Option<Algorithm>>,
-    /// Where measured choices are kept: a line for each, the key and the suggestion's number.
+    /// The file of measured choices: a line for each, the key and the suggestion's number.
     path: Option<PathBuf>,
 }
 
@@ -115,8 +115,8 @@ impl Choices {
         text.iter().flat_map(|text| text.lines().filter_map(line)).collect()
     }
 
-    /// Keeps a choice. False where it cannot be kept: then it must not be used, or the next start
-    /// would choose, and round, otherwise.
+    /// Stores a choice. False where that fails: then it must not be used, or the next start might
+    /// choose another, which rounds differently.
     fn keep(&self, word: &str, number: usize) -> bool {
         let Some(path) = &self.path else { return false };
         let mut all: Vec<(String, usize)> = self.measured().into_iter().collect();
@@ -164,7 +164,7 @@ impl<P: Precision> Cuda<P> {
         algorithm
     }
 
-    /// The number of the fastest suggestion, kept or measured; none where it cannot be measured now.
+    /// The number of the fastest suggestion, stored or measured; none where it cannot be measured now.
     fn fastest(
         &self,
         choices: &Choices,
@@ -183,7 +183,7 @@ impl<P: Precision> Cuda<P> {
         if self.stream.cuda().capture_status().ok()? != idle {
             return None;
         }
-        // What is added to must not be added to by the way.
+        // Measuring must not add to the output.
         let [rows, columns, _] = key.sizes;
         let start =
             if to.add { self.scratch(rows * columns * size_of::<f32>())? } else { to.start };

@@ -88,13 +88,13 @@ impl Target {
     }
 }
 
-/// What is done to a product before it is written.
+/// An epilogue of a product, applied before it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Finish {
     Nothing,
     /// Adds `bias`, one number per column.
     Bias(u64),
-    /// Adds `bias`, keeps the sum at `before`, and goes through GELU.
+    /// Adds `bias`, stores the sum at `before`, and applies GELU.
     BiasGelu {
         bias: u64,
         before: u64,

@@ -136,7 +136,7 @@ impl Drop for Plan {
     }
 }
 
-/// What a suggestion may use.
+/// The limits of suggestions: workspace and alignments.
 struct Preference(sys::cublasLtMatmulPreference_t);
 
 impl Preference {

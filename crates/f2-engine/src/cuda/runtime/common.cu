@@ -1,4 +1,4 @@
-// What all kernels share: numbers in working precision, chunks of eight columns, sums over warps and
+// Shared by all kernels: numbers in working precision, chunks of eight columns, sums over warps and
 // blocks, dropout. No header is included, so that nothing but NVRTC itself has to be installed.
 //
 // `real` is the working precision: bf16, or float where F32 is defined.

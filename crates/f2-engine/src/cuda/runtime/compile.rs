@@ -1,4 +1,4 @@
-//! Kernels from CUDA C++ to machine code, by NVRTC, at first use; kept on the disk afterwards.
+//! Kernels from CUDA C++ to machine code, by NVRTC, at first use; cached on the disk afterwards.
 
 use std::env;
 use std::ffi::{CStr, CString, c_char};
@@ -105,7 +105,7 @@ fn options<P: Precision>(capability: (i32, i32)) -> Vec<String> {
     options
 }
 
-/// Where compiled kernels and measured choices are kept: `$F2_CACHE`, or the user's own cache folder.
+/// The folder of compiled kernels and measured choices: `$F2_CACHE`, or the user's own cache folder.
 pub(in crate::cuda) fn cache_folder() -> Option<PathBuf> {
     let named = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     named("F2_CACHE")
@@ -130,7 +130,7 @@ impl Program {
         Ok(code)
     }
 
-    /// What the compiler says.
+    /// The compiler's messages.
     fn log(&self) -> String {
         // SAFETY: the program is alive.
         let Ok(log) = (unsafe { result::get_program_log(self.0) }) else { return String::new() };

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 const MAGIC: [u8; 8] = *b"f2cubin1";
 const CHECKSUM: usize = 32;
 
-/// Where the machine code of some kernels is kept.
+/// The file of some kernels' machine code.
 pub(in crate::cuda) struct KernelCache {
     path: PathBuf,
     /// All that decides the code: source, options, compiler, driver.

@@ -83,8 +83,8 @@ macro_rules! kernels {
 }
 pub(in crate::cuda) use kernels;
 
-/// What the driver copies for a parameter: as many bytes as the kernel's signature says, from the
-/// low end of eight. An integer may therefore be narrower in the kernel; CUDA's hosts are
+/// The kind of a parameter, of which the driver copies as many bytes as the kernel's signature
+/// says, from the low end of eight. An integer may therefore be narrower in the kernel; CUDA's hosts are
 /// little-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cuda) enum Kind {

@@ -16,7 +16,7 @@ pub(in crate::cuda) struct Pinned<T> {
     stream: Stream,
 }
 
-/// What any bits make a value of.
+/// A type for which all bits are a value.
 pub(in crate::cuda) trait Word: Copy + Default {}
 
 impl Word for u32 {}

@@ -1,4 +1,4 @@
-//! Copies from the GPU that nobody waits for before they are needed.
+//! Asynchronous copies from the GPU.
 
 use super::pinned::Pinned;
 use super::stream::Stream;

@@ -12,7 +12,7 @@ use crate::cuda::DEVICE;
 /// The oldest GPUs whose tensor cores know bf16.
 const OLDEST_CAPABILITY: (i32, i32) = (8, 0);
 
-/// A stream of one GPU. Operations return nothing; the first failure is kept until somebody waits.
+/// A stream of one GPU. Operations return nothing; the first failure is reported by the next call that waits.
 #[derive(Clone)]
 pub(in crate::cuda) struct Stream {
     cuda: Arc<CudaStream>,
@@ -101,7 +101,7 @@ impl Stream {
         self.asked.load(Ordering::Relaxed)
     }
 
-    /// Keeps the first failure for whoever waits next.
+    /// Records the first failure for the next call that waits.
     pub(in crate::cuda) fn note<E: Display>(&self, what: &str, result: Result<(), E>) {
         if let Err(error) = result {
             let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! Copies to the GPU that nobody waits for.
+//! Asynchronous copies to the GPU.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -60,7 +60,7 @@ impl std::fmt::Debug for Upload {
     }
 }
 
-/// Lists that operations read again and again, each copied once and kept, since a recorded graph may
+/// Lists that operations read again and again, each copied once and never freed, since a recorded graph may
 /// read it.
 #[derive(Default)]
 pub(in crate::cuda) struct Lists {

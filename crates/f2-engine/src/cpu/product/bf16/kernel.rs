@@ -35,7 +35,7 @@ struct Tiles {
     steps: usize,
 }
 
-/// What a block's sums begin with, `[32, 32]` with rows so many bytes apart.
+/// The initial values of a block's sums, `[32, 32]` with rows so many bytes apart.
 #[derive(Clone, Copy)]
 enum Initial {
     Zero,
@@ -137,7 +137,7 @@ impl Output<'_> {
         }
     }
 
-    /// What a block begins with.
+    /// The initial values of a block.
     ///
     /// # Safety
     /// The output must be valid for these rows and columns.
