@@ -1,11 +1,14 @@
+//! What can go wrong between a configuration and a trained model.
+
 use std::path::PathBuf;
 
 use f2_files::{LockError, ReadError, WriteError};
 
+use crate::config::Origin;
 use crate::memory::Purpose;
 use crate::run::Differences;
 
-/// What can go wrong between a configuration and a trained model.
+/// An error of configuring, training, writing or scoring.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -108,6 +111,9 @@ pub enum Error {
         /// Where they were looked for.
         path: PathBuf,
     },
+    /// Frequency classes were named for a model that has none.
+    #[error("frequency classes are of no use to a plain softmax")]
+    ClassesOfNoUse,
     /// Frequency classes of another corpus.
     #[error(
         "{} and {} do not belong together: the classes were made from counts {found}, the corpus \
@@ -169,6 +175,8 @@ pub enum Error {
         path: PathBuf,
         /// The setting that differs.
         key: &'static str,
+        /// Who gave the run its value; none where it is a default.
+        origin: Option<Origin>,
         /// The model's value.
         found: String,
         /// The run's.

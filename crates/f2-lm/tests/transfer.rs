@@ -1,6 +1,7 @@
 //! A GPT-2 carried over to another corpus: what stays the same, what starts anew, and what cannot
 //! be carried over.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -59,7 +60,7 @@ impl Crossing {
     fn carried_over(&self, class_vectors: ClassVectors) -> Network<Cpu> {
         let decoder = Decoder::new(self.shape());
         let initial = self.initial();
-        initial.check(&decoder).unwrap();
+        initial.check(&decoder, &BTreeMap::new()).unwrap();
         let mut network = Network::new(Cpu::new(1).unwrap(), decoder, 12, 5).unwrap();
         initial.load(&mut network, class_vectors, &self.source.counts).unwrap();
         network
@@ -171,7 +172,7 @@ fn rows_without_a_token_stay_behind() {
     let initial = InitialModel::open(&crossing.path("model"), Some(&source)).unwrap();
     let shape = ModelShape { vocabulary: 269, class_ends: vec![4, 269], ..shape };
     let mut network = Network::new(Cpu::new(1).unwrap(), Decoder::new(shape), 12, 5).unwrap();
-    initial.check(&network.model.decoder).unwrap();
+    initial.check(&network.model.decoder, &BTreeMap::new()).unwrap();
     initial.load(&mut network, ClassVectors::Fresh, &source.counts).unwrap();
     let model = SavedModel::open(&crossing.path("model"), Pick::Best).unwrap();
     let own = model.vocabulary.encode(TEXT).unwrap();
@@ -189,7 +190,8 @@ fn what_cannot_be_carried_over_is_refused() {
     let refusal = |change: &dyn Fn(&mut ModelShape)| {
         let mut shape = crossing.shape();
         change(&mut shape);
-        let message = initial.check(&Decoder::new(shape)).unwrap_err().to_string();
+        let message =
+            initial.check(&Decoder::new(shape), &BTreeMap::new()).unwrap_err().to_string();
         message.replace(&crossing.folder.path().display().to_string(), "HERE")
     };
     let other = crossing.path("other");

@@ -1,6 +1,7 @@
 //! Advice on errors of training, generation and perplexity.
 
 use f2_lm::Error;
+use f2_lm::config::Origin;
 use f2_lm::memory::Purpose;
 
 use crate::failure::{CHECK_NAME, Failure, Kind, MAKE_ROOM};
@@ -10,6 +11,10 @@ impl From<Error> for Failure {
         let error = match error {
             Error::Corpus(error) => return error.into(),
             Error::Lock(error) => return error.into(),
+            Error::ClassesOfNoUse => {
+                return Self::usage("--classes is of no use to a plain softmax")
+                    .advise("leave it out, or train with `--objective f2`");
+            }
             error => error,
         };
         Self::new(kind(&error), &error).advise_if(advice(&error))
@@ -61,8 +66,20 @@ fn advice(error: &Error) -> Option<String> {
         Error::ClassesMismatch { corpus, .. } => {
             format!("make classes for this corpus with `f2 classes {}`", corpus.display())
         }
-        Error::InitialModelMismatch { key, found, .. } => {
-            format!("take over the model's with `--set {key}={found}`, or name another model")
+        Error::InitialModelMismatch { key, origin, found, .. } => {
+            let takes_over = "so that the run takes over the model's, or name another model";
+            match origin {
+                Some(Origin::Preset(preset)) => {
+                    format!("leave `--preset {preset}` out, {takes_over}")
+                }
+                Some(Origin::Caller(words)) => format!("leave `{words}` out, {takes_over}"),
+                Some(Origin::File { .. }) => {
+                    format!("leave `{key}` out of the file, {takes_over}")
+                }
+                Some(Origin::FineTuning) | None => format!(
+                    "take over the model's with `--set {key}={found}`, or name another model"
+                ),
+            }
         }
         Error::NotFinite { kept, .. } => {
             let kept = kept.map_or_else(

@@ -3,9 +3,10 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use f2_corpus::Split;
-use f2_lm::config::ObjectiveName;
+use f2_lm::config::{ObjectiveName, Preset};
 use f2_lm::run::{Pick, SavedModel};
 
 use crate::failure::Failure;
@@ -105,29 +106,23 @@ impl From<SplitName> for Split {
     }
 }
 
-/// The objectives there are.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Objective {
-    /// Plain softmax, maximum likelihood.
-    Mle,
-    /// F²-Softmax.
-    F2,
-    /// Unlikelihood of tokens: plain softmax, earlier targets penalised.
-    Unlikelihood,
-    /// Unlikelihood of tokens and sequences; fine-tunes a model of `unlikelihood`.
-    UnlikelihoodSequence,
-    /// Frequency-aware cross-entropy; fine-tunes a model of `mle`.
-    Face,
+/// Reads the name of one of the values a library lists; help shows them all.
+fn one_of<T: Copy + Send + Sync + 'static>(
+    all: &'static [T],
+    shown: fn(T) -> PossibleValue,
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(all.iter().copied().map(shown)).map(move |name| {
+        let named = all.iter().copied().find(|value| shown(*value).get_name() == name);
+        named.expect("clap lets no other name through")
+    })
 }
 
-impl From<Objective> for ObjectiveName {
-    fn from(objective: Objective) -> Self {
-        match objective {
-            Objective::Mle => Self::Mle,
-            Objective::F2 => Self::F2,
-            Objective::Unlikelihood => Self::Unlikelihood,
-            Objective::UnlikelihoodSequence => Self::UnlikelihoodSequence,
-            Objective::Face => Self::Face,
-        }
-    }
+/// Reads an objective.
+pub(crate) fn objective() -> impl TypedValueParser<Value = ObjectiveName> {
+    one_of(&ObjectiveName::ALL, |name| PossibleValue::new(name.as_str()).help(name.about()))
+}
+
+/// Reads a preset.
+pub(crate) fn preset() -> impl TypedValueParser<Value = Preset> {
+    one_of(&Preset::ALL, |preset| PossibleValue::new(preset.name()).help(preset.about()))
 }

@@ -2,24 +2,22 @@
 
 mod curve;
 mod dry_run;
-mod prepared;
 mod request;
 mod show_config;
 mod watch;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use f2_engine::Device;
 use f2_experiment::TrainTask;
 use f2_lm::run::checkpoint::{self, TrainingState};
-use f2_lm::train::{Ending, Session, Trainer};
+use f2_lm::train::{Ending, InitialModel, NewRun, PreparedRun, ResumedRun, Source};
 use serde_json::json;
 
 use crate::failure::{Failure, Kind, Outcome};
 use crate::verbs::device::{DeviceChoice, Work};
 use crate::{interrupt, output};
-use prepared::Prepared;
 use request::Settings;
 use watch::Watch;
 
@@ -87,8 +85,8 @@ impl Work for &Train {
 
     fn run<D: Device>(self, device: D) -> Result<Trained, Failure> {
         let prepared = match &self.resume {
-            Some(path) => self.reopen(&device, path)?,
-            None => self.begin(&device)?,
+            Some(path) => self.resumed(path)?.prepare(&device)?,
+            None => self.new_run()?.prepare(&device, self.device.threads())?,
         };
         self.train(device, prepared)
     }
@@ -136,8 +134,36 @@ impl Train {
         Ok(trained)
     }
 
-    fn train<D: Device>(&self, device: D, prepared: Prepared) -> Result<Trained, Failure> {
-        let Prepared { run, source, classes, decoder, initial, checkpoint, lock } = prepared;
+    /// The run the flags ask for.
+    fn new_run(&self) -> Result<NewRun, Failure> {
+        Ok(NewRun {
+            corpus: self.corpus.clone().expect("clap asks for it"),
+            out: self.out.clone().expect("clap asks for it"),
+            init: self.init.clone(),
+            classes: self.classes.clone(),
+            settings: self.settings.given(self.init.is_none())?,
+        })
+    }
+
+    /// The run that `--resume` names, with what the other flags change of it.
+    fn resumed(&self, path: &Path) -> Result<ResumedRun, Failure> {
+        Ok(ResumedRun {
+            path: path.to_path_buf(),
+            corpus: self.corpus.clone(),
+            classes: self.classes.clone(),
+            settings: self.settings.given(false)?,
+            allow: self.allow.clone(),
+        })
+    }
+
+    /// The model `--init` names, for a corpus.
+    fn initial_model(&self, corpus: Option<&Source>) -> Result<Option<InitialModel>, Failure> {
+        let open = |path| InitialModel::open(path, corpus);
+        Ok(self.init.as_deref().map(open).transpose()?)
+    }
+
+    fn train<D: Device>(&self, device: D, prepared: PreparedRun) -> Result<Trained, Failure> {
+        let PreparedRun { run, source, .. } = &prepared;
         let folder = run.path().to_path_buf();
         let likelihood = run.config.objective.name.is_likelihood();
         let mut watch =
@@ -145,25 +171,11 @@ impl Train {
         if source.valid.is_empty() {
             watch.say("note: the corpus has no validation split; perplexity will not be taken");
         }
-        let attachments = source.attachments(classes.as_ref())?;
-        let mut trainer = Trainer::new(device, decoder, &run.config)?;
-        if let Some(initial) = initial {
-            let class_vectors = run.config.initial.class_vectors;
-            initial.load(&mut trainer.network, class_vectors, &source.counts)?;
-        }
         let threads = self.device.threads();
         let mut observer = |event: &_| watch.see(event);
-        let mut session =
-            Session::new(trainer, run, source.text(), attachments, threads, &mut observer)?;
-        if let Some((state, path)) = checkpoint {
-            session.restore(&path, state)?;
-        }
-        let ending = session.run(&interrupt::asked)?;
-        let state = session.state.clone();
-        drop(session);
+        let (ending, state) = prepared.train(device, threads, &mut observer, &interrupt::asked)?;
         watch.finish();
         curve::draw(&folder)?;
-        drop(lock);
         Ok(Trained { ending, folder, state })
     }
 }

@@ -1,3 +1,5 @@
+//! The losses, and the settings of those that have some.
+
 use serde::{Deserialize, Serialize};
 
 /// What is minimised.
@@ -38,6 +40,26 @@ impl ObjectiveName {
             Self::Unlikelihood => "unlikelihood",
             Self::UnlikelihoodSequence => "unlikelihood-sequence",
             Self::Face => "face",
+        }
+    }
+
+    /// The objective of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|objective| objective.as_str() == name)
+    }
+
+    /// A line about it.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Mle => "Plain softmax, maximum likelihood",
+            Self::F2 => "F²-Softmax",
+            Self::Unlikelihood => {
+                "Unlikelihood of tokens: plain softmax, earlier targets penalised"
+            }
+            Self::UnlikelihoodSequence => {
+                "Unlikelihood of tokens and sequences; fine-tunes a model of `unlikelihood`"
+            }
+            Self::Face => "Frequency-aware cross-entropy; fine-tunes a model of `mle`",
         }
     }
 

@@ -9,6 +9,7 @@ use f2_files::{FileRecord, ReadError};
 use super::Text;
 use crate::Error;
 use crate::batch::TokenSource;
+use crate::config::TrainConfig;
 use crate::run::checkpoint::{CLASSES, COUNTS, RANKS, TOKENIZER};
 use crate::run::{CorpusRecord, Vocabulary};
 
@@ -96,6 +97,21 @@ impl Source {
         let FileRecord { sha256, .. } = FileRecord::of(path).map_err(ReadError::of(path))?;
         let ends = selection.classes().ends().iter().map(|end| *end as u32).collect();
         Ok(Classes { ends, sha256, path: path.to_path_buf() })
+    }
+
+    /// The frequency classes a configuration asks for: those that were `named`, or the `usual`
+    /// ones. None for a plain softmax.
+    pub fn classes_for(
+        &self,
+        config: &TrainConfig,
+        named: Option<&Path>,
+        usual: &Path,
+    ) -> Result<Option<Classes>, Error> {
+        match named {
+            Some(_) if !config.objective.name.needs_classes() => Err(Error::ClassesOfNoUse),
+            _ if !config.objective.name.needs_classes() => Ok(None),
+            named => self.classes(named.unwrap_or(usual)).map(Some),
+        }
     }
 
     /// Refuses to go on with a run that was trained on another corpus.

@@ -10,7 +10,7 @@ use crate::failure::{Failure, Outcome};
 use crate::machine::peak_memory;
 use crate::output;
 use crate::verbs::device::{DeviceChoice, Work};
-use crate::verbs::flags::Objective;
+use crate::verbs::flags::objective;
 
 /// Time training steps on random tokens, optimiser and clipping included.
 #[derive(Args)]
@@ -41,8 +41,8 @@ pub(super) struct BenchTrain {
     #[arg(long, default_value_t = 10)]
     classes: usize,
     /// What is minimised.
-    #[arg(long, value_enum, default_value = "mle")]
-    objective: Objective,
+    #[arg(long, value_parser = objective(), default_value = "mle")]
+    objective: ObjectiveName,
     /// Dropout after embedding, attention and feed-forward layer.
     #[arg(long, default_value_t = 0.1)]
     dropout: f64,
@@ -92,7 +92,7 @@ impl BenchTrain {
     }
 
     fn config(&self) -> Result<TrainConfig, Failure> {
-        let objective = ObjectiveName::from(self.objective);
+        let objective = self.objective;
         if objective.needs_classes() && !(1..=self.vocab).contains(&self.classes) {
             return Err(Failure::usage(format!(
                 "--classes {} does not fit a vocabulary of {}",
@@ -128,7 +128,7 @@ impl BenchTrain {
     fn text(&self, device: &'static str, measured: &Measurement) -> String {
         let Measurement { seconds_per_step, tokens_per_second, share_of_peak, loss } = *measured;
         let milliseconds = 1e3 * seconds_per_step;
-        let objective = ObjectiveName::from(self.objective).as_str();
+        let objective = self.objective.as_str();
         if self.json {
             let line = Line {
                 device,

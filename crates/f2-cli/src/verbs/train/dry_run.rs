@@ -85,9 +85,14 @@ impl Train {
         let source = Source::open(corpus)?;
         let vocabulary = source.record.vocabulary;
         let initial = self.initial_model(Some(&source))?;
-        let config = self.settings.resolve(initial.as_ref().into())?.for_vocabulary(vocabulary)?;
+        let settings = self.settings.given(initial.is_none())?;
+        let config = settings.resolve(initial.as_ref().into())?.for_vocabulary(vocabulary)?;
         let batches = check_text(&config, &source.train, &source.valid)?;
-        let classes = self.find_classes(&source, &config, corpus.join(checkpoint::CLASSES))?;
+        let classes = source.classes_for(
+            &config,
+            self.classes.as_deref(),
+            &corpus.join(checkpoint::CLASSES),
+        )?;
         let class_ends = classes.map(|classes| classes.ends).unwrap_or_default();
         let mean_outputs = source.mean_outputs(&class_ends);
         Ok((config, Known { vocabulary, class_ends, mean_outputs, batches: Some(batches) }))
@@ -95,7 +100,8 @@ impl Train {
 
     fn without_corpus(&self) -> Result<(TrainConfig, Known), Failure> {
         let initial = self.initial_model(None)?;
-        let config = self.settings.resolve(initial.as_ref().into())?.0.config;
+        let settings = self.settings.given(initial.is_none())?;
+        let config = settings.resolve(initial.as_ref().into())?.config;
         let Some(vocabulary) = config.model.vocabulary else {
             return Err(Failure::usage("the size of the vocabulary is not known")
                 .advise("name a corpus, a preset, or `--set model.vocabulary=N`"));

@@ -1,30 +1,28 @@
-//! The flags that set something, and the configuration they add up to.
+//! The flags that set something.
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use f2_experiment::TrainTask;
-use f2_lm::Error;
-use f2_lm::config::{ConfigLayers, Origin, Preset, Resolved, TrainConfig};
-use f2_lm::run::RunFolder;
-use f2_lm::train::InitialModel;
+use f2_lm::config::{ObjectiveName, Preset};
+use f2_lm::train::{GivenSettings, GivenValue};
 
 use crate::failure::Failure;
-use crate::verbs::flags::Objective;
+use crate::verbs::flags::{objective, preset};
 
 /// Flags that become settings.
 #[derive(Args, Debug)]
 pub(super) struct Settings {
     /// Settings that come with the program; without it those the variable `F2_PRESET` names, where a
     /// run starts afresh.
-    #[arg(long, value_enum)]
-    preset: Option<PresetName>,
+    #[arg(long, value_parser = preset())]
+    preset: Option<Preset>,
     /// A TOML file of settings.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// What is minimised.
-    #[arg(long, value_enum)]
-    objective: Option<Objective>,
+    #[arg(long, value_parser = objective())]
+    objective: Option<ObjectiveName>,
     /// End after this many steps.
     #[arg(long, value_name = "N")]
     steps: Option<u64>,
@@ -45,56 +43,17 @@ pub(super) struct Settings {
     set: Vec<String>,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum PresetName {
-    /// Minutes on two cores.
-    Demo,
-    /// The paper's English experiment.
-    Wikitext103,
-    /// The paper's lyrics experiment.
-    Lyrics,
-}
-
-impl From<PresetName> for Preset {
-    fn from(name: PresetName) -> Self {
-        match name {
-            PresetName::Demo => Self::Demo,
-            PresetName::Wikitext103 => Self::Wikitext103,
-            PresetName::Lyrics => Self::Lyrics,
-        }
-    }
-}
-
-/// What lies below the preset.
-#[derive(Clone, Copy)]
-pub(super) enum Base<'a> {
-    /// The program's defaults.
-    Defaults,
-    /// The settings of the run that goes on.
-    Resumed(&'a RunFolder),
-    /// Those of the model the run starts from.
-    Initial(&'a InitialModel),
-}
-
-impl<'a> From<Option<&'a InitialModel>> for Base<'a> {
-    fn from(initial: Option<&'a InitialModel>) -> Self {
-        initial.map_or(Base::Defaults, Base::Initial)
-    }
-}
-
-/// A configuration that may still name the vocabulary its author had in mind.
-pub(super) struct Requested(pub(super) Resolved);
-
 impl Settings {
     /// The settings of a stage; none where a run is resumed.
     pub(super) fn of_task(task: &TrainTask<PathBuf>) -> Self {
         let new = !task.resume;
         let preset = task.preset.filter(|_| new);
+        let objective = ObjectiveName::named(task.model.objective());
         let settings = task.settings.iter().filter(|_| new);
         Self {
-            preset: preset.and_then(|preset| PresetName::from_str(preset.name(), false).ok()),
+            preset,
             config: None,
-            objective: Objective::from_str(task.model.objective(), false).ok().filter(|_| new),
+            objective: objective.filter(|_| new),
             steps: task.steps.filter(|_| new),
             epochs: None,
             tokens: None,
@@ -104,58 +63,25 @@ impl Settings {
         }
     }
 
-    /// Stacks the layers: the base, the preset, what fine-tuning changes of both, the file, the
-    /// flags.
-    pub(super) fn resolve(&self, base: Base<'_>) -> Result<Requested, Failure> {
-        let resolved = self.stack(base, false)?;
-        let resumed = matches!(base, Base::Resumed(_));
-        // Whether it is fine-tuning is known only when all layers are.
-        if resumed || !resolved.config.objective.name.fine_tunes() {
-            return Ok(Requested(resolved));
-        }
-        Ok(Requested(self.stack(base, true)?))
-    }
-
-    fn stack(&self, base: Base<'_>, fine_tuning: bool) -> Result<Resolved, Failure> {
-        let mut layers = ConfigLayers::new();
-        layers = match base {
-            Base::Defaults => layers,
-            Base::Resumed(run) => layers.file(&run.config_path())?,
-            Base::Initial(model) => model.settings(layers)?,
+    /// The settings the flags give. `afresh` is a run without settings of its own, for which a
+    /// preset of the environment counts; one that goes on, or starts from a model, has some.
+    pub(super) fn given(&self, afresh: bool) -> Result<GivenSettings, Failure> {
+        let preset = match self.preset {
+            None if afresh => preset_of_environment()?,
+            preset => preset,
         };
-        if let Some(preset) = self.preset(base)? {
-            layers = layers.preset(preset);
-        }
-        if fine_tuning {
-            layers = layers.fine_tuning();
-        }
-        if let Some(path) = &self.config {
-            layers = layers.file(path)?;
-        }
-        let flags = self.flags()?;
-        let flags = flags.iter().map(|(key, value, words)| (&**key, &**value, &**words));
-        Ok(layers.set(flags)?.resolve()?)
+        Ok(GivenSettings { preset, file: self.config.clone(), values: self.values()? })
     }
 
-    /// The preset that was named. That of the environment is for runs that start afresh: a run that
-    /// goes on, or starts from a model, has settings already.
-    fn preset(&self, base: Base<'_>) -> Result<Option<Preset>, Failure> {
-        match (self.preset, base) {
-            (Some(preset), _) => Ok(Some(preset.into())),
-            (None, Base::Defaults) => preset_of_environment(),
-            (None, Base::Resumed(_) | Base::Initial(_)) => Ok(None),
-        }
-    }
-
-    /// Every flag given, as key, value and the words it was given in.
-    fn flags(&self) -> Result<Vec<(String, String, String)>, Failure> {
+    /// Every flag given.
+    fn values(&self) -> Result<Vec<GivenValue>, Failure> {
         let flag = |key: &str, flag: &str, value: String| {
-            (key.to_owned(), value.clone(), format!("--{flag} {value}"))
+            let words = format!("--{flag} {value}");
+            GivenValue { key: key.to_owned(), value, words }
         };
-        let objective = self.objective.map(|objective| {
-            let name = f2_lm::config::ObjectiveName::from(objective).as_str();
-            flag("objective.name", "objective", name.to_owned())
-        });
+        let objective = self
+            .objective
+            .map(|objective| flag("objective.name", "objective", objective.as_str().to_owned()));
         let given = [
             objective,
             self.steps.map(|steps| flag("budget.steps", "steps", steps.to_string())),
@@ -171,7 +97,8 @@ impl Settings {
                 Failure::usage(format!("`--set {set}` has no value"))
                     .advise("write it as `--set key=value`, such as `--set model.layers=6`")
             })?;
-            flags.push((key.trim().to_owned(), value.trim().to_owned(), format!("--set {set}")));
+            let [key, value] = [key, value].map(|part| part.trim().to_owned());
+            flags.push(GivenValue { key, value, words: format!("--set {set}") });
         }
         Ok(flags)
     }
@@ -190,23 +117,4 @@ fn preset_of_environment() -> Result<Option<Preset>, Failure> {
         Failure::usage(format!("F2_PRESET is `{name}`, and there is no such preset"))
             .advise(format!("unset it, or set it to one of these: {names}"))
     })
-}
-
-impl Requested {
-    /// Settles the vocabulary: the corpus decides. A preset's number only says what its authors
-    /// used; one that the user gave must agree.
-    pub(super) fn for_vocabulary(self, corpus: usize) -> Result<TrainConfig, Failure> {
-        let Resolved { mut config, origins } = self.0;
-        let asked = config.model.vocabulary.filter(|asked| *asked != corpus);
-        match (asked, origins.get("model.vocabulary")) {
-            (Some(asked), Some(origin)) if !matches!(origin, Origin::Preset(_)) => {
-                let place = origin.to_string();
-                Err(Error::VocabularyMismatch { place, asked, corpus }.into())
-            }
-            _ => {
-                config.model.vocabulary = Some(corpus);
-                Ok(config)
-            }
-        }
-    }
 }

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 
 use f2_lm::config::{Origin, Resolved, every_setting};
 use f2_lm::run::RunFolder;
+use f2_lm::train::Base;
 use serde_json::json;
 
 use super::Train;
-use super::request::{Base, Requested};
 use crate::failure::Outcome;
 use crate::output;
 
@@ -17,7 +17,8 @@ impl Train {
         let resumed = self.resume.as_deref().map(RunFolder::open).transpose()?;
         let initial = self.initial_model(None)?;
         let base = resumed.as_ref().map_or_else(|| initial.as_ref().into(), Base::Resumed);
-        let Requested(mut resolved) = self.settings.resolve(base)?;
+        let afresh = matches!(base, Base::Defaults);
+        let mut resolved = self.settings.given(afresh)?.resolve(base)?;
         // A preset's only says what its authors used: the corpus decides.
         if let Some(Origin::Preset(_)) = resolved.origins.get("model.vocabulary") {
             resolved.origins.remove("model.vocabulary");

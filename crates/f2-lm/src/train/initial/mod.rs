@@ -4,13 +4,14 @@
 mod rows;
 mod transfer;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use f2_files::{FileRecord, ReadError};
 
 use super::Source;
 use crate::Error;
-use crate::config::ConfigLayers;
+use crate::config::{ConfigLayers, Origin};
 use crate::model::{Decoder, ModelShape};
 use crate::run::checkpoint::{self, CLASSES};
 use crate::run::{InitialRecord, Pick, SavedModel};
@@ -82,7 +83,12 @@ impl InitialModel {
 
     /// Refuses to start a decoder from it that it cannot give its parameters to. Windows may be
     /// shorter than the model's, a tied matrix may become two, and classes may be others.
-    pub fn check(&self, decoder: &Decoder) -> Result<(), Error> {
+    /// `origins` are those of the run's settings.
+    pub fn check(
+        &self,
+        decoder: &Decoder,
+        origins: &BTreeMap<String, Origin>,
+    ) -> Result<(), Error> {
         let (have, need) = (shape_values(&self.model.shape), shape_values(&decoder.shape));
         let differs = have.into_iter().zip(need).find(|((key, have), (_, need))| match *key {
             "model.dropout" => false,
@@ -93,7 +99,8 @@ impl InitialModel {
         });
         if let Some(((key, found), (_, needed))) = differs {
             let path = self.model.folder.clone();
-            return Err(Error::InitialModelMismatch { path, key, found, needed });
+            let origin = origins.get(key).cloned();
+            return Err(Error::InitialModelMismatch { path, key, origin, found, needed });
         }
         let [found, needed] = [&self.model.shape, &decoder.shape].map(|shape| &shape.class_ends);
         if needed.is_empty() && !found.is_empty() {

@@ -1,0 +1,112 @@
+//! The settings of a run: those its caller gives, on top of what it starts from.
+
+use std::path::PathBuf;
+
+use super::InitialModel;
+use crate::Error;
+use crate::config::{ConfigLayers, Origin, Preset, Resolved, TrainConfig};
+use crate::run::RunFolder;
+
+/// Settings the caller of a run gives.
+#[derive(Clone, Debug, Default)]
+pub struct GivenSettings {
+    /// Settings that come with the program.
+    pub preset: Option<Preset>,
+    /// A TOML file.
+    pub file: Option<PathBuf>,
+    /// Single values, above both.
+    pub values: Vec<GivenValue>,
+}
+
+/// One setting, as its caller gives it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GivenValue {
+    /// The key with its section, such as `model.layers`.
+    pub key: String,
+    /// The value as TOML writes it; a bare word is a string.
+    pub value: String,
+    /// The caller's words, to be named where something is wrong, such as `--set model.layers=6`.
+    pub words: String,
+}
+
+/// What the given settings are put on top of.
+#[derive(Clone, Copy)]
+pub enum Base<'a> {
+    /// The program's defaults.
+    Defaults,
+    /// The settings of the run that goes on.
+    Resumed(&'a RunFolder),
+    /// Those of the model the run starts from.
+    Initial(&'a InitialModel),
+}
+
+impl<'a> From<Option<&'a InitialModel>> for Base<'a> {
+    fn from(initial: Option<&'a InitialModel>) -> Self {
+        initial.map_or(Base::Defaults, Base::Initial)
+    }
+}
+
+impl GivenSettings {
+    /// A preset and nothing else.
+    pub fn preset(preset: Preset) -> Self {
+        Self { preset: Some(preset), ..Self::default() }
+    }
+
+    /// Adds a value.
+    #[must_use]
+    pub fn set(mut self, key: &str, value: &str) -> Self {
+        let words = format!("{key} = {value}");
+        self.values.push(GivenValue { key: key.to_owned(), value: value.to_owned(), words });
+        self
+    }
+
+    /// Stacks the layers: the base, the preset, what fine-tuning changes of both, the file, the
+    /// values.
+    pub fn resolve(&self, base: Base<'_>) -> Result<Resolved, Error> {
+        let resolved = self.stack(base, false)?;
+        let resumed = matches!(base, Base::Resumed(_));
+        // Whether it is fine-tuning is known only when all layers are.
+        if resumed || !resolved.config.objective.name.fine_tunes() {
+            return Ok(resolved);
+        }
+        self.stack(base, true)
+    }
+
+    fn stack(&self, base: Base<'_>, fine_tuning: bool) -> Result<Resolved, Error> {
+        let mut layers = match base {
+            Base::Defaults => ConfigLayers::new(),
+            Base::Resumed(run) => ConfigLayers::new().file(&run.config_path())?,
+            Base::Initial(model) => model.settings(ConfigLayers::new())?,
+        };
+        if let Some(preset) = self.preset {
+            layers = layers.preset(preset);
+        }
+        if fine_tuning {
+            layers = layers.fine_tuning();
+        }
+        if let Some(path) = &self.file {
+            layers = layers.file(path)?;
+        }
+        let values = self.values.iter();
+        layers.set(values.map(|given| (&*given.key, &*given.value, &*given.words)))?.resolve()
+    }
+}
+
+impl Resolved {
+    /// Settles the vocabulary: the corpus decides. A preset's number only says what its authors
+    /// used; one that the caller gave must agree.
+    pub fn for_vocabulary(self, corpus: usize) -> Result<TrainConfig, Error> {
+        let Self { mut config, origins } = self;
+        let asked = config.model.vocabulary.filter(|asked| *asked != corpus);
+        match (asked, origins.get("model.vocabulary")) {
+            (Some(asked), Some(origin)) if !matches!(origin, Origin::Preset(_)) => {
+                let place = origin.to_string();
+                Err(Error::VocabularyMismatch { place, asked, corpus })
+            }
+            _ => {
+                config.model.vocabulary = Some(corpus);
+                Ok(config)
+            }
+        }
+    }
+}
