@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use f2_corpus::{Corpus, Counts, Ranks};
+use f2_corpus::{Corpus, Counts, Ranks, names};
 use f2_metrics::Bands;
 
 use crate::failure::Failure;
@@ -68,11 +68,11 @@ impl RankedCounts {
 /// The counts of a corpus, which must be what its manifest says, or those of a model.
 fn counts_and_ranks(path: &Path) -> Result<(Vec<u64>, Option<Ranks>), Failure> {
     let folder = path.parent().unwrap_or(Path::new(""));
-    if path.ends_with("counts.json") && folder.join("manifest.json").exists() {
+    if path.ends_with(names::COUNTS) && folder.join(names::MANIFEST).exists() {
         let corpus = Corpus::open(folder)?;
         return Ok((corpus.counts()?.counts, corpus.ranks()?));
     }
-    let beside = path.with_file_name("ranks.json");
+    let beside = path.with_file_name(names::RANKS);
     let ranks = beside.exists().then(|| Ranks::load(&beside)).transpose()?;
     Ok((Counts::load(path)?.counts, ranks))
 }

@@ -7,6 +7,7 @@ use f2_files::{FileRecord, ReadError};
 use crate::counts::{Counts, Ranks};
 use crate::error::{Error, Result};
 use crate::manifest::Manifest;
+use crate::names;
 use crate::shard::Shard;
 use crate::split::Split;
 use crate::tokenizer::Tokenizer;
@@ -98,34 +99,5 @@ impl Corpus {
         }
         let reason = format!("a vocabulary of {found} tokens, the manifest says {expected}");
         Err(Error::corrupt(path, reason))
-    }
-}
-
-/// The names of the files of a corpus.
-pub(crate) mod names {
-    use crate::split::Split;
-
-    pub(crate) const MANIFEST: &str = "manifest.json";
-    pub(crate) const TOKENIZER: &str = "tokenizer.json";
-    pub(crate) const COUNTS: &str = "counts.json";
-    pub(crate) const RANKS: &str = "ranks.json";
-    /// Added later, by `f2 classes`.
-    pub(crate) const CLASSES: &str = "classes.json";
-
-    pub(crate) fn shard(split: Split) -> String {
-        format!("{}.bin", split.name())
-    }
-
-    /// The text of a split, where it was asked for.
-    pub(crate) fn text(split: Split) -> String {
-        format!("{}.jsonl", split.name())
-    }
-
-    /// Whether a file of this name may lie in a corpus.
-    pub(crate) fn is_own(name: &str) -> bool {
-        [MANIFEST, TOKENIZER, COUNTS, RANKS, CLASSES].contains(&name)
-            || Split::ALL
-                .into_iter()
-                .any(|split| [shard(split), text(split)].contains(&name.to_owned()))
     }
 }

@@ -27,6 +27,7 @@ mod counts;
 mod error;
 mod input;
 mod manifest;
+pub mod names;
 mod parallel;
 mod prepare;
 mod shard;

@@ -6,9 +6,9 @@ use std::path::Path;
 use f2_files::FileRecord;
 use serde::{Deserialize, Serialize};
 
-use crate::corpus::names;
 use crate::error::{Error, Result};
 use crate::input::{Boundaries, Digest};
+use crate::names;
 use crate::split::{Fractions, Split};
 
 pub(crate) const VERSION: u32 = 2;

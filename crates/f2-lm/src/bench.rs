@@ -16,7 +16,7 @@ const BATCHES: usize = 4;
 const WARM_UP: usize = 2;
 const PURPOSE: u32 = u32::from_le_bytes(*b"zipf");
 
-/// What was measured.
+/// The speed of training.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measurement {
     /// The median step, clipping and optimiser included.

@@ -4,8 +4,8 @@
 //! In the order a run goes through them: [`config`] says what to do, [`model`] lays the decoder
 //! out on a device of `f2-engine`, [`batch`] and [`schedule`] decide what a step sees and how far
 //! it goes, [`objective`] turns hidden states into a loss, [`train`] puts them together, [`run`]
-//! is what is left on the disk, [`decode`] lets the model write, and [`perplexity`] tells how well
-//! it foresees a text. [`exchange`] brings models in and takes them out.
+//! is the run folder on the disk, [`decode`] generates text, and [`perplexity`] scores it.
+//! [`exchange`] imports and exports models.
 
 pub mod batch;
 pub mod bench;

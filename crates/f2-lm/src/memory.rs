@@ -1,4 +1,4 @@
-//! Whether the memory that is there will do, told before it is asked for.
+//! Whether the available memory suffices, checked before any is allocated.
 
 use std::{fmt, fs};
 
@@ -7,7 +7,7 @@ use sysinfo::{MemoryRefreshKind, System};
 
 use crate::Error;
 
-/// What memory is needed for.
+/// The purpose memory is needed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Holding a model's parameters.

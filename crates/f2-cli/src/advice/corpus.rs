@@ -53,7 +53,7 @@ fn advice(error: &Error) -> Option<&'static str> {
         Error::Foreign { .. } => "move it elsewhere, or choose another folder",
         Error::Exists { .. } => "choose another folder, or replace it with `--force`",
         Error::Corrupt { .. } => "make the corpus again with `f2 prepare`",
-        Error::Read(error) if error.path.ends_with("manifest.json") => {
+        Error::Read(error) if error.path.ends_with(f2_corpus::names::MANIFEST) => {
             "name a corpus folder that `f2 prepare` wrote"
         }
         Error::Read(_) => CHECK_NAME,

@@ -109,7 +109,7 @@ impl Classes {
     }
 
     fn destination(&self) -> Option<PathBuf> {
-        let beside_the_corpus = || Some(self.corpus.as_ref()?.join("classes.json"));
+        let beside_the_corpus = || Some(self.corpus.as_ref()?.join(f2_corpus::names::CLASSES));
         self.out.clone().or_else(beside_the_corpus)
     }
 }

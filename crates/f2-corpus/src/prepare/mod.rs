@@ -14,10 +14,10 @@ use std::path::Path;
 
 use f2_files::{FileRecord, Lock, ReadError, StagedFolder};
 
-use crate::corpus::names;
 use crate::error::{Error, Result};
 use crate::input::Digest;
 use crate::manifest::{self, Input, Manifest, Recorded, SplitSize};
+use crate::names;
 use crate::split::Split;
 use crate::tokenizer::{END_OF_TEXT, Tokenizer};
 

@@ -8,8 +8,8 @@ use f2_files::{OutputFile, WriteError};
 use super::documents::DocumentPart;
 use super::options::Options;
 use super::place;
-use crate::corpus::names;
 use crate::error::Result;
+use crate::names;
 use crate::split::Split;
 
 /// Writes the documents of some splits as JSON lines, in the order of their shards.

@@ -1,3 +1,5 @@
+//! How a run starts from a trained model.
+
 use serde::{Deserialize, Serialize};
 
 /// How a run starts from a trained model.

@@ -19,7 +19,7 @@ const ACTIVATIONS: [&str; 4] = ["gelu_new", "gelu_fast", "gelu_pytorch_tanh", "g
 /// The classes of `transformers` that are a trunk, or a trunk with a language model's head.
 const CLASSES: [&str; 3] = ["GPT2LMHeadModel", "GPT2Model", "GPT2DoubleHeadsModel"];
 
-/// What of it decides the parameters and what is computed with them.
+/// The part of it that decides the parameters and the computation.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Gpt2Config {
     architectures: Option<Vec<String>>,

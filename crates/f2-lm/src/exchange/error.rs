@@ -1,3 +1,5 @@
+//! Errors of bringing models in and taking them out.
+
 use std::path::{Path, PathBuf};
 
 use f2_files::{ReadError, WriteError};

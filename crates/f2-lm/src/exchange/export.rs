@@ -1,3 +1,5 @@
+//! A model of ours as a Hugging Face folder.
+
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -35,7 +37,7 @@ pub fn export(
     Ok(staged.publish()?)
 }
 
-/// A model on its way out.
+/// A model being exported.
 struct Export<'a> {
     model: &'a SavedModel,
     decoder: Decoder,

@@ -9,7 +9,7 @@ use super::ExchangeError;
 
 /// A tokenizer in one file.
 pub(super) const TOKENIZER: &str = "tokenizer.json";
-/// What `transformers` should know of it.
+/// Its description for `transformers`.
 pub(super) const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
 /// The model card.
 pub(super) const CARD: &str = "README.md";

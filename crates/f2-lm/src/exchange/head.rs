@@ -1,3 +1,5 @@
+//! The file of an F² head beside an exported trunk.
+
 use std::path::{Path, PathBuf};
 
 use f2_engine::NamedParameter;

@@ -1,3 +1,5 @@
+//! A Hugging Face folder as a model of ours.
+
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 

@@ -1,3 +1,5 @@
+//! The tensors of a Hugging Face folder, in one file or in shards.
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
@@ -26,9 +28,9 @@ pub(super) struct Weights {
     files: Vec<(PathBuf, TensorFile)>,
     /// Which file a tensor is in.
     places: BTreeMap<String, usize>,
-    /// What the names of the trunk begin with.
+    /// The prefix of the trunk's names.
     prefix: &'static str,
-    /// What complaints are about: the file, or the index of the shards.
+    /// The path that errors name: the file, or the index of the shards.
     path: PathBuf,
 }
 

@@ -13,7 +13,7 @@ pub(super) struct Activations<D: Device> {
     pub(super) blocks: Vec<BlockActivations<D>>,
     /// Of each block's attention, `[heads, positions]`.
     pub(super) log_sums: Vec<D::Floats>,
-    /// What a branch adds to the residual stream, and later its gradient, `[positions, width]`.
+    /// The output of a branch, added to the residual stream, and later its gradient, `[positions, width]`.
     pub(super) branch: D::Activations,
     pub(super) gradients: ActivationGradients<D>,
 }

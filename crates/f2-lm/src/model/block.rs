@@ -29,7 +29,7 @@ pub struct Block {
     pub contract: Linear,
 }
 
-/// What all operations of a pass over some rows read.
+/// The model and the dropout of a pass over some rows.
 pub(super) struct Pass<'a, D: Device> {
     pub(super) model: &'a Model<D>,
     /// Positions of all sequences together.
@@ -48,7 +48,7 @@ pub(super) enum Site {
     FeedForward(usize),
 }
 
-/// What the queries of a pass attend to.
+/// The keys and values that the queries of a pass attend to.
 pub(super) enum Attention<'a, D: Device> {
     /// The positions before them in their own sequence, all of the same pass. Leaves what the
     /// backward pass needs in `log_sums: [heads, positions]`.

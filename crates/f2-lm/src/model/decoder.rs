@@ -5,7 +5,7 @@ use f2_engine::{AttentionHeads, Classes, Embedding, Head, Layout, Norm};
 use super::block::{Block, add_norm};
 use crate::config::ModelConfig;
 
-/// What decides the parameters of a decoder.
+/// The sizes that decide the parameters of a decoder.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelShape {
     /// The blocks.
@@ -21,7 +21,7 @@ pub struct ModelShape {
 /// The parameters by name and place. Holds no numbers itself.
 #[derive(Clone, Debug)]
 pub struct Decoder {
-    /// What it was built from.
+    /// Its sizes.
     pub shape: ModelShape,
     /// Where each parameter is in the flat buffer.
     pub layout: Layout,

@@ -17,7 +17,7 @@ pub struct Feed<'a> {
     pub sequence: usize,
     /// How many of its tokens the cache holds already.
     pub cached: usize,
-    /// What comes after them; at least one.
+    /// The tokens after them; at least one.
     pub tokens: &'a [u32],
 }
 

@@ -4,7 +4,7 @@
 //! [`Decoder`] says which parameter is where and [`Model`] holds their values on a device. One
 //! block's computation is in `block.rs`, forward and backward; `passes.rs` runs all blocks over a
 //! whole batch and `incremental.rs` over new tokens after a key-value cache. A [`Workspace`] holds
-//! a batch on its way through a model; a [`Network`] is a model in training.
+//! the buffers of a batch; a [`Network`] is a model in training.
 
 mod activations;
 mod block;

@@ -5,7 +5,7 @@ use f2_engine::{Device, Penalties, Weighting};
 use super::{Batch, Decoder, Model, Recordings, Workspace};
 use crate::Error;
 
-/// A model, with the buffers that a batch needs on its way through it and back.
+/// A model with the buffers of its forward and backward passes.
 pub struct Network<D: Device> {
     /// The model.
     pub model: Model<D>,

@@ -1,4 +1,4 @@
-//! A batch on its way through a model.
+//! The forward and backward pass of a batch, and the buffers they need.
 
 use std::collections::HashMap;
 

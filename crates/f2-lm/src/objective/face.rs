@@ -1,3 +1,5 @@
+//! Frequency-aware cross-entropy.
+
 use f2_engine::{Device, IGNORED, Weighting};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -14,13 +16,13 @@ pub struct Face {
     variant: FaceVariant,
     /// How often each token came up so far, among predictions or targets.
     counts: Vec<u64>,
-    /// What ends a text: to be expected, however often, and never counted.
+    /// The token that ends a text: expected, however often, and never counted.
     end_of_text: Option<u32>,
     /// Of the micro-batch at hand.
     weights: Vec<f32>,
 }
 
-/// What a checkpoint keeps: the counts in order of id, as one line of text.
+/// The state in a checkpoint: the counts in order of id, as one line of text.
 #[derive(Serialize, Deserialize)]
 struct State {
     counts: String,

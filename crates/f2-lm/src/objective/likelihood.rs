@@ -1,3 +1,5 @@
+//! Maximum likelihood, plain or factorised.
+
 use f2_engine::Device;
 
 use super::{Objective, Step};

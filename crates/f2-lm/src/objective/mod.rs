@@ -37,7 +37,7 @@ pub trait Objective<D: Device> {
         false
     }
 
-    /// What must be saved so that a resumed run goes on exactly; null where there is nothing.
+    /// The state that a resumed run needs to go on exactly; null where there is none.
     fn state(&self) -> serde_json::Value {
         serde_json::Value::Null
     }

@@ -1,3 +1,5 @@
+//! Unlikelihood of sequences.
+
 use std::collections::HashMap;
 use std::ops::Range;
 

@@ -1,3 +1,5 @@
+//! One training step as an objective sees it.
+
 use f2_engine::{Device, IGNORED, Moment, Penalties, Sequences, Weighting};
 
 use crate::Error;
@@ -138,7 +140,7 @@ impl<'a, D: Device> Step<'a, D> {
         Ok(())
     }
 
-    /// What the model thinks is the next token of every position of the micro-batch that went
+    /// The most likely next token at every position of the micro-batch that went
     /// through last; [`IGNORED`] where there is no target.
     pub fn predictions(&mut self) -> Result<&[u32], Error> {
         if !self.predicted {

@@ -1,3 +1,5 @@
+//! Unlikelihood of tokens.
+
 use std::ops::Range;
 
 use f2_engine::{Device, IGNORED, Penalties};

@@ -1,3 +1,5 @@
+//! `events.jsonl`: the log of a run.
+
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;

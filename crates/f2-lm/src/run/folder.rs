@@ -1,3 +1,5 @@
+//! The folder of a run: its settings, manifest and checkpoints.
+
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -32,7 +34,7 @@ pub struct RunFolder {
     path: PathBuf,
     /// The settings in force.
     pub config: TrainConfig,
-    /// What it was made from.
+    /// The corpus, classes and model it was made from.
     pub manifest: Manifest,
 }
 

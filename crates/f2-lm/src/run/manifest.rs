@@ -1,3 +1,5 @@
+//! `manifest.json`: the corpus, classes and model a run was made from.
+
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -25,7 +27,7 @@ pub struct Manifest {
     pub threads: usize,
 }
 
-/// What identifies the model a run started from.
+/// The identity of the model a run started from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InitialRecord {
     /// The folder its files were in.
@@ -35,7 +37,7 @@ pub struct InitialRecord {
     pub sha256: String,
 }
 
-/// What identifies a prepared corpus.
+/// The identity of a prepared corpus.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CorpusRecord {
     /// Its folder.

@@ -1,3 +1,5 @@
+//! `model.json`: the shape of a saved model.
+
 use std::io;
 use std::path::Path;
 

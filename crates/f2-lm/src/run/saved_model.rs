@@ -1,3 +1,5 @@
+//! A model on the disk, found, checked and loaded.
+
 use std::path::{Path, PathBuf};
 
 use f2_classes::ClassSelection;
@@ -35,7 +37,7 @@ pub enum Pick {
 pub struct SavedModel {
     /// Where its files are.
     pub folder: PathBuf,
-    /// What decides its parameters.
+    /// Its sizes.
     pub shape: ModelShape,
     /// Text to ids and back.
     pub vocabulary: Vocabulary,

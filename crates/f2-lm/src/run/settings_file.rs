@@ -2,7 +2,7 @@
 
 use f2_files::FileRecord;
 
-/// What stands before the hash.
+/// The comment before the hash.
 const SEAL: &str = "# Every setting of this run, as resolved. SHA-256 of all below: ";
 
 /// The text of the file.

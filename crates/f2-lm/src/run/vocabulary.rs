@@ -1,3 +1,5 @@
+//! Text to ids and back, by frequency rank.
+
 use f2_corpus::{Error, Ranks, Tokenizer};
 
 /// A model's tokenizer, in the model's own ids: frequency ranks.
@@ -88,7 +90,7 @@ impl TextStream<'_> {
         Ok(text)
     }
 
-    /// What is still held back when no more tokens come.
+    /// The text still held back when no more tokens come.
     pub fn finish(mut self) -> Result<String, Error> {
         let text = self.waiting()?;
         self.held.clear();

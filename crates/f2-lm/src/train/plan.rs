@@ -1,3 +1,5 @@
+//! The memory and time of a run, known before anything is allocated.
+
 use f2_engine::Device;
 
 use crate::Error;
@@ -6,7 +8,7 @@ use crate::config::{ObjectiveName, TrainConfig};
 use crate::memory::{Purpose, check_memory};
 use crate::model::{Decoder, Incremental, Work, Workspace};
 
-/// What a run will cost, before anything is allocated.
+/// The cost of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
     /// Parameters to learn.

@@ -1,3 +1,5 @@
+//! The log, the curves and the caller, told of every event of a session.
+
 use f2_files::WriteError;
 
 use crate::Error;

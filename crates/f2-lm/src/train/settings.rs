@@ -29,7 +29,7 @@ pub struct GivenValue {
     pub words: String,
 }
 
-/// What the given settings are put on top of.
+/// The settings below those given.
 #[derive(Clone, Copy)]
 pub enum Base<'a> {
     /// The program's defaults.

@@ -1,3 +1,5 @@
+//! A prepared corpus and its frequency classes, as training reads them.
+
 use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -16,11 +18,11 @@ use crate::run::{CorpusRecord, Vocabulary};
 /// A prepared corpus, as training reads it.
 #[derive(Debug)]
 pub struct Source {
-    /// What is learnt.
+    /// The training split.
     pub train: Shard,
-    /// What perplexity is taken on; may be empty.
+    /// The validation split; may be empty.
     pub valid: Shard,
-    /// What identifies the corpus.
+    /// Its fingerprints and sizes.
     pub record: CorpusRecord,
     /// How often each token occurs in the training split, by rank.
     pub counts: Vec<u64>,
@@ -74,7 +76,7 @@ impl Source {
         Ok(Self { train, valid, record, counts, end_of_text })
     }
 
-    /// What a session trains on.
+    /// The splits a session reads.
     pub fn text(&self) -> Text<'_> {
         Text { train: &self.train, valid: &self.valid, end_of_text: self.end_of_text }
     }

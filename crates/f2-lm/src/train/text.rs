@@ -1,3 +1,5 @@
+//! The splits of a run, cut into batches and windows.
+
 use crate::Error;
 use crate::batch::{TokenSource, TrainingBatches};
 use crate::config::TrainConfig;
@@ -6,9 +8,9 @@ use crate::schedule::Budget;
 
 /// The splits a run reads.
 pub struct Text<'a> {
-    /// What is learnt.
+    /// The training split.
     pub train: &'a dyn TokenSource,
-    /// What perplexity is taken on; may be empty.
+    /// The validation split; may be empty.
     pub valid: &'a dyn TokenSource,
     /// The token that ends a document, where there is one.
     pub end_of_text: Option<u32>,

@@ -1,3 +1,5 @@
+//! One training step, and one evaluation: forward, backward, clipping and Adam.
+
 use std::ops::Range;
 
 use f2_engine::{AdamW, Decay, Device, Moments};
@@ -13,7 +15,7 @@ use crate::perplexity::{Likelihood, ScoredWindows, Scorer};
 pub struct Trainer<D: Device> {
     /// The model, and the gradient of the step in progress.
     pub network: Network<D>,
-    /// What is minimised.
+    /// The loss.
     pub objective: Box<dyn Objective<D>>,
     /// Adam's running means.
     pub moments: Moments<D>,
@@ -39,7 +41,7 @@ struct Begun {
     operations: f64,
 }
 
-/// What came of a step.
+/// The outcome of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StepReport {
     /// Mean loss over the step's targets, in nats.

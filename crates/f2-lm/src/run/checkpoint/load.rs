@@ -1,3 +1,5 @@
+//! Reading a checkpoint.
+
 use std::path::Path;
 use std::{fs, io};
 

@@ -9,6 +9,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub use f2_corpus::names::{CLASSES, COUNTS, RANKS, TOKENIZER};
 use f2_files::{WriteError, remove_folder_at_once};
 
 pub(crate) use load::read_model;
@@ -25,14 +26,6 @@ pub const SHAPE: &str = "model.json";
 pub const OPTIMISER: &str = "optimizer.safetensors";
 /// Where training stands, and the checksums of all other files.
 pub const STATE: &str = "state.json";
-/// The tokenizer the model's ids belong to.
-pub const TOKENIZER: &str = "tokenizer.json";
-/// The tokenizer's ids in order of frequency, where they are not ranks.
-pub const RANKS: &str = "ranks.json";
-/// How often each token occurs in the training text, by rank.
-pub const COUNTS: &str = "counts.json";
-/// The frequency classes of an F² model.
-pub const CLASSES: &str = "classes.json";
 
 /// The folder of the checkpoint after `step` steps.
 pub fn path(checkpoints: &Path, step: u64) -> PathBuf {

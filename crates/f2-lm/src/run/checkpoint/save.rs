@@ -1,3 +1,5 @@
+//! Writing a checkpoint.
+
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;
@@ -11,7 +13,7 @@ use crate::Error;
 use crate::model::Model;
 use crate::run::model_file::ModelFile;
 
-/// What goes into a checkpoint.
+/// The contents of a checkpoint.
 pub struct Contents<'a, D: Device> {
     /// The model.
     pub model: &'a Model<D>,
@@ -50,7 +52,7 @@ pub fn save_model<D: Device>(folder: &Path, model: &Model<D>) -> Result<(), Erro
         .map_err(|failure| named(folder, failure))
 }
 
-/// What the headers of tensors say. One entry only: the order of several is not fixed, and equal
+/// The metadata in the headers of tensor files. One entry only: the order of several is not fixed, and equal
 /// runs must be equal files.
 fn about() -> HashMap<String, String> {
     HashMap::from([("format".to_owned(), "f2".to_owned())])
@@ -76,9 +78,9 @@ fn write_moments<D: Device>(folder: &Path, contents: &Contents<'_, D>) -> Result
     tensors::write(&folder.join(OPTIMISER), both, about())
 }
 
-/// What the names of first moments begin with.
+/// The prefix of first moments.
 pub(super) const FIRST: &str = "first.";
-/// What the names of second moments begin with.
+/// The prefix of second moments.
 pub(super) const SECOND: &str = "second.";
 
 fn write_rest<D: Device>(folder: &Path, contents: &Contents<'_, D>) -> io::Result<()> {

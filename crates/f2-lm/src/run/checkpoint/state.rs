@@ -1,3 +1,5 @@
+//! `state.json`: where training stands.
+
 use std::collections::BTreeMap;
 
 use f2_files::FileRecord;
@@ -33,7 +35,7 @@ pub struct TrainingState {
     /// before it or in it.
     #[serde(default)]
     pub evaluation_due: bool,
-    /// What the objective carries from step to step.
+    /// The state of the objective.
     pub objective: serde_json::Value,
     /// The fewest tokens of a document, where the model is trained on single documents; absent
     /// where it is not, and in files from before it was recorded.

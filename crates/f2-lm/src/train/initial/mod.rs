@@ -46,7 +46,7 @@ impl InitialModel {
         Err(Error::InitialModelChanged { path, found, expected: record.sha256.clone() })
     }
 
-    /// What identifies it in the manifest of a run.
+    /// Its entry in the manifest of a run.
     pub fn record(&self) -> &InitialRecord {
         &self.record
     }
@@ -123,7 +123,7 @@ fn sha256(path: &Path) -> Result<String, Error> {
     Ok(FileRecord::of(path).map_err(ReadError::of(path))?.sha256)
 }
 
-/// What decides a model's parameters, by the names of the settings that do.
+/// The settings that decide a model's parameters, by name.
 fn shape_values(shape: &ModelShape) -> Vec<(&'static str, String)> {
     let model = &shape.model;
     vec![

@@ -1,3 +1,5 @@
+//! When a session writes checkpoints, and which it keeps.
+
 use std::time::Instant;
 
 use f2_engine::Device;
