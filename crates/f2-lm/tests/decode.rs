@@ -217,51 +217,43 @@ fn one_diverse_group_is_beam_search_and_more_differ() {
     assert!(firsts(beams(1, 0.0)).iter().sum::<usize>() < 28);
 }
 
-/// A beam as wide as there are texts finds the best of all, which trying each one finds too.
+/// A beam as wide as the vocabulary holds every first token, and so finds the best of all texts of two
+/// tokens, in order, which scoring each of them finds too.
 #[test]
-fn a_beam_that_is_wide_enough_is_exhaustive() {
-    let (vocabulary, length) = (5, 3);
-    for ends in [&[][..], &[5][..], &[2, 5]] {
+fn a_beam_as_wide_as_the_vocabulary_is_exhaustive() {
+    let vocabulary = 25;
+    for ends in [&[][..], &[25][..], &[1, 4, 25]] {
         let model = Model::new(vocabulary, ends, 1);
-        let strategy = Strategy {
-            beam: Some(BeamSearch { width: 5, ..BeamSearch::default() }),
-            ..Strategy::default()
-        };
-        let prompt = vec![3, 1];
-        let score = |ids: &[u32]| -> f64 {
-            (0..length)
-                .map(|taken| {
-                    let prompt = [&prompt[..], &ids[..taken]].concat();
-                    log_probability(&model, &prompt, ids[taken])
-                })
-                .sum()
-        };
-        // Only a beam of all texts cannot lose the best; two tokens fit into one of 5 · 5.
-        let mut best = (f64::NEG_INFINITY, Vec::new());
-        for number in 0..125_u32 {
-            let ids = vec![number / 25, number / 5 % 5, number % 5];
-            let score = score(&ids);
-            if score > best.0 {
-                best = (score, ids);
+        let beam = BeamSearch { width: vocabulary, ..BeamSearch::default() };
+        let strategy = Strategy { beam: Some(beam), ..Strategy::default() };
+        let prompts = vec![vec![3, 1]];
+        let mut all: Vec<(f64, [u32; 2])> = Vec::new();
+        for (first, one) in (0..).zip(log_probabilities(&model, &[3, 1])) {
+            for (second, two) in (0..).zip(log_probabilities(&model, &[3, 1, first])) {
+                all.push((one + two, [first, second]));
             }
         }
-        let prompts = vec![prompt.clone()];
-        let request = Request { new_tokens: length, ..request(&prompts, &strategy) };
-        let found = &model.texts(&request)[0];
-        assert!((found.log_probability() - score(&found.ids())).abs() < 1e-4);
-        assert!(found.log_probability() <= best.0 + 1e-4);
-        assert_eq!(found.ids(), best.1, "{ends:?}");
+        all.sort_by(|left, right| right.0.total_cmp(&left.0));
+        let samples = vocabulary;
+        let request = Request { samples, new_tokens: 2, ..request(&prompts, &strategy) };
+        let found = model.texts(&request);
+        assert_eq!((found.len(), all.len()), (samples, vocabulary * vocabulary));
+        for (found, (score, ids)) in found.iter().zip(&all) {
+            assert_eq!(found.ids(), ids, "{ends:?}");
+            assert!((found.log_probability() - score).abs() < 1e-4, "{ends:?}");
+        }
     }
 }
 
-fn log_probability(model: &Model, prompt: &[u32], id: u32) -> f64 {
+/// What the model says of every token after a prompt.
+fn log_probabilities(model: &Model, prompt: &[u32]) -> Vec<f64> {
     let Model { device, decoder, weights } = model;
     let mut memory = Incremental::new(model, 1, prompt.len()).unwrap();
     let feed = Feed { sequence: 0, cached: 0, tokens: prompt };
     memory.advance(model, &[feed]).unwrap();
     let mut logits = device.floats(decoder.shape.vocabulary).unwrap();
     device.log_posterior(1, &decoder.head, weights, memory.hidden(), &mut logits);
-    f64::from(logits[id as usize])
+    logits.iter().map(|log| f64::from(*log)).collect()
 }
 
 /// Everything but the class vector is the plain model's.
