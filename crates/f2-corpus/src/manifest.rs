@@ -68,6 +68,9 @@ pub struct Recorded {
     pub keep_ids: bool,
     /// The token after every document.
     pub end_of_text: Option<String>,
+    /// The token before every document, which is not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_of_text: Option<String>,
 }
 
 /// The paper's dataset table: one row.

@@ -177,6 +177,27 @@ fn end_of_text_follows_every_document() {
     }
 }
 
+/// A start symbol is given and never predicted, so it is no text to count.
+#[test]
+fn a_start_symbol_precedes_every_document_and_is_not_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = options(write_texts(folder.path()), &folder.path().join("corpus"));
+    options.start_of_text = true;
+    prepare(&options, &Silent).unwrap();
+    let corpus = Corpus::open(&options.out).unwrap();
+    let start = corpus.tokenizer().unwrap().token_id("<|endoftext|>").unwrap();
+    let train = corpus.shard(Split::Train).unwrap();
+    for index in 0..train.documents() {
+        let document = train.ranks(train.document(index));
+        assert_eq!(document.iter().filter(|&&rank| rank == start).count(), 1);
+        assert_eq!(document.first(), Some(&start));
+    }
+    let counts = corpus.counts().unwrap().counts;
+    assert_eq!(counts.iter().sum::<u64>(), (train.len() - train.documents()) as u64);
+    assert_eq!(counts[start as usize], 0);
+    assert_eq!(corpus.manifest().options.start_of_text.as_deref(), Some("<|endoftext|>"));
+}
+
 /// Stops at the first thing it hears in a given stage.
 struct StopsAt(&'static str, std::sync::atomic::AtomicBool);
 

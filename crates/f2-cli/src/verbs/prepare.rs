@@ -112,6 +112,10 @@ pub(crate) struct Prepare {
     #[arg(long)]
     end_of_text: bool,
 
+    /// Put the token <|endoftext|> before every document, as a start symbol that is not counted.
+    #[arg(long)]
+    start_of_text: bool,
+
     /// Also write the text of the test split, or of those named, to CORPUS/test.jsonl: JSON lines
     /// that `f2 eval` and `f2 generate` read.
     #[arg(long, value_name = "SPLITS", num_args = 0..=1, require_equals = true)]
@@ -177,6 +181,7 @@ impl Prepare {
             tokenizer,
             keep_ids: false,
             end_of_text: false,
+            start_of_text: false,
             text: Vec::new(),
             threads,
             json: false,
@@ -224,6 +229,7 @@ impl Prepare {
         options.tokenizer = self.tokenizer_choice()?;
         options.keep_ids = self.keep_ids;
         options.end_of_text = self.end_of_text;
+        options.start_of_text = self.start_of_text;
         options.threads = self.threads.count();
         Ok(options)
     }

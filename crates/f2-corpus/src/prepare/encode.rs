@@ -32,6 +32,8 @@ struct EncodedPart {
     part: DocumentPart,
     ids: Vec<u32>,
     words: u64,
+    /// Tokens at the beginning that are no text: the start symbol is given, never predicted.
+    uncounted: usize,
 }
 
 /// Encodes all documents and counts the tokens of the training split.
@@ -43,7 +45,7 @@ pub(crate) fn encode(
     folder: &Path,
     observer: &dyn Observer,
 ) -> Result<Encoded> {
-    let end = end_of_text(options, tokenizer)?;
+    let marks = Marks::new(options, tokenizer)?;
     let mut encoded = Encoded::begin(tokenizer.vocabulary_size(), folder)?;
     let mut texts = TextWriter::create(options, folder)?;
     let cut = tokenizer.encoder().takes_parts();
@@ -53,7 +55,7 @@ pub(crate) fn encode(
         options.threads,
         Batches::new(options, plan, spreading, cut, observer, &mut digests),
         || tokenizer.encoder(),
-        |encoder, batch| batch.into_iter().map(|part| encode_part(encoder, part, end)).collect(),
+        |encoder, batch| batch.into_iter().map(|part| encode_part(encoder, part, marks)).collect(),
         |parts: Vec<EncodedPart>| {
             parts.iter().try_for_each(|part| {
                 texts.take(&part.part)?;
@@ -65,25 +67,37 @@ pub(crate) fn encode(
     Ok(Encoded { digests, ..encoded })
 }
 
-fn end_of_text(options: &Options, tokenizer: &Tokenizer) -> Result<Option<u32>> {
-    if !options.end_of_text {
-        return Ok(None);
-    }
-    let id = tokenizer.token_id(END_OF_TEXT).ok_or_else(|| Error::Tokenizer {
-        origin: options.tokenizer.describe(),
-        reason: format!("there is no token {END_OF_TEXT} to end documents with"),
-    })?;
-    Ok(Some(id))
+/// The tokens around every document.
+#[derive(Clone, Copy)]
+struct Marks {
+    start: Option<u32>,
+    end: Option<u32>,
 }
 
-fn encode_part(encoder: &mut Encoder, part: DocumentPart, end: Option<u32>) -> Result<EncodedPart> {
+impl Marks {
+    fn new(options: &Options, tokenizer: &Tokenizer) -> Result<Self> {
+        if !options.marks_documents() {
+            return Ok(Self { start: None, end: None });
+        }
+        let id = tokenizer.token_id(END_OF_TEXT).ok_or_else(|| Error::Tokenizer {
+            origin: options.tokenizer.describe(),
+            reason: format!("there is no token {END_OF_TEXT} to mark documents with"),
+        })?;
+        let mark = |wanted: bool| wanted.then_some(id);
+        Ok(Self { start: mark(options.start_of_text), end: mark(options.end_of_text) })
+    }
+}
+
+fn encode_part(encoder: &mut Encoder, part: DocumentPart, marks: Marks) -> Result<EncodedPart> {
     let mut ids = Vec::with_capacity(part.text.len() / 3);
+    let start = marks.start.filter(|_| part.begins_document);
+    ids.extend(start);
     encoder.encode(&part.text, &mut ids)?;
     if part.ends_document {
-        ids.extend(end);
+        ids.extend(marks.end);
     }
     let words = part.text.split_whitespace().count() as u64;
-    Ok(EncodedPart { part, ids, words })
+    Ok(EncodedPart { part, ids, words, uncounted: usize::from(start.is_some()) })
 }
 
 impl Encoded {
@@ -98,14 +112,14 @@ impl Encoded {
     }
 
     fn take(&mut self, encoded: &EncodedPart) -> Result<()> {
-        let EncodedPart { part, ids, words } = encoded;
+        let EncodedPart { part, ids, words, uncounted } = encoded;
         let writer = &mut self.writers[place(part.split)];
         if part.begins_document {
             writer.begin_document();
         }
         writer.append(ids)?;
         if part.split == Split::Train {
-            ids.iter().for_each(|&id| self.count_of_id[id as usize] += 1);
+            ids[*uncounted..].iter().for_each(|&id| self.count_of_id[id as usize] += 1);
         }
         let size = &mut self.sizes[place(part.split)];
         size.documents += u64::from(part.begins_document);

@@ -27,7 +27,7 @@ pub(crate) fn learn(
     spreading: &Spreading,
     observer: &dyn Observer,
 ) -> Result<Learned> {
-    let specials = usize::from(options.end_of_text);
+    let specials = usize::from(options.marks_documents());
     if vocabulary_size < 256 + specials {
         return Err(Error::VocabularyTooSmall { asked: vocabulary_size });
     }
@@ -35,8 +35,10 @@ pub(crate) fn learn(
     observer.stage("learning the vocabulary", None);
     let interrupted = || observer.interrupted();
     let tokenizer = train(words, vocabulary_size - specials, &interrupted)?;
-    let tokenizer =
-        if options.end_of_text { tokenizer.with_special_token(END_OF_TEXT)? } else { tokenizer };
+    let tokenizer = match specials {
+        0 => tokenizer,
+        _ => tokenizer.with_special_token(END_OF_TEXT)?,
+    };
     Ok(Learned { tokenizer, digests })
 }
 

@@ -206,6 +206,7 @@ fn recorded_options(options: &Options) -> Recorded {
         tokenizer: options.tokenizer.describe(),
         keep_ids: options.keep_ids,
         end_of_text: options.end_of_text.then(|| END_OF_TEXT.to_owned()),
+        start_of_text: options.start_of_text.then(|| END_OF_TEXT.to_owned()),
     }
 }
 

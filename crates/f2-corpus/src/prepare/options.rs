@@ -36,6 +36,8 @@ pub struct Options {
     pub keep_ids: bool,
     /// Put `<|endoftext|>` after every document.
     pub end_of_text: bool,
+    /// Put it before every document too, as a start symbol that is not counted.
+    pub start_of_text: bool,
     /// Threads to work on.
     pub threads: usize,
 }
@@ -56,12 +58,18 @@ impl Options {
             tokenizer: TokenizerChoice::default(),
             keep_ids: false,
             end_of_text: false,
+            start_of_text: false,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
         }
     }
 }
 
 impl Options {
+    /// Whether the tokenizer must have the token `<|endoftext|>`.
+    pub(crate) fn marks_documents(&self) -> bool {
+        self.end_of_text || self.start_of_text
+    }
+
     /// How to find documents in the files.
     pub(crate) fn reading(&self) -> Reading {
         Reading {
