@@ -6,9 +6,10 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::sync::OnceLock;
 
+use f2_corpus::{Corpus, Split};
 use f2_lm::run::{Pick, SavedModel};
 use f2_report::printable;
-use serde_json::Value;
+use serde_json::{Value, json};
 use support::{Folder, Run, interrupt, small_settings};
 
 /// A corpus, and a plain and an F² model trained on it for a moment.
@@ -152,11 +153,39 @@ fn the_papers_protocol_writes_references_beside() {
     assert!(samples.len() > 50);
     for (sample, human) in samples.iter().zip(&human) {
         assert_eq!(sample["prompt"], human["prompt"]);
+        assert_eq!((&sample["protocol"], &human["protocol"]), (&json!("paper"), &json!("paper")));
         assert_eq!(sample["ids"].as_array().unwrap().len(), 10);
+        assert_eq!(human["ids"].as_array().unwrap().len(), 10);
     }
     let evaluated =
         workshop.f2(&["eval", "--hyps", "samples.jsonl", "--refs", "human.jsonl", "--json"]);
     assert_eq!(evaluated.code, 0, "{}", evaluated.stderr);
+}
+
+/// Every document longer than a window gives its beginning, and nothing else.
+#[test]
+fn the_lyrics_protocol_takes_the_beginnings_of_documents() {
+    let workshop = workshop();
+    let sizes = ["--prefix", "5", "--continuation", "10", "--split", "train"];
+    let files = ["--out", "songs.jsonl", "--references", "sung.jsonl"];
+    let base = ["f2", "--corpus", "corpus", "--protocol", "lyrics"];
+    generate(&[&base[..], &sizes, &files].concat());
+    let (songs, sung) =
+        (records(&workshop.read("songs.jsonl")), records(&workshop.read("sung.jsonl")));
+    let corpus = Corpus::open(&workshop.path("corpus")).unwrap();
+    let shard = corpus.shard(Split::Train).unwrap();
+    let all = (0..shard.documents()).map(|index| shard.ranks(shard.document(index)));
+    let long: Vec<Vec<u32>> = all.filter(|document| document.len() > 15).collect();
+    assert!(long.len() < shard.documents() && !long.is_empty(), "{}", long.len());
+    assert_eq!((songs.len(), sung.len()), (long.len(), long.len()));
+    for ((song, sung), document) in songs.iter().zip(&sung).zip(&long) {
+        assert_eq!((&song["protocol"], &sung["protocol"]), (&json!("lyrics"), &json!("lyrics")));
+        assert_eq!(sung["ids"], json!(document[5..15]));
+        assert_eq!(song["ids"].as_array().unwrap().len(), 10);
+    }
+    // The strategy where none is given is that of the lyrics' main table.
+    generate(&[&base[..], &sizes, &["--top-k", "20", "--out", "twenty.jsonl"]].concat());
+    assert_eq!(workshop.read("twenty.jsonl"), workshop.read("songs.jsonl"));
 }
 
 #[test]
@@ -249,6 +278,11 @@ fn mistakes_are_told_with_their_cure() {
     workshop.write("none.jsonl", "{\"words\":\"sol\"}\n");
     workshop.write("empty.txt", "");
     workshop.write("outside.jsonl", "{\"ids\":[4,999]}\n");
+    workshop.write("sol.txt", "sol mira ken ".repeat(300));
+    let single = ["prepare", "--train", "text.txt", "--test", "sol.txt", "--documents", "files"];
+    done(workshop, &[&single[..], &["--vocab-size", "280", "--out", "single"]].concat());
+    let train = ["train", "single", "--config", "small.toml", "--steps", "1", "--out", "step"];
+    done(workshop, &[&train[..], &["--objective", "mle"]].concat());
     let refusal = |arguments: &[&str]| {
         let Run { code, stderr, .. } = workshop.f2(arguments);
         assert_ne!(code, 0, "{arguments:?}");
@@ -289,6 +323,18 @@ fn mistakes_are_told_with_their_cure() {
         refusal(&["generate", "f2", "--prompts", "outside.jsonl"]),
         refusal(&["generate", "f2"]),
         refusal(&["generate", "f2", "--corpus", "corpus", "--protocol", "paper"]),
+        refusal(&["generate", "f2", "--corpus", "corpus", "--protocol", "lyrics"]),
+        refusal(&["generate", "step", "--corpus", "single", "--protocol", "lyrics"]),
+        refusal(&[
+            "generate",
+            "step",
+            "--corpus",
+            "single",
+            "--protocol",
+            "lyrics",
+            "--streams",
+            "4",
+        ]),
         refusal(&["perplexity", "f2", "absent.txt"]),
         refusal(&["perplexity", "f2", "text.txt", "--window", "33"]),
         refusal(&["perplexity", "f2", "text.txt", "--stride", "0"]),

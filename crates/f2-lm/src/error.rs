@@ -337,6 +337,22 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// A test protocol of documents finds none that is long enough.
+    #[error("{}", without_long_documents(*documents, *longest, *window))]
+    ShortDocuments {
+        /// How many documents there are.
+        documents: usize,
+        /// The tokens of the longest.
+        longest: u64,
+        /// The tokens a document must have more of.
+        window: u64,
+    },
+    /// A test protocol of documents finds a single one.
+    #[error("the split is one document of {tokens} tokens")]
+    OneDocument {
+        /// Its length.
+        tokens: u64,
+    },
     /// A text too short to take its perplexity.
     #[error("the text has {tokens} tokens, and nothing to predict after them")]
     TooFewTokens {
@@ -361,6 +377,16 @@ pub enum Error {
     /// The device failed.
     #[error(transparent)]
     Engine(#[from] f2_engine::Error),
+}
+
+fn without_long_documents(documents: usize, longest: u64, window: u64) -> String {
+    if documents == 0 {
+        return "the split has no documents".to_owned();
+    }
+    format!(
+        "none of the split's {documents} documents has more than {window} tokens; the longest has \
+         {longest}"
+    )
 }
 
 fn gigabytes(bytes: u64) -> String {

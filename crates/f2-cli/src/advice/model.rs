@@ -112,6 +112,14 @@ fn general_advice(error: &Error) -> Option<&'static str> {
         Error::DocumentsTooShort { .. } => {
             "use longer documents, or train with a smaller `batch.shortest`"
         }
+        Error::ShortDocuments { .. } => {
+            "take a corpus of longer documents or another `--split`, shorten `--prefix` and \
+             `--continuation`, or cut the text as it comes with `--protocol paper`"
+        }
+        Error::OneDocument { .. } => {
+            "prepare the text with document boundaries, such as `f2 prepare --documents lines`, or \
+             cut it as one text with `--protocol paper`"
+        }
         Error::NoClasses { .. } => {
             "make them with `f2 classes CORPUS`, or train a plain softmax: `--objective mle`"
         }
@@ -219,7 +227,8 @@ fn strategy(option: &str) -> Option<&'static str> {
         "diversity" => "`--diversity 0.5` is the default; 0 lets groups agree",
         "length penalty" => "`--length-penalty 1` is the default; 0 ranks by likelihood alone",
         "protocol" => {
-            "fewer `--streams` and a shorter `--prefix` need less text; all sizes are from 1 up"
+            "fewer `--streams`, a shorter `--prefix` and a shorter `--continuation` need less text; \
+             all are from 1 up"
         }
         "window" => "leave `--window` out to take all the model sees",
         "stride" => "leave `--stride` out for windows that follow one another",

@@ -2,6 +2,7 @@
 
 mod paint;
 mod prompts;
+mod protocol;
 mod record;
 mod screen;
 mod strategy;
@@ -35,14 +36,16 @@ Examples:
   f2 generate run --prompt 'In the beginning'
   f2 generate run --prompts prompts.txt --top-k 3 -n 5 --out samples.jsonl
   f2 generate run --corpus corpus --protocol paper --out f2.jsonl --references human.jsonl
+  f2 generate run --corpus songs --protocol lyrics --out f2.jsonl --references human.jsonl
   f2 generate run --prompt 'And' --beam 8 --block-ngrams 3
   f2 generate run --prompt 'And' --top-k 3 --joint
 
-Without a strategy: top-k with k = 3, as in the paper's main table. An F² model draws a class first
+Without a strategy: top-k as in the paper's main tables, with k = 20 for --protocol lyrics and k = 3
+otherwise. An F² model draws a class first
 and then a token in it; --joint draws from the full posterior instead. The text depends on model,
 prompt, strategy and seed alone. On a terminal each token has the colour of its frequency band:
 plain for frequent ones, cyan for medium, yellow for rare, bold red for very rare. The JSON lines
-have `prompt`, `text`, `ids`, `log_probabilities` and, for an F² model, `classes` and
+have `prompt`, `text`, `ids`, `log_probabilities`, with a protocol its name and, for an F² model, `classes` and
 `class_log_probabilities`; the tokens' log-probabilities are the model's own, in nats.")]
 pub(crate) struct Generate {
     #[command(flatten)]
@@ -97,9 +100,9 @@ impl Generate {
     pub(crate) fn run(self) -> Outcome {
         interrupt::listen();
         let model = self.model.open()?;
-        let strategy = self.strategy.resolve(&model)?;
+        let strategy = self.strategy.resolve(&model, self.prompts.protocol())?;
         let prompts = self.prompts.read(&model)?;
-        for path in [&self.out, &self.prompts.references].into_iter().flatten() {
+        for path in [self.out.as_ref(), self.prompts.references()].into_iter().flatten() {
             check_writable(path)?;
         }
         let new_tokens = self.new_tokens.or(prompts.new_tokens).unwrap_or(100);
@@ -114,7 +117,7 @@ impl Generate {
         };
         let writing = Writing { verb: &self, model: &model, prompts: &prompts, request: &request };
         let (generated, seconds) = self.device.run(writing)?;
-        if let Some(path) = &self.prompts.references {
+        if let Some(path) = self.prompts.references() {
             write_text_atomically(path, &record::references(&model, &prompts)?)?;
         }
         self.conclude(&model, &prompts, &generated, seconds, request.texts())
@@ -139,7 +142,7 @@ impl Generate {
 
     /// The token that ends a text. The protocol's texts have a length, and no end.
     fn end(&self, model: &SavedModel, prompts: &Prompts) -> Option<u32> {
-        let goes_on = self.no_stop || !prompts.references.is_empty();
+        let goes_on = self.no_stop || prompts.protocol.is_some();
         if goes_on { None } else { model.vocabulary.token(END_OF_TEXT) }
     }
 

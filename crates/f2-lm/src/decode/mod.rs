@@ -28,6 +28,6 @@ pub use class_law::{class_law, fill_order};
 pub use continuation::{Continuation, Event, Token};
 pub use generator::{Generated, Generator, Request};
 pub use law::Law;
-pub use protocol::{Protocol, TestWindows};
+pub use protocol::{Cut, Protocol, ProtocolName, TestSet};
 pub use strategy::{BeamSearch, ClassDraw, Factorisation, SmallClass, Strategy};
 pub use truncation::{min_p, nucleus, top_k, typical};

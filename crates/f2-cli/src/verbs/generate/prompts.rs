@@ -1,22 +1,18 @@
 //! What the model goes on from: a text, a file, standard input, or the paper's protocol.
 
 use std::io::IsTerminal as _;
-use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
-use f2_corpus::{Corpus, END_OF_TEXT, Split};
+use clap::Args;
+use f2_corpus::END_OF_TEXT;
 use f2_experiment::GenerateTask;
-use f2_lm::decode::{Protocol, TestWindows};
+use f2_lm::decode::ProtocolName;
 use f2_lm::run::SavedModel;
 use serde::Deserialize;
 
+use super::protocol::ProtocolFlags;
 use crate::failure::Failure;
 use crate::texts::{is_json, line_of, lines, open_file_or_input};
-use crate::verbs::flags::{SplitName, from_one};
-
-/// Streams of the protocol where no number is given.
-const DEFAULT_STREAMS: usize = 256;
 
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Prompts")]
@@ -28,49 +24,24 @@ pub(super) struct PromptFlags {
     /// input, which is also read when no prompt is given.
     #[arg(long, value_name = "FILE", conflicts_with = "corpus")]
     prompts: Option<PathBuf>,
-    /// Take prompts from this corpus, as the protocol says.
-    #[arg(long, value_name = "CORPUS", requires = "protocol")]
-    corpus: Option<PathBuf>,
-    /// How the corpus is cut: `paper` cuts 256 streams into windows of 150 tokens, of which 50
-    /// are the prefix and 100 are written.
-    #[arg(long, value_enum, requires = "corpus")]
-    protocol: Option<ProtocolName>,
-    /// The split of the corpus.
-    #[arg(long, value_enum, default_value = "test", requires = "corpus")]
-    split: SplitName,
-    /// Streams of the protocol: equal pieces the split is cut into, each of as many windows as fit.
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_STREAMS, requires = "corpus")]
-    streams: usize,
-    /// Tokens of a window that are the prefix.
-    #[arg(long, value_name = "N", default_value_t = 50, requires = "corpus")]
-    prefix: usize,
-    /// Tokens of a window after the prefix: as many are written.
-    #[arg(long, value_name = "N", default_value_t = 100, requires = "corpus")]
-    continuation: usize,
-    /// No more windows than this, taken from all over the split.
-    #[arg(long, value_name = "N", requires = "corpus", value_parser = from_one)]
-    texts: Option<NonZeroUsize>,
-    /// Write what a human wrote after the protocol's prefixes to this file, as JSON lines.
-    #[arg(long, value_name = "FILE", requires = "corpus")]
-    pub(super) references: Option<PathBuf>,
+    #[command(flatten)]
+    protocol: ProtocolFlags,
     /// Refuse prompts longer than the model can see, instead of keeping their last tokens.
     #[arg(long)]
     strict: bool,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ProtocolName {
-    Paper,
-}
-
 /// What the model goes on from.
+#[derive(Default)]
 pub(super) struct Prompts {
     pub(super) ids: Vec<Vec<u32>>,
     /// As they were given; none where ids were.
     pub(super) texts: Vec<Option<String>>,
-    /// What a human wrote instead; empty but for a protocol.
+    /// What people wrote after each prompt; empty but for a protocol.
     pub(super) references: Vec<Vec<u32>>,
-    /// What the protocol wants written.
+    /// The protocol that cut them from a corpus.
+    pub(super) protocol: Option<ProtocolName>,
+    /// How many tokens the protocol wants written.
     pub(super) new_tokens: Option<usize>,
 }
 
@@ -84,32 +55,25 @@ struct JsonPrompt {
 impl PromptFlags {
     /// The prompts of a stage.
     pub(super) fn of_task(task: &GenerateTask<PathBuf>) -> Self {
-        Self {
-            prompt: Vec::new(),
-            prompts: None,
-            corpus: Some(task.corpus.clone()),
-            protocol: ProtocolName::from_str(task.protocol.name(), false).ok(),
-            split: SplitName::Test,
-            streams: task.streams.unwrap_or(DEFAULT_STREAMS),
-            prefix: task.prefix,
-            continuation: task.continuation,
-            texts: task.texts.and_then(NonZeroUsize::new),
-            references: Some(task.references.clone()),
-            strict: false,
-        }
+        let protocol = ProtocolFlags::of_task(task);
+        Self { prompt: Vec::new(), prompts: None, protocol, strict: false }
+    }
+
+    /// The protocol prompts are cut by, where one is.
+    pub(super) fn protocol(&self) -> Option<ProtocolName> {
+        self.protocol.protocol
+    }
+
+    /// The file references are written to.
+    pub(super) fn references(&self) -> Option<&PathBuf> {
+        self.protocol.references.as_ref()
     }
 
     pub(super) fn read(&self, model: &SavedModel) -> Result<Prompts, Failure> {
-        if let Some(corpus) = &self.corpus {
-            return self.cut(corpus, model);
-        }
-        let mut prompts = Prompts {
-            ids: Vec::new(),
-            texts: Vec::new(),
-            references: Vec::new(),
-            new_tokens: None,
-        };
-        if self.prompt.is_empty() {
+        let mut prompts = Prompts::default();
+        if let (Some(corpus), Some(name)) = (&self.protocol.corpus, self.protocol()) {
+            prompts = self.protocol.cut(corpus, name, model)?;
+        } else if self.prompt.is_empty() {
             self.read_file(&mut prompts, model)?;
         } else {
             for text in &self.prompt {
@@ -121,24 +85,6 @@ impl PromptFlags {
                 Failure::data("there are no prompts").advise("give one with `--prompt TEXT`")
             );
         }
-        self.check(&mut prompts, model)?;
-        Ok(prompts)
-    }
-
-    fn cut(&self, folder: &Path, model: &SavedModel) -> Result<Prompts, Failure> {
-        let corpus = Corpus::open(folder)?;
-        model.check_corpus(&corpus)?;
-        let window = self.prefix.saturating_add(self.continuation);
-        let protocol = Protocol { streams: self.streams, window, prefix: self.prefix };
-        let shard = corpus.shard(Split::from(self.split))?;
-        let mut ids = vec![0; shard.len()];
-        shard.copy_to(0, &mut ids);
-        let TestWindows { prefixes, references } = protocol.cut(&ids)?;
-        let most = self.texts.map_or(usize::MAX, NonZeroUsize::get);
-        let [prefixes, references] = [prefixes, references].map(|all| spread(all, most));
-        let texts = prefixes.iter().map(|_| None).collect();
-        let new_tokens = Some(protocol.new_tokens());
-        let mut prompts = Prompts { ids: prefixes, texts, references, new_tokens };
         self.check(&mut prompts, model)?;
         Ok(prompts)
     }
@@ -193,14 +139,6 @@ impl PromptFlags {
     }
 }
 
-/// As many as asked for at most, at even distances.
-fn spread<T>(all: Vec<T>, most: usize) -> Vec<T> {
-    let count = all.len();
-    let kept = most.min(count);
-    let places = all.into_iter().enumerate();
-    places.filter(|(place, _)| place * kept % count < kept).map(|(_, one)| one).collect()
-}
-
 impl Prompts {
     fn push_text(&mut self, text: String, model: &SavedModel) -> Result<(), Failure> {
         self.ids.push(model.vocabulary.encode(&text)?);
@@ -233,20 +171,5 @@ impl Prompts {
                 Err(Failure::data(reason).advise(advice))
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::spread;
-
-    #[test]
-    fn fewer_windows_come_from_all_over_the_split() {
-        let all = |count: usize| (0..count).collect::<Vec<_>>();
-        assert_eq!(spread(all(10), 4), [0, 3, 5, 8]);
-        assert_eq!(spread(all(3), 3), [0, 1, 2]);
-        assert_eq!(spread(all(3), usize::MAX), [0, 1, 2]);
-        assert_eq!(spread(all(0), 5), all(0));
-        assert!((1..50).all(|most| spread(all(49), most).len() == most));
     }
 }

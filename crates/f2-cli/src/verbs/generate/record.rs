@@ -1,6 +1,6 @@
 //! Texts as JSON lines.
 
-use f2_lm::decode::Continuation;
+use f2_lm::decode::{Continuation, ProtocolName};
 use f2_lm::run::{SavedModel, Vocabulary};
 use serde::Serialize;
 
@@ -14,6 +14,9 @@ pub(super) struct Record {
     text: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     sample: Option<usize>,
+    /// The protocol the prompt was cut by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    protocol: Option<&'static str>,
     ids: Vec<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     log_probabilities: Option<Vec<f32>>,
@@ -40,6 +43,7 @@ impl Record {
             prompt: prompt(vocabulary, prompts, text.prompt)?,
             text: vocabulary.decode(&ids)?,
             sample: Some(text.sample),
+            protocol: prompts.protocol.map(ProtocolName::as_str),
             ids,
             log_probabilities: Some(
                 text.tokens.iter().map(|token| token.log_probability).collect(),
@@ -66,13 +70,14 @@ pub(super) fn prompt(
     }
 }
 
-/// What a human wrote after each prefix.
+/// What people wrote after each prefix.
 pub(super) fn references(model: &SavedModel, prompts: &Prompts) -> Result<String, Failure> {
     let reference = |(number, ids): (usize, &Vec<u32>)| {
         let record = Record {
             prompt: prompt(&model.vocabulary, prompts, number)?,
             text: model.vocabulary.decode(ids)?,
             sample: None,
+            protocol: prompts.protocol.map(ProtocolName::as_str),
             ids: ids.clone(),
             log_probabilities: None,
             classes: None,

@@ -1,14 +1,11 @@
 //! The flags that say how tokens are chosen.
 
 use clap::{Args, ValueEnum};
-use f2_lm::decode::{BeamSearch, ClassDraw, Factorisation, SmallClass, Strategy};
+use f2_lm::decode::{BeamSearch, ClassDraw, Factorisation, ProtocolName, SmallClass, Strategy};
 use f2_lm::run::SavedModel;
 use f2_report::results::Decoding;
 
 use crate::failure::Failure;
-
-/// What is done without a strategy: the paper's main table.
-const DEFAULT_K: usize = 3;
 
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Strategy")]
@@ -109,12 +106,18 @@ impl StrategyFlags {
         }
     }
 
-    /// The strategy, if the model can follow it.
-    pub(super) fn resolve(&self, model: &SavedModel) -> Result<Strategy, Failure> {
+    /// The strategy, if the model can follow it. Where none is given, it is that of the paper's main
+    /// table for the protocol.
+    pub(super) fn resolve(
+        &self,
+        model: &SavedModel,
+        protocol: Option<ProtocolName>,
+    ) -> Result<Strategy, Failure> {
         if model.shape.class_ends.is_empty() {
             self.refuse_classes(model)?;
         }
-        let strategy = self.strategy(model);
+        let usual = protocol.unwrap_or(ProtocolName::Paper).top_k();
+        let strategy = self.strategy(usual.min(model.shape.vocabulary));
         strategy.check(&model.shape)?;
         Ok(strategy)
     }
@@ -137,14 +140,14 @@ impl StrategyFlags {
         }
     }
 
-    fn strategy(&self, model: &SavedModel) -> Strategy {
+    fn strategy(&self, usual_k: usize) -> Strategy {
         let greedy = self.greedy || self.temperature == Some(0.0);
         let temperature = if greedy { 0.0 } else { self.temperature.unwrap_or(1.0) };
         let nothing = !greedy
             && self.beam.is_none()
             && self.temperature.is_none()
             && [self.top_p, self.min_p, self.typical].iter().all(Option::is_none);
-        let paper = nothing.then_some(DEFAULT_K.min(model.shape.vocabulary));
+        let paper = nothing.then_some(usual_k);
         Strategy {
             temperature,
             top_k: self.top_k.or(paper),
