@@ -10,7 +10,7 @@ use f2_engine::{Cpu, Sequences};
 use f2_lm::Error;
 use f2_lm::decode::{
     BeamSearch, ClassDraw, Continuation, Event, Factorisation, Generated, Generator, Request,
-    SmallClass, Strategy,
+    SmallClass, Strategy, Truncations,
 };
 use f2_lm::model::{Batch, Feed, Incremental, Recordings, Workspace};
 use proptest::prelude::*;
@@ -64,8 +64,13 @@ fn request<'a>(prompts: &'a [Vec<u32>], strategy: &'a Strategy) -> Request<'a> {
     Request { prompts, samples: 1, new_tokens: 12, strategy, seed: 5, end: None, batch: Some(4) }
 }
 
+fn truncated(truncations: Truncations) -> Strategy {
+    Strategy { truncations, ..Strategy::default() }
+}
+
 /// One of every kind.
 fn strategies() -> Vec<Strategy> {
+    let all = Truncations::default();
     let fill = ClassDraw { top_p: 0.9, small: SmallClass::Fill, ..ClassDraw::default() };
     let beam = |groups| Strategy {
         beam: Some(BeamSearch { width: 4, groups, ..BeamSearch::default() }),
@@ -77,8 +82,8 @@ fn strategies() -> Vec<Strategy> {
         Strategy::default(),
         Strategy::top_k(3),
         Strategy { factorisation: Factorisation::Decoupled(fill), ..Strategy::top_k(5) },
-        Strategy { top_p: Some(0.8), temperature: 0.9, ..Strategy::default() }.joint(),
-        Strategy { typical: Some(0.8), min_p: Some(0.05), ..Strategy::default() },
+        Strategy { temperature: 0.9, ..truncated(Truncations { top_p: Some(0.8), ..all }) }.joint(),
+        truncated(Truncations { typical: Some(0.8), min_p: Some(0.05), ..all }),
         Strategy { repetition_penalty: 1.4, block_ngrams: 2, ..Strategy::top_k(8) },
         beam(1),
         beam(2),
@@ -382,14 +387,14 @@ fn what_cannot_be_done_is_refused() {
     let class =
         |draw| Strategy { factorisation: Factorisation::Decoupled(draw), ..Strategy::default() };
     let beam = |beam| Strategy { beam: Some(beam), ..Strategy::default() };
-    let base = Strategy::default;
+    let (base, all) = (Strategy::default, Truncations::default());
     let refused = [
         Strategy::top_k(0),
         Strategy::top_k(62),
-        Strategy { top_p: Some(0.0), ..base() },
-        Strategy { top_p: Some(1.5), ..base() },
-        Strategy { min_p: Some(-1.0), ..base() },
-        Strategy { typical: Some(f64::NAN), ..base() },
+        truncated(Truncations { top_p: Some(0.0), ..all }),
+        truncated(Truncations { top_p: Some(1.5), ..all }),
+        truncated(Truncations { min_p: Some(-1.0), ..all }),
+        truncated(Truncations { typical: Some(f64::NAN), ..all }),
         Strategy { temperature: -0.5, ..base() },
         Strategy { repetition_penalty: 0.5, ..base() },
         class(ClassDraw { top_k: Some(5), ..ClassDraw::default() }),
@@ -400,7 +405,7 @@ fn what_cannot_be_done_is_refused() {
         beam(BeamSearch { groups: 3, ..BeamSearch::default() }),
         beam(BeamSearch { diversity: -1.0, ..BeamSearch::default() }),
         beam(BeamSearch { length_penalty: f64::INFINITY, ..BeamSearch::default() }),
-        Strategy { top_k: Some(3), ..beam(BeamSearch::default()) },
+        Strategy { beam: Some(BeamSearch::default()), ..Strategy::top_k(3) },
     ];
     let refused = refused
         .map(|strategy| model.generate(&request(&prompts, &strategy)).unwrap_err().to_string());

@@ -10,7 +10,7 @@ use self::extend::{Extension, extensions};
 use self::group::{Group, Hypothesis};
 use super::generator::{Generator, Request};
 use super::scores::Scores;
-use super::slots::Text;
+use super::sequence::Sequence;
 use super::{BeamSearch, Continuation, Event};
 use crate::Error;
 use crate::model::{Feed, Incremental};
@@ -84,8 +84,8 @@ impl<'a, D: Device> Searcher<'a, D> {
     ) -> Result<Option<Vec<Beam>>, Error> {
         let positions = self.scores.model.decoder.shape.positions;
         let begin = |prompt: usize| {
-            let text = Text::new(&self.request.prompts[prompt], positions);
-            Beam { prompt, groups: Group::all(self.search, text) }
+            let sequence = Sequence::new(&self.request.prompts[prompt], positions);
+            Beam { prompt, groups: Group::all(self.search, sequence) }
         };
         let mut beams: Vec<Beam> = prompts.map(begin).collect();
         for length in 0..self.request.new_tokens {
@@ -112,14 +112,14 @@ impl<'a, D: Device> Searcher<'a, D> {
         }
         let feeds: Vec<Feed<'_>> = hypotheses
             .iter_mut()
-            .map(|(sequence, hypothesis)| hypothesis.text.feed(*sequence, positions))
+            .map(|(sequence, hypothesis)| hypothesis.sequence.feed(*sequence, positions))
             .collect();
         memory.advance(scores.model, &feeds)?;
         let histories: Vec<&[u32]> =
-            hypotheses.iter().map(|(_, hypothesis)| &hypothesis.text.history[..]).collect();
+            hypotheses.iter().map(|(_, hypothesis)| &hypothesis.sequence.history[..]).collect();
         let strategy = request.strategy;
         let found = extensions(scores, strategy, search, memory.hidden(), &histories)?;
-        let cached = hypotheses.iter().map(|(_, hypothesis)| hypothesis.text.cached()).max();
+        let cached = hypotheses.iter().map(|(_, hypothesis)| hypothesis.sequence.cached()).max();
         let sequences: Vec<usize> = hypotheses.iter().map(|(sequence, _)| *sequence).collect();
         let made = sequences.len();
         self.select(beams, &sequences, found, cached.unwrap_or(0), length);

@@ -1,13 +1,16 @@
+//! The tokens one is chosen from, with their log-probabilities; those that occurred before are
+//! penalised or blocked.
+
 use f2_engine::Philox;
 
-use super::class_law::most_likely;
-use super::truncation::{kth_largest, min_p, nucleus, typical};
-use super::{Law, Strategy, repetition};
+use super::distribution::most_likely;
+use super::truncation::kth_largest;
+use super::{Distribution, Strategy};
 
 /// The log-probabilities of some tokens, in runs of neighbouring ids.
 pub(super) struct Candidates<'a> {
     runs: Vec<Run<'a>>,
-    /// What the model said of tokens whose value was changed.
+    /// The model's own values of tokens whose value was changed.
     changed: Vec<(u32, f32)>,
 }
 
@@ -21,7 +24,7 @@ pub(super) struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// A token's value in full, where it is one of these.
+    /// A token's log-probability, its class's included, where it is one of these.
     fn log(&self, id: u32) -> Option<f32> {
         let place = id.checked_sub(self.first)? as usize;
         self.logs.get(place).map(|log| log + self.class)
@@ -30,7 +33,7 @@ impl Run<'_> {
     /// The most likely, ties by id; none where nothing is possible.
     fn best(&self) -> Option<(u32, f32)> {
         // Eight at a time, as the processor compares them. Adding the class keeps the order, but
-        // may make equal what was not.
+        // may make values equal that were not.
         let mut lanes = [f32::NEG_INFINITY; 8];
         let (blocks, rest) = self.logs.as_chunks::<8>();
         for block in blocks {
@@ -46,7 +49,8 @@ impl Run<'_> {
 }
 
 impl<'a> Candidates<'a> {
-    /// Takes what may come after `history`, with the strategy's aversion to what came before.
+    /// The log-probabilities after `history`, with the strategy's penalties on what occurred in it.
+    /// `blocked` are ascending.
     pub(super) fn new(
         runs: Vec<Run<'a>>,
         strategy: &Strategy,
@@ -55,11 +59,11 @@ impl<'a> Candidates<'a> {
     ) -> Self {
         let mut candidates = Self { runs, changed: Vec::new() };
         if strategy.repetition_penalty != 1.0 {
-            for id in repetition::occurred(history) {
+            for id in occurred(history) {
                 candidates.change(id, |log| log * strategy.repetition_penalty as f32);
             }
         }
-        // Where nothing else is left, repeating is all that can be done.
+        // Where every token is blocked, none is.
         if !candidates.are_all_in(blocked) {
             blocked.iter().for_each(|id| candidates.change(*id, |_| f32::NEG_INFINITY));
         }
@@ -82,48 +86,33 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    /// Every token with its value in full: that of its class added.
+    /// Every token with its log-probability, its class's included.
     fn logs(&self) -> impl Iterator<Item = (u32, f32)> + Clone {
         self.runs
             .iter()
             .flat_map(|run| (run.first..).zip(run.logs.iter().map(|log| log + run.class)))
     }
 
-    /// What the model itself says of a token.
+    /// The model's own log-probability of a token.
     pub(super) fn log_probability(&self, id: u32) -> f32 {
-        let said = self.changed.iter().find(|(changed, _)| *changed == id);
-        let said = said.map(|(_, log)| *log);
+        let before = self.changed.iter().find(|(changed, _)| *changed == id);
         let unchanged = || self.runs.iter().find_map(|run| run.log(id));
-        said.or_else(unchanged).unwrap_or(f32::NEG_INFINITY)
+        before.map(|(_, log)| *log).or_else(unchanged).unwrap_or(f32::NEG_INFINITY)
     }
 
-    /// Chooses one; none where the model's numbers are not numbers.
+    /// Chooses one; none where the log-probabilities are not numbers.
     pub(super) fn choose(&self, strategy: &Strategy, random: &mut Philox) -> Option<u32> {
         if strategy.temperature == 0.0 {
             let best = most_likely(self.runs.iter().filter_map(Run::best));
             return self.log_probability(best).is_finite().then_some(best);
         }
-        let law = self.law(strategy);
-        (!law.entries().is_empty()).then(|| law.draw(random.uniform()))
+        let distribution = self.distribution(strategy);
+        (!distribution.entries().is_empty()).then(|| distribution.draw(random.uniform()))
     }
 
-    /// The law a token is drawn from at a temperature above zero.
-    pub(super) fn law(&self, strategy: &Strategy) -> Law {
-        let threshold = strategy.top_k.map_or(f64::NEG_INFINITY, |k| {
-            kth_largest(self.logs().map(|(_, log)| f64::from(log)), k)
-        });
-        let kept = self.logs().filter(|(_, log)| f64::from(*log) >= threshold);
-        let mut law = Law::from_logs(kept, strategy.temperature);
-        if let Some(mass) = strategy.typical {
-            law = typical(law, mass);
-        }
-        if let Some(mass) = strategy.top_p {
-            law = nucleus(law, mass);
-        }
-        match strategy.min_p {
-            Some(share) => min_p(law, share),
-            None => law,
-        }
+    /// The distribution a token is drawn from at a temperature above zero.
+    pub(super) fn distribution(&self, strategy: &Strategy) -> Distribution {
+        strategy.truncations.distribution(self.logs(), strategy.temperature)
     }
 
     /// The `count` most likely, best first, ties by id.
@@ -134,5 +123,43 @@ impl<'a> Candidates<'a> {
         best.sort_unstable_by(|left, right| right.1.total_cmp(&left.1).then(left.0.cmp(&right.0)));
         best.truncate(count);
         best
+    }
+}
+
+/// The tokens that would complete a sequence of `n` tokens for the second time, ascending.
+pub(super) fn blocked(history: &[u32], n: usize) -> Vec<u32> {
+    if n == 0 || history.len() + 1 < n {
+        return Vec::new();
+    }
+    let end = &history[history.len() + 1 - n..];
+    let repeated = history.windows(n).filter(|window| window[..n - 1] == *end);
+    let mut ids: Vec<u32> = repeated.map(|window| window[n - 1]).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
+/// The tokens that occurred, ascending.
+pub(super) fn occurred(history: &[u32]) -> Vec<u32> {
+    let mut ids = history.to_vec();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_repeat_is_blocked() {
+        let history = [1, 2, 3, 1, 2, 4, 1, 2];
+        assert_eq!(blocked(&history, 3), [3, 4]);
+        assert_eq!(blocked(&history, 2), [3, 4]);
+        assert_eq!(blocked(&history, 1), [1, 2, 3, 4]);
+        assert_eq!(blocked(&[1, 2, 3, 9, 1, 2, 3], 4), [9]);
+        assert_eq!(blocked(&history, 9), [0; 0]);
+        assert_eq!(blocked(&history, 0), [0; 0]);
+        assert_eq!(blocked(&[], 1), [0; 0]);
     }
 }

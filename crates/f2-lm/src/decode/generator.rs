@@ -1,23 +1,25 @@
+//! Requests for texts, and what is generated for them.
+
 use f2_engine::Device;
 
-use super::sampler::{Wanted, choose};
+use super::scheduler::Scheduler;
 use super::scores::Scores;
-use super::slots::{Place, Places, Text};
-use super::{Continuation, Event, Strategy, Token, beam};
+use super::sequence::RandomStreams;
+use super::{Strategy, beam};
 use crate::Error;
 use crate::memory::{Purpose, available_memory, check_memory};
-use crate::model::{Feed, Incremental, Model};
+use crate::model::{Incremental, Model};
 
-/// A model on a device, ready to write.
+/// A model that continues prompts.
 pub struct Generator<'a, D: Device> {
     /// The model.
     pub model: &'a Model<D>,
 }
 
-/// What is to be written.
+/// Prompts to continue, and how.
 #[derive(Clone, Debug)]
 pub struct Request<'a> {
-    /// Token ids to go on from, at least one each.
+    /// Token ids to continue, at least one each.
     pub prompts: &'a [Vec<u32>],
     /// Texts for each prompt.
     pub samples: usize,
@@ -58,7 +60,7 @@ impl Request<'_> {
     }
 }
 
-/// What was written.
+/// The texts of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Generated {
     /// In the order of the prompts, the samples of one after the other.
@@ -68,7 +70,7 @@ pub struct Generated {
 }
 
 impl<D: Device> Generator<'_, D> {
-    /// Writes what is asked for. `observer` sees every token; `stop` is asked after every pass.
+    /// Continues the prompts. `observer` sees every token; `stop` is asked before every pass.
     pub fn generate(
         &self,
         request: &Request<'_>,
@@ -133,117 +135,92 @@ impl<D: Device> Generator<'_, D> {
         observer: &mut dyn FnMut(Event<'_>),
         stop: &dyn Fn() -> bool,
     ) -> Result<Vec<Continuation>, Error> {
-        let mut writers = Writers::new(self, request, sequences)?;
+        let mut scheduler = Scheduler::new(self.model, sequences, self.capacity(request))?;
         observer(Event::Ready);
+        let streams = RandomStreams::new(request.prompts, request.samples);
+        let mut waiting = 0..request.texts();
         let mut finished = Vec::new();
-        writers.retire(request, &mut finished, observer);
-        while !writers.open.is_empty() && !stop() {
-            writers.step(request, observer)?;
-            writers.retire(request, &mut finished, observer);
+        loop {
+            while scheduler.has_room()
+                && let Some(number) = waiting.next()
+            {
+                let prompt = &request.prompts[number / request.samples];
+                scheduler.join(number, prompt, streams.of(number), request.new_tokens);
+            }
+            let before = finished.len();
+            while let Some((number, tokens)) = scheduler.take_finished() {
+                let (prompt, sample) = (number / request.samples, number % request.samples);
+                let text = Continuation { prompt, sample, tokens };
+                observer(Event::Finished(&text));
+                finished.push(text);
+            }
+            if finished.len() > before && !waiting.is_empty() {
+                continue;
+            }
+            if scheduler.is_empty() || stop() {
+                break;
+            }
+            scheduler.step(request.strategy, request.seed, request.end, observer)?;
         }
         Ok(finished)
     }
 }
 
-/// One text being written in one sequence of the cache.
-struct Writer {
-    sequence: usize,
-    number: usize,
-    place: Place,
-    text: Text,
-    tokens: Vec<Token>,
-    ended: bool,
+/// A token as it was chosen. Log-probabilities are the model's own, in nats, whatever the
+/// strategy made of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Token {
+    /// Its frequency rank.
+    pub id: u32,
+    /// Of the full posterior: class and token together.
+    pub log_probability: f32,
+    /// Its class and that class's log-probability; none with a plain model.
+    pub class: Option<(u32, f32)>,
 }
 
-/// As many texts at a time as there are sequences; when one ends the next begins in its place.
-struct Writers<'a, D: Device> {
-    scores: Scores<'a, D>,
-    memory: Incremental<D>,
-    places: Places<'a>,
-    /// The number of the next text to begin.
-    next: usize,
-    open: Vec<Writer>,
+/// The tokens a model wrote after a prompt.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Continuation {
+    /// Which prompt, from 0.
+    pub prompt: usize,
+    /// Which of its samples, from 0; with beam search the best first.
+    pub sample: usize,
+    /// The tokens, without one that ended the text.
+    pub tokens: Vec<Token>,
 }
 
-impl<'a, D: Device> Writers<'a, D> {
-    fn new(
-        generator: &Generator<'a, D>,
-        request: &Request<'a>,
-        sequences: usize,
-    ) -> Result<Self, Error> {
-        let model = generator.model;
-        let scores = Scores::new(model, sequences)?;
-        let memory = Incremental::new(model, sequences, generator.capacity(request))?;
-        let places = Places::new(request.prompts, request.samples);
-        let mut writers = Self { scores, memory, places, next: 0, open: Vec::new() };
-        for sequence in 0..sequences {
-            writers.begin(request, sequence);
-        }
-        Ok(writers)
+impl Continuation {
+    /// The tokens' ids.
+    pub fn ids(&self) -> Vec<u32> {
+        self.tokens.iter().map(|token| token.id).collect()
     }
 
-    fn begin(&mut self, request: &Request<'_>, sequence: usize) {
-        if self.next == request.texts() {
-            return;
-        }
-        let number = self.next;
-        self.next += 1;
-        let place = self.places.place(number);
-        let prompt = &request.prompts[number / request.samples];
-        let text = Text::new(prompt, self.scores.model.decoder.shape.positions);
-        let ended = request.new_tokens == 0;
-        self.open.push(Writer { sequence, number, place, text, tokens: Vec::new(), ended });
+    /// The log-probability of the whole, in nats.
+    pub fn log_probability(&self) -> f64 {
+        self.tokens.iter().map(|token| f64::from(token.log_probability)).sum()
     }
+}
 
-    /// One token more of every open text.
-    fn step(
-        &mut self,
-        request: &Request<'_>,
-        observer: &mut dyn FnMut(Event<'_>),
-    ) -> Result<(), Error> {
-        let Self { scores, memory, open, .. } = self;
-        let positions = scores.model.decoder.shape.positions;
-        let feeds: Vec<Feed<'_>> =
-            open.iter_mut().map(|writer| writer.text.feed(writer.sequence, positions)).collect();
-        memory.advance(scores.model, &feeds)?;
-        let mut wanted: Vec<Wanted<'_>> = open
-            .iter()
-            .map(|writer| Wanted {
-                history: &writer.text.history,
-                random: writer.place.random(request.seed, writer.tokens.len()),
-            })
-            .collect();
-        let chosen = choose(scores, request.strategy, memory.hidden(), &mut wanted)?;
-        for (writer, token) in open.iter_mut().zip(&chosen) {
-            if request.end == Some(token.id) {
-                writer.ended = true;
-                continue;
-            }
-            writer.text.history.push(token.id);
-            writer.tokens.push(*token);
-            writer.ended = writer.tokens.len() == request.new_tokens;
-            observer(Event::Token { text: writer.number, token });
-        }
-        observer(Event::Step { tokens: chosen.len() });
-        Ok(())
-    }
-
-    /// Hands over what has ended, and begins what comes next.
-    fn retire(
-        &mut self,
-        request: &Request<'_>,
-        finished: &mut Vec<Continuation>,
-        observer: &mut dyn FnMut(Event<'_>),
-    ) {
-        while let Some(place) = self.open.iter().position(|writer| writer.ended) {
-            let Writer { sequence, number, tokens, .. } = self.open.remove(place);
-            let (prompt, sample) = (number / request.samples, number % request.samples);
-            let text = Continuation { prompt, sample, tokens };
-            observer(Event::Finished(&text));
-            finished.push(text);
-            self.begin(request, sequence);
-        }
-    }
+/// An event of generation, for its observer.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// The memory is allocated; the first pass follows.
+    Ready,
+    /// A token of a text that is not finished; the text's number is `prompt · samples + sample`.
+    /// Beam search has none: its texts are known at the end.
+    Token {
+        /// Which text.
+        text: usize,
+        /// The token.
+        token: &'a Token,
+    },
+    /// A pass over all texts in progress.
+    Step {
+        /// How many tokens it chose.
+        tokens: usize,
+    },
+    /// A text is complete.
+    Finished(&'a Continuation),
 }
 
 #[cfg(test)]

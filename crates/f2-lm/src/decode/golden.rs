@@ -1,14 +1,17 @@
-//! Decoding held against the oracle's laws: exactly where a law can be read off, by chi-squared
-//! tests with fixed seeds where tokens are drawn.
+//! Decoding held against the oracle's distributions: exactly where a distribution can be read off, by
+//! chi-squared tests with fixed seeds where tokens are drawn.
 
 use f2_engine::prelude::*;
 use f2_engine::{Cpu, Philox};
 use serde::Deserialize;
 
 use super::candidates::{Candidates, Run};
+use super::class_draw::strict_nucleus;
 use super::sampler::{Wanted, choose};
 use super::scores::Scores;
-use super::{ClassDraw, Factorisation, Law, SmallClass, Strategy, class_law, fill_order};
+use super::{
+    ClassDraw, Distribution, Factorisation, SmallClass, Strategy, Truncations, fill_order,
+};
 use super::{min_p, nucleus, top_k, typical};
 use crate::config::ModelConfig;
 use crate::model::{Decoder, Model, ModelShape};
@@ -35,7 +38,8 @@ struct Case {
     greedy_decoupled: u32,
     greedy_full: u32,
     full_posterior: Vec<f64>,
-    class_law_0_9: Vec<f64>,
+    #[serde(rename = "class_law_0_9")]
+    class_distribution_0_9: Vec<f64>,
     topk: Vec<TopK>,
 }
 
@@ -65,7 +69,8 @@ struct Expected {
 struct ClassNucleus {
     p1: Vec<f64>,
     p: f64,
-    law: Vec<f64>,
+    #[serde(rename = "law")]
+    distribution: Vec<f64>,
 }
 
 fn golden() -> Golden {
@@ -113,27 +118,27 @@ fn logs(probabilities: &[f64]) -> Vec<f32> {
     probabilities.iter().map(|probability| probability.ln() as f32).collect()
 }
 
-fn assert_law(law: &Law, tokens: &[u32], probabilities: &[f64]) {
-    let ids: Vec<u32> = law.entries().iter().map(|(id, _)| *id).collect();
+fn assert_distribution(distribution: &Distribution, tokens: &[u32], probabilities: &[f64]) {
+    let ids: Vec<u32> = distribution.entries().iter().map(|(id, _)| *id).collect();
     assert_eq!(ids, tokens);
-    for ((_, found), expected) in law.entries().iter().zip(probabilities) {
+    for ((_, found), expected) in distribution.entries().iter().zip(probabilities) {
         assert!((found - expected).abs() < TOLERANCE, "{found} is not {expected}");
     }
 }
 
-/// The law over all tokens, zeros included.
-fn assert_dense(law: &Law, expected: &[f64]) {
+/// The distribution over all tokens, zeros included.
+fn assert_dense(distribution: &Distribution, expected: &[f64]) {
     let ids: Vec<u32> = (0..).zip(expected).filter(|(_, q)| **q > 0.0).map(|(id, _)| id).collect();
     let kept: Vec<f64> = expected.iter().copied().filter(|q| *q > 0.0).collect();
-    assert_law(law, &ids, &kept);
+    assert_distribution(distribution, &ids, &kept);
 }
 
 fn decoupled(k: usize, draw: ClassDraw) -> Strategy {
     Strategy { factorisation: Factorisation::Decoupled(draw), ..Strategy::top_k(k) }
 }
 
-/// The law of a token in the classes of `order`, as far as they are needed.
-fn token_law(case: &Case, order: &[u32], strategy: &Strategy) -> Law {
+/// The distribution of a token in the classes of `order`, as far as they are needed.
+fn token_distribution(case: &Case, order: &[u32], strategy: &Strategy) -> Distribution {
     let mut rows: Vec<(usize, u32, Vec<f32>)> = order
         .iter()
         .map(|class| {
@@ -148,7 +153,7 @@ fn token_law(case: &Case, order: &[u32], strategy: &Strategy) -> Law {
         class: case.p1[*class].ln() as f32,
         logs,
     });
-    Candidates::new(runs.collect(), strategy, &[], &[]).law(strategy)
+    Candidates::new(runs.collect(), strategy, &[], &[]).distribution(strategy)
 }
 
 #[test]
@@ -186,16 +191,15 @@ fn the_posterior_is_class_times_token() {
 #[test]
 fn the_class_nucleus_drops_the_class_that_crosses() {
     let golden = golden();
-    for ClassNucleus { p1, p, law } in &golden.class_nucleus {
-        let draw = ClassDraw { top_p: *p, ..ClassDraw::default() };
+    for ClassNucleus { p1, p, distribution } in &golden.class_nucleus {
         // Not through `f32`: some of these masses meet p exactly.
         let weights = (0..).zip(p1.iter().copied());
-        let found = super::class_law::strict_nucleus(Law::from_weights(weights), draw.top_p);
-        assert_dense(&found, law);
+        let found = strict_nucleus(Distribution::from_weights(weights), *p);
+        assert_dense(&found, distribution);
     }
     for case in &golden.cases {
         let draw = ClassDraw { top_p: 0.9, ..ClassDraw::default() };
-        assert_dense(&class_law(&logs(&case.p1), &draw), &case.class_law_0_9);
+        assert_dense(&draw.distribution(&logs(&case.p1)), &case.class_distribution_0_9);
     }
 }
 
@@ -204,11 +208,15 @@ fn small_classes_are_clamped_or_filled() {
     for case in golden().cases {
         for TopK { k, full, by_class, .. } in &case.topk {
             let posterior = (0..).zip(case.full_posterior.iter().copied());
-            assert_law(&top_k(Law::from_weights(posterior), *k), &full.tokens, &full.probs);
+            assert_distribution(
+                &top_k(Distribution::from_weights(posterior), *k),
+                &full.tokens,
+                &full.probs,
+            );
             let strategy = Strategy::top_k(*k);
             for ByClass { order, clamp, fill } in by_class {
-                let law = token_law(&case, &order[..1], &strategy);
-                assert_law(&law, &clamp.tokens, &clamp.probs);
+                let distribution = token_distribution(&case, &order[..1], &strategy);
+                assert_distribution(&distribution, &clamp.tokens, &clamp.probs);
                 let mut needed = 0;
                 let size = |class: u32| {
                     let before = class.checked_sub(1).map_or(0, |b| case.ends[b as usize]);
@@ -219,8 +227,9 @@ fn small_classes_are_clamped_or_filled() {
                     needed += size(**class);
                     short
                 });
-                let law = token_law(&case, &taken.copied().collect::<Vec<u32>>(), &strategy);
-                assert_law(&law, &fill.tokens, &fill.probs);
+                let distribution =
+                    token_distribution(&case, &taken.copied().collect::<Vec<u32>>(), &strategy);
+                assert_distribution(&distribution, &fill.tokens, &fill.probs);
             }
         }
     }
@@ -274,33 +283,46 @@ fn decoupled_draws_follow_the_oracles_marginals() {
 fn joint_draws_follow_the_posterior_as_it_was_cut() {
     for case in golden().cases {
         let bench = Bench::new(&case);
-        let law = || Law::from_weights((0..).zip(case.full_posterior.iter().copied()));
+        let distribution =
+            || Distribution::from_weights((0..).zip(case.full_posterior.iter().copied()));
         let flat = |temperature: f64| {
             let flattened = case.full_posterior.iter().map(|q| q.powf(1.0 / temperature));
-            Law::from_weights((0..).zip(flattened))
+            Distribution::from_weights((0..).zip(flattened))
         };
         let base = Strategy::default().joint();
+        let none = Truncations::default();
+        let truncated = |truncations| Strategy { truncations, ..base.clone() };
         let cases = [
-            (base.clone(), law()),
-            (Strategy { top_k: Some(3), ..base.clone() }, top_k(law(), 3)),
-            (Strategy { top_p: Some(0.7), ..base.clone() }, nucleus(law(), 0.7)),
-            (Strategy { min_p: Some(0.2), ..base.clone() }, min_p(law(), 0.2)),
-            (Strategy { typical: Some(0.6), ..base.clone() }, typical(law(), 0.6)),
+            (base.clone(), distribution()),
+            (truncated(Truncations { top_k: Some(3), ..none }), top_k(distribution(), 3)),
+            (truncated(Truncations { top_p: Some(0.7), ..none }), nucleus(distribution(), 0.7)),
+            (truncated(Truncations { min_p: Some(0.2), ..none }), min_p(distribution(), 0.2)),
+            (truncated(Truncations { typical: Some(0.6), ..none }), typical(distribution(), 0.6)),
             (Strategy { temperature: 2.5, ..base.clone() }, flat(2.5)),
             (
-                Strategy { temperature: 0.5, top_k: Some(4), top_p: Some(0.9), ..base },
+                Strategy {
+                    temperature: 0.5,
+                    ..truncated(Truncations { top_k: Some(4), top_p: Some(0.9), ..none })
+                },
                 nucleus(top_k(flat(0.5), 4), 0.9),
             ),
         ];
-        for (strategy, law) in cases {
-            let expected: Vec<f64> = (0..12).map(|id| law.probability(id)).collect();
+        for (strategy, distribution) in cases {
+            let expected: Vec<f64> = (0..12).map(|id| distribution.probability(id)).collect();
             assert_drawn_from(&bench.draw(&case, &strategy, DRAWS), &expected);
         }
     }
 }
 
 /// The marginal of filling, summed over every order the classes can come in.
-fn filled(case: &Case, k: usize, law: &Law, order: &[u32], chance: f64, sum: &mut [f64]) {
+fn filled(
+    case: &Case,
+    k: usize,
+    distribution: &Distribution,
+    order: &[u32],
+    chance: f64,
+    sum: &mut [f64],
+) {
     let classes = case.ends.len() as u32;
     let size = |class: &u32| {
         let before = class.checked_sub(1).map_or(0, |before| case.ends[before as usize]);
@@ -308,18 +330,18 @@ fn filled(case: &Case, k: usize, law: &Law, order: &[u32], chance: f64, sum: &mu
     };
     let available: usize = order.iter().map(size).sum();
     if !order.is_empty() && (available >= k || order.len() == classes as usize) {
-        for (id, probability) in token_law(case, order, &Strategy::top_k(k)).entries() {
+        for (id, probability) in token_distribution(case, order, &Strategy::top_k(k)).entries() {
             sum[*id as usize] += chance * probability;
         }
         return;
     }
     let floor = if order.is_empty() { 0.0 } else { 1e-6 };
     let left: Vec<u32> = (0..classes).filter(|class| !order.contains(class)).collect();
-    let total: f64 = left.iter().map(|class| law.probability(*class) + floor).sum();
+    let total: f64 = left.iter().map(|class| distribution.probability(*class) + floor).sum();
     for class in left {
-        let share = (law.probability(class) + floor) / total;
+        let share = (distribution.probability(class) + floor) / total;
         if share > 0.0 {
-            filled(case, k, law, &[order, &[class]].concat(), chance * share, sum);
+            filled(case, k, distribution, &[order, &[class]].concat(), chance * share, sum);
         }
     }
 }
@@ -330,9 +352,9 @@ fn filled_draws_follow_every_order_of_classes() {
         let bench = Bench::new(&case);
         for (k, top_p) in [(3, 1.0), (5, 1.0), (5, 0.9)] {
             let draw = ClassDraw { top_p, small: SmallClass::Fill, ..ClassDraw::default() };
-            let law = class_law(&logs(&case.p1), &draw);
+            let distribution = draw.distribution(&logs(&case.p1));
             let mut expected = vec![0.0; 12];
-            filled(&case, k, &law, &[], 1.0, &mut expected);
+            filled(&case, k, &distribution, &[], 1.0, &mut expected);
             // Orders that need a class outside the nucleus come once in a million draws.
             let reachable: Vec<f64> =
                 expected.iter().map(|q| if *q < 1e-4 { 0.0 } else { *q }).collect();
@@ -347,11 +369,11 @@ fn classes_have_a_temperature_and_a_k_of_their_own() {
         let bench = Bench::new(&case);
         let draw = ClassDraw { temperature: 3.0, top_k: Some(2), ..ClassDraw::default() };
         let flattened = (0..).zip(case.p1.iter().map(|q| q.powf(1.0 / 3.0)));
-        let law = top_k(Law::from_weights(flattened), 2);
+        let distribution = top_k(Distribution::from_weights(flattened), 2);
         let class_of = |id: u32| case.ends.iter().filter(|end| **end <= id).count() as u32;
         let tokens = (0..).zip(&case.p2);
         let expected: Vec<f64> =
-            tokens.map(|(id, p2)| law.probability(class_of(id)) * p2).collect();
+            tokens.map(|(id, p2)| distribution.probability(class_of(id)) * p2).collect();
         let strategy =
             Strategy { factorisation: Factorisation::Decoupled(draw), ..Strategy::default() };
         assert_drawn_from(&bench.draw(&case, &strategy, DRAWS), &expected);
@@ -360,10 +382,10 @@ fn classes_have_a_temperature_and_a_k_of_their_own() {
 
 #[test]
 fn filling_takes_no_class_twice_and_stops_at_k() {
-    let law = Law::from_weights([(0, 0.7), (2, 0.3)]);
+    let distribution = Distribution::from_weights([(0, 0.7), (2, 0.3)]);
     for place in 0..200 {
         let mut random = Philox::new(4, [place, 0, 0]);
-        let order = fill_order(&law, 0, &[1, 2, 4, 5], 5, &mut random);
+        let order = fill_order(&distribution, 0, &[1, 2, 4, 5], 5, &mut random);
         let mut sorted = order.clone();
         sorted.sort_unstable();
         sorted.dedup();

@@ -1,33 +1,35 @@
-//! Writing: from a prompt's hidden state to the next token, again and again.
+//! Generation: from a prompt's hidden state to the next token, again and again.
 //!
 //! A [`Strategy`] says how tokens are chosen and a [`Generator`] applies it to many prompts at
 //! once. An F² model is decoded *decoupled* unless asked otherwise: a class first, then a token
 //! in it, so that only that class's part of the output matrix is read.
+//!
+//! One step, in the order of the files: `scheduler` feeds the newest token of every running
+//! `sequence` to the model; `sampler` chooses the next ones from the log-probabilities `scores`
+//! computes, among `candidates` that penalties and a `truncation` leave, in the class of a
+//! `class_draw`.
 //!
 //! A text is a function of model, prompt, strategy and seed alone: not of what else is in the
 //! batch, the order of prompts or the number of threads.
 
 mod beam;
 mod candidates;
-mod class_law;
-mod continuation;
+mod class_draw;
+mod distribution;
 mod generator;
 #[cfg(test)]
 mod golden;
-mod law;
-mod on_device;
 mod protocol;
-mod repetition;
 mod sampler;
+mod scheduler;
 mod scores;
-mod slots;
+mod sequence;
 mod strategy;
 mod truncation;
 
-pub use class_law::{class_law, fill_order};
-pub use continuation::{Continuation, Event, Token};
-pub use generator::{Generated, Generator, Request};
-pub use law::Law;
+pub use class_draw::{ClassDraw, SmallClass, fill_order};
+pub use distribution::Distribution;
+pub use generator::{Continuation, Event, Generated, Generator, Request, Token};
 pub use protocol::{Cut, Protocol, ProtocolName, TestSet};
-pub use strategy::{BeamSearch, ClassDraw, Factorisation, SmallClass, Strategy};
-pub use truncation::{min_p, nucleus, top_k, typical};
+pub use strategy::{BeamSearch, Factorisation, Strategy};
+pub use truncation::{Truncations, min_p, nucleus, top_k, typical};

@@ -1,11 +1,14 @@
+//! The next token of every sequence: drawn by the device where it can, by the host otherwise.
+
 use f2_engine::{Classes, Device, Philox};
 
-use super::candidates::{Candidates, Run};
+use super::candidates::{Candidates, Run, blocked};
+use super::class_draw::fill_order;
 use super::scores::Scores;
-use super::{ClassDraw, SmallClass, Strategy, Token, class_law, fill_order, on_device, repetition};
+use super::{ClassDraw, SmallClass, Strategy, Token};
 use crate::Error;
 
-/// One text's claim on the next token.
+/// A sequence whose next token is wanted.
 pub(super) struct Wanted<'a> {
     /// Prompt and continuation so far.
     pub(super) history: &'a [u32],
@@ -13,14 +16,15 @@ pub(super) struct Wanted<'a> {
     pub(super) random: Philox,
 }
 
-/// Chooses the next token of every text. `hidden: [wanted, width]`.
+/// Chooses the next token of every sequence. `hidden: [wanted, width]`. A token depends on its own
+/// sequence alone, not on those beside it.
 pub(super) fn choose<D: Device>(
     scores: &mut Scores<'_, D>,
     strategy: &Strategy,
     hidden: &D::Activations,
     wanted: &mut [Wanted<'_>],
 ) -> Result<Vec<Token>, Error> {
-    if let Some(tokens) = on_device::choose(scores, strategy, hidden, wanted)? {
+    if let Some(tokens) = on_device(scores, strategy, hidden, wanted)? {
         return Ok(tokens);
     }
     let decoder = &scores.model.decoder;
@@ -30,6 +34,28 @@ pub(super) fn choose<D: Device>(
     }
 }
 
+/// Lets the device draw, so that no logits travel; nothing where device or strategy leave it to the
+/// host.
+fn on_device<D: Device>(
+    scores: &mut Scores<'_, D>,
+    strategy: &Strategy,
+    hidden: &D::Activations,
+    wanted: &mut [Wanted<'_>],
+) -> Result<Option<Vec<Token>>, Error> {
+    let head = &scores.model.decoder.head;
+    let sampling = strategy.on_device(head).filter(|sampling| scores.can_draw(sampling));
+    let Some(sampling) = sampling else { return Ok(None) };
+    let uniforms: Vec<[f64; 2]> =
+        wanted.iter_mut().map(|wanted| [(); 2].map(|()| wanted.random.uniform())).collect();
+    let drawn = scores.draw(&sampling, hidden, &uniforms)?;
+    let tokens = drawn.into_iter().map(|drawn| {
+        let id = drawn.id.ok_or(Error::NoProbabilities)?;
+        Ok(Token { id, log_probability: drawn.log_probability, class: drawn.class })
+    });
+    tokens.collect::<Result<_, _>>().map(Some)
+}
+
+/// Chooses from the full posterior.
 fn joint<D: Device>(
     scores: &mut Scores<'_, D>,
     strategy: &Strategy,
@@ -37,7 +63,7 @@ fn joint<D: Device>(
     wanted: &mut [Wanted<'_>],
 ) -> Result<Vec<Token>, Error> {
     let decoder = &scores.model.decoder;
-    // The class of a token is worth telling even where it decided nothing.
+    // The token's class is reported even though it decided nothing.
     let classes = match &decoder.head.classes {
         Some(classes) => Some((classes, scores.classes(wanted.len(), hidden)?)),
         None => None,
@@ -46,7 +72,7 @@ fn joint<D: Device>(
     let mut tokens = Vec::with_capacity(wanted.len());
     let rows = posterior.chunks_mut(decoder.shape.vocabulary).zip(wanted);
     for (row, (logs, Wanted { history, random })) in rows.enumerate() {
-        let blocked = repetition::blocked(history, strategy.block_ngrams);
+        let blocked = blocked(history, strategy.block_ngrams);
         let run = Run { first: 0, class: 0.0, logs };
         let candidates = Candidates::new(vec![run], strategy, history, &blocked);
         let id = candidates.choose(strategy, random).ok_or(Error::NoProbabilities)?;
@@ -59,6 +85,7 @@ fn joint<D: Device>(
     Ok(tokens)
 }
 
+/// Chooses a class, then a token in it: only the chosen classes' token vectors are read.
 fn decoupled<D: Device>(
     scores: &mut Scores<'_, D>,
     classes: &Classes,
@@ -68,10 +95,8 @@ fn decoupled<D: Device>(
     wanted: &mut [Wanted<'_>],
 ) -> Result<Vec<Token>, Error> {
     let class_logs = scores.classes(wanted.len(), hidden)?;
-    let blocked: Vec<Vec<u32>> = wanted
-        .iter()
-        .map(|wanted| repetition::blocked(wanted.history, strategy.block_ngrams))
-        .collect();
+    let blocked: Vec<Vec<u32>> =
+        wanted.iter().map(|wanted| blocked(wanted.history, strategy.block_ngrams)).collect();
     let plans = wanted
         .iter_mut()
         .zip(class_logs.chunks(classes.count()).zip(&blocked))
@@ -113,23 +138,23 @@ fn planned(
     logs: &[f32],
     random: &mut Philox,
 ) -> Result<Vec<u32>, Error> {
-    let law = class_law(logs, draw);
-    if law.entries().is_empty() {
+    let distribution = draw.distribution(logs);
+    if distribution.entries().is_empty() {
         return Err(Error::NoProbabilities);
     }
-    let class = law.draw(random.uniform());
-    Ok(match (draw.small, strategy.top_k) {
+    let class = distribution.draw(random.uniform());
+    Ok(match (draw.small, strategy.truncations.top_k) {
         (SmallClass::Fill, Some(k)) => {
             let sizes: Vec<usize> =
                 (0..classes.count()).map(|class| classes.members(class).len()).collect();
-            fill_order(&law, class, &sizes, k, random)
+            fill_order(&distribution, class, &sizes, k, random)
         }
         _ => vec![class],
     })
 }
 
-/// Computes the tokens of every class that some row chose, for those rows only, and gives each row
-/// what it chose. `class_logs: [rows, classes]`.
+/// Computes the tokens of every class that some row chose, for those rows only. Returns the runs each
+/// row chose. `class_logs: [rows, classes]`.
 pub(super) fn chosen_runs<'a, D: Device>(
     scores: &'a mut Scores<'_, D>,
     classes: &Classes,

@@ -1,16 +1,18 @@
+//! Log-probabilities of classes and tokens from hidden states, computed on the device.
+
 use f2_engine::{Classes, Device, Drawn, Sampling};
 
 use crate::Error;
 use crate::memory::bytes;
 use crate::model::{Decoder, Model, ModelShape};
 
-/// Log-probabilities from hidden states, brought to the host.
+/// Buffers for log-probabilities, and the model they are of.
 pub(super) struct Scores<'a, D: Device> {
     pub(super) model: &'a Model<D>,
     logits: D::Floats,
     gathered: D::Activations,
     picked: D::Indices,
-    /// What was read for the tokens to be chosen from; kept, so that the memory is.
+    /// Values read from the device; reused, so that their memory is.
     values: Vec<f32>,
     /// None where the device leaves drawing to the host.
     draws: Option<D::Draws>,
@@ -49,7 +51,7 @@ impl<'a, D: Device> Scores<'a, D> {
         Ok(device.host_floats(logits, rows * vocabulary, &mut self.values)?)
     }
 
-    /// The classes', `[rows, classes]`.
+    /// Log-probabilities of the classes, `[rows, classes]`.
     pub(super) fn classes(
         &mut self,
         rows: usize,
@@ -75,7 +77,7 @@ impl<'a, D: Device> Scores<'a, D> {
         self.draws.is_some() && device.can_draw(&decoder.head, sampling)
     }
 
-    /// A token for every hidden state; `uniforms` decide.
+    /// Draws a token for every hidden state; `uniforms` decide.
     pub(super) fn draw(
         &mut self,
         sampling: &Sampling,
@@ -87,8 +89,8 @@ impl<'a, D: Device> Scores<'a, D> {
         Ok(device.draw(&decoder.head, sampling, weights, hidden, uniforms, logits, draws)?)
     }
 
-    /// Those of some classes' tokens within their class, one after the other: for each `(class,
-    /// rows)` the matrix `[rows, members]`.
+    /// Log-probabilities of some classes' tokens within their class: for each `(class, rows)` the
+    /// matrix `[rows, members]`, one after the other.
     pub(super) fn members(
         &mut self,
         wanted: &[(usize, Vec<u32>)],

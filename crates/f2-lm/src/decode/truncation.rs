@@ -1,45 +1,115 @@
-//! Cutting the unlikely off a law. What is left shares the whole mass.
+//! The truncation rules on tokens, in one list: which part of a distribution is drawn from.
+//!
+//! [`Truncations`] is all there is to a rule: its setting, its check, what it does on the host, and
+//! whether a device does it too. Each of them takes the list apart field by field, so that a rule that
+//! was forgotten in one of them does not compile.
 
-use super::Law;
+use f2_engine::TokenSampling;
+
+use super::Distribution;
+use super::strategy::{check_k, check_share};
+use crate::Error;
+
+/// The rules on tokens, in the order they are applied; each sees what the one before left.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Truncations {
+    /// Keeps the k most likely tokens, and all that tie with the last of them.
+    pub top_k: Option<usize>,
+    /// Keeps the most typical tokens that reach this mass.
+    pub typical: Option<f64>,
+    /// Keeps the fewest tokens that reach this mass.
+    pub top_p: Option<f64>,
+    /// Keeps tokens at least this share as likely as the most likely.
+    pub min_p: Option<f64>,
+}
+
+impl Truncations {
+    /// The names of the rules.
+    pub(super) const NAMES: &str = "top-k, top-p, min-p, typical";
+
+    /// Refuses settings that mean nothing for a vocabulary of this size.
+    pub(super) fn check(&self, vocabulary: usize) -> Result<(), Error> {
+        let Self { top_k, typical, top_p, min_p } = *self;
+        check_k("top-k", top_k, vocabulary, "tokens")?;
+        for (option, share) in [("top-p", top_p), ("min-p", min_p), ("typical", typical)] {
+            check_share(option, share.unwrap_or(1.0))?;
+        }
+        Ok(())
+    }
+
+    /// What is left of the distribution with these log-probabilities at a temperature above zero.
+    pub(super) fn distribution(
+        &self,
+        logs: impl Iterator<Item = (u32, f32)> + Clone,
+        temperature: f64,
+    ) -> Distribution {
+        let Self { top_k, typical: typical_mass, top_p, min_p: min_share } = *self;
+        // Ties are those of log-probabilities, whatever the temperature.
+        let threshold = top_k.map_or(f64::NEG_INFINITY, |k| {
+            kth_largest(logs.clone().map(|(_, log)| f64::from(log)), k)
+        });
+        let kept = logs.filter(|(_, log)| f64::from(*log) >= threshold);
+        let mut distribution = Distribution::from_logs(kept, temperature);
+        if let Some(mass) = typical_mass {
+            distribution = typical(distribution, mass);
+        }
+        if let Some(mass) = top_p {
+            distribution = nucleus(distribution, mass);
+        }
+        match min_share {
+            Some(share) => min_p(distribution, share),
+            None => distribution,
+        }
+    }
+
+    /// The same for a device; none where a rule is the host's alone, which sorts tokens.
+    pub(super) fn on_device(&self, temperature: f64) -> Option<TokenSampling> {
+        let Self { top_k, typical, top_p, min_p } = *self;
+        let keeps_all = |share: Option<f64>| share.is_none_or(|share| share >= 1.0);
+        let sampling = TokenSampling { temperature, top_k, min_p };
+        (keeps_all(typical) && keeps_all(top_p)).then_some(sampling)
+    }
+}
 
 /// The `k` most likely, and all that tie with the last of them.
 #[must_use]
-pub fn top_k(law: Law, k: usize) -> Law {
-    let threshold = kth_largest(law.entries().iter().map(|(_, probability)| *probability), k);
-    law.retain(|_, probability| probability >= threshold)
+pub fn top_k(distribution: Distribution, k: usize) -> Distribution {
+    let threshold =
+        kth_largest(distribution.entries().iter().map(|(_, probability)| *probability), k);
+    distribution.retain(|_, probability| probability >= threshold)
 }
 
 /// The fewest that together reach the mass `p`, the most likely first (Holtzman et al., 2020).
 #[must_use]
-pub fn nucleus(law: Law, p: f64) -> Law {
+pub fn nucleus(distribution: Distribution, p: f64) -> Distribution {
     if p >= 1.0 {
-        return law;
+        return distribution;
     }
     // All entries below this share of the rest together cannot be needed, so most are not sorted.
-    let floor = (1.0 - p) / law.entries().len() as f64;
-    keep_until(law.retain_above(floor), p, |_, probability| -probability)
+    let floor = (1.0 - p) / distribution.entries().len() as f64;
+    keep_until(distribution.retain_above(floor), p, |_, probability| -probability)
 }
 
 /// Those at least `p` times as likely as the most likely.
 #[must_use]
-pub fn min_p(law: Law, p: f64) -> Law {
-    let probabilities = law.entries().iter().map(|(_, probability)| *probability);
+pub fn min_p(distribution: Distribution, p: f64) -> Distribution {
+    let probabilities = distribution.entries().iter().map(|(_, probability)| *probability);
     let threshold = p * probabilities.fold(0.0, f64::max);
-    law.retain(|_, probability| probability >= threshold)
+    distribution.retain(|_, probability| probability >= threshold)
 }
 
 /// The fewest that together reach the mass `p`, those first whose information is closest to the
-/// law's entropy (Meister et al., 2023).
+/// entropy (Meister et al., 2023).
 #[must_use]
-pub fn typical(law: Law, p: f64) -> Law {
+pub fn typical(distribution: Distribution, p: f64) -> Distribution {
     if p >= 1.0 {
-        return law;
+        return distribution;
     }
-    let entropy: f64 = law.entries().iter().map(|(_, q)| -q * q.ln()).sum();
-    keep_until((law, 0.0), p, |_, probability| (-probability.ln() - entropy).abs())
+    let entropy: f64 = distribution.entries().iter().map(|(_, q)| -q * q.ln()).sum();
+    keep_until((distribution, 0.0), p, |_, probability| (-probability.ln() - entropy).abs())
 }
 
-impl Law {
+impl Distribution {
     /// Entries above `floor` as they are, and the mass that all others had.
     fn retain_above(self, floor: f64) -> (Self, f64) {
         let kept: f64 = self.entries().iter().map(|(_, q)| *q).filter(|q| *q >= floor).sum();
@@ -49,9 +119,13 @@ impl Law {
 
 /// Keeps entries in ascending order of `rank` until they reach `p` of the mass there was before
 /// `dropped` of it went. Ties in rank go by id.
-fn keep_until((law, dropped): (Law, f64), p: f64, rank: impl Fn(u32, f64) -> f64) -> Law {
+fn keep_until(
+    (distribution, dropped): (Distribution, f64),
+    p: f64,
+    rank: impl Fn(u32, f64) -> f64,
+) -> Distribution {
     let mut sorted: Vec<(f64, u32, f64)> =
-        law.entries().iter().map(|(id, q)| (rank(*id, *q), *id, *q)).collect();
+        distribution.entries().iter().map(|(id, q)| (rank(*id, *q), *id, *q)).collect();
     sorted.sort_unstable_by(|left, right| left.0.total_cmp(&right.0).then(left.1.cmp(&right.1)));
     let mut mass = 0.0;
     let needed = sorted.iter().take_while(|(_, _, probability)| {
@@ -61,7 +135,7 @@ fn keep_until((law, dropped): (Law, f64), p: f64, rank: impl Fn(u32, f64) -> f64
     });
     let mut kept: Vec<u32> = needed.map(|(_, id, _)| *id).collect();
     kept.sort_unstable();
-    law.retain(|id, _| kept.binary_search(&id).is_ok())
+    distribution.retain(|id, _| kept.binary_search(&id).is_ok())
 }
 
 /// The `k`-th largest value; the smallest possible where there are not as many.
@@ -92,48 +166,49 @@ mod tests {
 
     use super::*;
 
-    fn law() -> impl Strategy<Value = Law> {
-        prop::collection::vec(1_u32..50, 1..40)
-            .prop_map(|weights| Law::from_weights((0..).zip(weights.into_iter().map(f64::from))))
+    fn distribution() -> impl Strategy<Value = Distribution> {
+        prop::collection::vec(1_u32..50, 1..40).prop_map(|weights| {
+            Distribution::from_weights((0..).zip(weights.into_iter().map(f64::from)))
+        })
     }
 
-    fn ids(law: &Law) -> Vec<u32> {
-        law.entries().iter().map(|(id, _)| *id).collect()
+    fn ids(distribution: &Distribution) -> Vec<u32> {
+        distribution.entries().iter().map(|(id, _)| *id).collect()
     }
 
     proptest! {
         #[test]
-        fn top_k_keeps_ties_and_nothing_less_likely(law in law(), k in 1_usize..50) {
-            let mut sorted: Vec<f64> = law.entries().iter().map(|(_, q)| *q).collect();
+        fn top_k_keeps_ties_and_nothing_less_likely(distribution in distribution(), k in 1_usize..50) {
+            let mut sorted: Vec<f64> = distribution.entries().iter().map(|(_, q)| *q).collect();
             sorted.sort_unstable_by(|left, right| right.total_cmp(left));
             let threshold = sorted[(k - 1).min(sorted.len() - 1)];
             let expected: Vec<u32> =
-                law.entries().iter().filter(|(_, q)| *q >= threshold).map(|(id, _)| *id).collect();
-            prop_assert_eq!(ids(&top_k(law, k)), expected);
+                distribution.entries().iter().filter(|(_, q)| *q >= threshold).map(|(id, _)| *id).collect();
+            prop_assert_eq!(ids(&top_k(distribution, k)), expected);
         }
 
         /// The mass is reached, and without the least likely of those kept it is not.
         #[test]
-        fn the_nucleus_is_the_smallest_that_reaches_its_mass(law in law(), p in 0.01..1.0_f64) {
-            let kept = ids(&nucleus(law.clone(), p));
-            let mut masses: Vec<f64> = kept.iter().map(|id| law.probability(*id)).collect();
+        fn the_nucleus_is_the_smallest_that_reaches_its_mass(distribution in distribution(), p in 0.01..1.0_f64) {
+            let kept = ids(&nucleus(distribution.clone(), p));
+            let mut masses: Vec<f64> = kept.iter().map(|id| distribution.probability(*id)).collect();
             let all: f64 = masses.iter().sum();
             prop_assert!(all > p - 1e-9);
             masses.sort_unstable_by(f64::total_cmp);
             prop_assert!(all - masses[0] < p + 1e-9);
-            let left_out = law.entries().iter().filter(|(id, _)| !kept.contains(id));
+            let left_out = distribution.entries().iter().filter(|(id, _)| !kept.contains(id));
             prop_assert!(left_out.map(|(_, q)| *q).fold(0.0, f64::max) <= masses[0]);
         }
 
         #[test]
-        fn every_truncation_keeps_a_law(law in law(), p in 0.01..=1.0_f64) {
-            for cut in [nucleus(law.clone(), p), min_p(law.clone(), p), typical(law.clone(), p)] {
+        fn every_truncation_keeps_a_distribution(distribution in distribution(), p in 0.01..=1.0_f64) {
+            for cut in [nucleus(distribution.clone(), p), min_p(distribution.clone(), p), typical(distribution.clone(), p)] {
                 let sum: f64 = cut.entries().iter().map(|(_, q)| *q).sum();
                 prop_assert!((sum - 1.0).abs() < 1e-9);
                 // What is kept keeps its proportions.
                 let (id, q) = cut.entries()[0];
                 for (other, r) in cut.entries() {
-                    let before = law.probability(id) / law.probability(*other);
+                    let before = distribution.probability(id) / distribution.probability(*other);
                     prop_assert!((q / r - before).abs() < 1e-9 * before);
                 }
             }
@@ -142,19 +217,20 @@ mod tests {
 
     #[test]
     fn typical_sampling_may_leave_out_the_most_likely() {
-        let law = Law::from_weights([(0, 0.46), (1, 0.18), (2, 0.18), (3, 0.18)]);
+        let distribution = Distribution::from_weights([(0, 0.46), (1, 0.18), (2, 0.18), (3, 0.18)]);
         // Entropy 1.28; information 0.78, 1.71, 1.71, 1.71: distances 0.51 and 0.43.
-        assert_eq!(ids(&typical(law, 0.5)), [1, 2, 3]);
-        let law = Law::from_weights([(0, 0.5), (1, 0.25), (2, 0.125), (3, 0.125)]);
+        assert_eq!(ids(&typical(distribution, 0.5)), [1, 2, 3]);
+        let distribution =
+            Distribution::from_weights([(0, 0.5), (1, 0.25), (2, 0.125), (3, 0.125)]);
         // Entropy 1.21: distances 0.52, 0.17, 0.87, 0.87.
-        assert_eq!(ids(&typical(law, 0.6)), [0, 1]);
+        assert_eq!(ids(&typical(distribution, 0.6)), [0, 1]);
     }
 
     #[test]
     fn min_p_is_a_share_of_the_most_likely() {
-        let law = Law::from_weights([(0, 0.5), (1, 0.3), (2, 0.1), (3, 0.1)]);
-        assert_eq!(ids(&min_p(law.clone(), 0.6)), [0, 1]);
-        assert_eq!(ids(&min_p(law.clone(), 0.61)), [0]);
-        assert_eq!(ids(&min_p(law, 0.2)), [0, 1, 2, 3]);
+        let distribution = Distribution::from_weights([(0, 0.5), (1, 0.3), (2, 0.1), (3, 0.1)]);
+        assert_eq!(ids(&min_p(distribution.clone(), 0.6)), [0, 1]);
+        assert_eq!(ids(&min_p(distribution.clone(), 0.61)), [0]);
+        assert_eq!(ids(&min_p(distribution, 0.2)), [0, 1, 2, 3]);
     }
 }

@@ -1,7 +1,9 @@
 //! The flags that say how tokens are chosen.
 
 use clap::{Args, ValueEnum};
-use f2_lm::decode::{BeamSearch, ClassDraw, Factorisation, ProtocolName, SmallClass, Strategy};
+use f2_lm::decode::{
+    BeamSearch, ClassDraw, Factorisation, ProtocolName, SmallClass, Strategy, Truncations,
+};
 use f2_lm::run::SavedModel;
 use f2_report::results::Decoding;
 
@@ -143,21 +145,27 @@ impl StrategyFlags {
     fn strategy(&self, usual_k: usize) -> Strategy {
         let greedy = self.greedy || self.temperature == Some(0.0);
         let temperature = if greedy { 0.0 } else { self.temperature.unwrap_or(1.0) };
-        let nothing = !greedy
-            && self.beam.is_none()
-            && self.temperature.is_none()
-            && [self.top_p, self.min_p, self.typical].iter().all(Option::is_none);
-        let paper = nothing.then_some(usual_k);
+        let mut truncations = self.truncations();
+        let chosen = greedy || self.beam.is_some() || self.temperature.is_some();
+        if !chosen && truncations == Truncations::default() {
+            truncations.top_k = Some(usual_k);
+        }
         Strategy {
             temperature,
-            top_k: self.top_k.or(paper),
-            top_p: self.top_p,
-            min_p: self.min_p,
-            typical: self.typical,
+            truncations,
             repetition_penalty: self.repetition_penalty,
             block_ngrams: self.block_ngrams,
             factorisation: self.factorisation(greedy),
             beam: self.beam.map(|width| self.beam_search(width)),
+        }
+    }
+
+    fn truncations(&self) -> Truncations {
+        Truncations {
+            top_k: self.top_k,
+            typical: self.typical,
+            top_p: self.top_p,
+            min_p: self.min_p,
         }
     }
 

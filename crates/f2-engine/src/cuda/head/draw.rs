@@ -5,7 +5,7 @@ use crate::cuda::memory::Buffer;
 use crate::cuda::runtime::Grid;
 use crate::cuda::runtime::{Stream, Upload};
 use crate::cuda::{Cuda, Precision};
-use crate::{ClassSampling, Drawn, Error, Head, IGNORED, Sampling};
+use crate::{ClassSampling, Drawn, Error, Head, IGNORED, Sampling, TokenSampling};
 
 /// The largest k of tokens: the kernel reads all logits once for each.
 const MOST_K: usize = 256;
@@ -66,6 +66,14 @@ struct Terms {
 }
 
 impl Terms {
+    fn of_class(ClassSampling { temperature, top_k, top_p }: ClassSampling) -> Self {
+        Self::new(temperature, top_k, top_p, 1.0)
+    }
+
+    fn of_token(TokenSampling { temperature, top_k, min_p }: TokenSampling) -> Self {
+        Self::new(temperature, top_k, min_p.unwrap_or(0.0), 0.0)
+    }
+
     fn new(temperature: f64, k: Option<usize>, share: f64, whole: f64) -> Self {
         if temperature == 0.0 {
             Self { temperature: 1.0, k: 1, share: whole }
@@ -99,8 +107,7 @@ impl<P: Precision> Cuda<P> {
         let drawn = [class.temperature, token.temperature].map(|temperature| temperature > 0.0);
         let drawn = if is_decoupled { drawn } else { [drawn[1]; 2] };
         draws.load(uniforms, drawn);
-        let by_class = Terms::new(class.temperature, class.top_k, class.top_p, 1.0);
-        let by_token = Terms::new(token.temperature, token.top_k, token.min_p.unwrap_or(0.0), 0.0);
+        let (by_class, by_token) = (Terms::of_class(class), Terms::of_token(token));
         let classes = head.class_ends().len();
         // SAFETY: the operation's buffers have these sizes.
         unsafe {

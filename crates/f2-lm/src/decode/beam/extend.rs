@@ -1,9 +1,11 @@
+//! The tokens every hypothesis may be extended by.
+
 use f2_engine::{Classes, Device};
 
-use super::super::candidates::{Candidates, Run};
+use super::super::candidates::{Candidates, Run, blocked};
 use super::super::sampler::{chosen_runs, open_classes};
 use super::super::scores::Scores;
-use super::super::{BeamSearch, Strategy, Token, repetition};
+use super::super::{BeamSearch, Strategy, Token};
 use crate::Error;
 
 /// A token a hypothesis may go on with.
@@ -76,7 +78,7 @@ fn decoupled<D: Device>(
         .iter()
         .zip(class_logs.chunks(classes.count()))
         .map(|(history, logs)| {
-            let blocked = repetition::blocked(history, strategy.block_ngrams);
+            let blocked = blocked(history, strategy.block_ngrams);
             likeliest(&open_classes(classes, logs, &blocked), most_classes)
         })
         .collect();
@@ -109,7 +111,7 @@ fn best(
     count: usize,
     class: impl Fn(u32) -> Option<(u32, f32)>,
 ) -> Vec<Extension> {
-    let blocked = repetition::blocked(history, strategy.block_ngrams);
+    let blocked = blocked(history, strategy.block_ngrams);
     let candidates = Candidates::new(runs, strategy, history, &blocked);
     let best = candidates.best(count).into_iter();
     best.map(|(id, score)| {

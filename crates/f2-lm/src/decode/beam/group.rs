@@ -1,12 +1,14 @@
+//! A group of a beam: its hypotheses, and which of their extensions replace them.
+
 use super::super::generator::Request;
-use super::super::slots::Text;
+use super::super::sequence::Sequence;
 use super::super::{BeamSearch, Token};
 use super::extend::Extension;
 
 /// A text that may become one of the best.
 #[derive(Clone, Debug)]
 pub(super) struct Hypothesis {
-    pub(super) text: Text,
+    pub(super) sequence: Sequence,
     tokens: Vec<Token>,
     /// The sum of its log-probabilities as the strategy sees them.
     score: f64,
@@ -27,9 +29,9 @@ pub(super) struct Group {
 
 impl Group {
     /// The groups of a beam at a prompt.
-    pub(super) fn all(search: &BeamSearch, text: Text) -> Vec<Self> {
+    pub(super) fn all(search: &BeamSearch, sequence: Sequence) -> Vec<Self> {
         let width = search.width / search.groups;
-        let start = Hypothesis { text, tokens: Vec::new(), score: 0.0 };
+        let start = Hypothesis { sequence, tokens: Vec::new(), score: 0.0 };
         let group = |first: usize| Self {
             first,
             width,
@@ -114,7 +116,7 @@ impl Group {
 impl Hypothesis {
     fn extended(&self, token: Token, score: f64) -> Self {
         let mut longer = self.clone();
-        longer.text.history.push(token.id);
+        longer.sequence.history.push(token.id);
         longer.tokens.push(token);
         longer.score = score;
         longer

@@ -1,3 +1,5 @@
+//! A sequence being continued: its tokens, what the cache holds of it, and its randomness.
+
 use std::collections::HashMap;
 
 use f2_engine::Philox;
@@ -5,9 +7,9 @@ use sha2::{Digest as _, Sha256};
 
 use crate::model::Feed;
 
-/// A text that is being written, and the part of it that the cache holds.
+/// A sequence of tokens that grows, and the part of it that the cache holds.
 #[derive(Clone, Debug)]
-pub(super) struct Text {
+pub(super) struct Sequence {
     /// Prompt and continuation so far.
     pub(super) history: Vec<u32>,
     /// Where the part the model sees begins.
@@ -16,21 +18,21 @@ pub(super) struct Text {
     cached: usize,
 }
 
-impl Text {
-    /// A prompt the model has not seen yet, or as much of its end as the model can.
+impl Sequence {
+    /// A prompt, or as much of its end as the model has positions for; nothing of it is cached yet.
     pub(super) fn new(prompt: &[u32], positions: usize) -> Self {
         let window = prompt.len().saturating_sub(positions);
         Self { history: prompt.to_vec(), window, cached: 0 }
     }
 
-    /// What the model must see before the next token. A text that has outgrown the model's
-    /// positions goes on from its last half of them.
-    pub(super) fn feed(&mut self, sequence: usize, positions: usize) -> Feed<'_> {
+    /// The tokens the model must be fed before the next one, for slot `slot` of the cache. A sequence
+    /// that has outgrown the model's positions goes on from its last half of them.
+    pub(super) fn feed(&mut self, slot: usize, positions: usize) -> Feed<'_> {
         if self.history.len() - self.window > positions {
             (self.window, self.cached) = (self.history.len() - positions / 2, 0);
         }
         let seen = self.window + self.cached;
-        let feed = Feed { sequence, cached: self.cached, tokens: &self.history[seen..] };
+        let feed = Feed { sequence: slot, cached: self.cached, tokens: &self.history[seen..] };
         self.cached = self.history.len() - self.window;
         feed
     }
@@ -41,12 +43,12 @@ impl Text {
     }
 }
 
-/// The randomness of one text: a function of the seed, its prompt and which of the prompt's
+/// The randomness of one sequence: a function of the seed, its prompt and which of the prompt's
 /// samples it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place([u32; 2]);
+pub(super) struct RandomStream([u32; 2]);
 
-impl Place {
+impl RandomStream {
     /// Sample number `sample` of a prompt.
     fn new(prompt: &[u32], sample: u64) -> Self {
         let mut hash = Sha256::new();
@@ -58,21 +60,21 @@ impl Place {
     }
 
     /// All randomness of the token at `position` of the continuation.
-    pub(super) fn random(self, seed: u64, position: usize) -> Philox {
+    pub(super) fn at(self, seed: u64, position: usize) -> Philox {
         Philox::new(seed, [self.0[0], self.0[1], position as u32])
     }
 }
 
-/// The places of `samples` texts of each prompt. A prompt that comes again goes on with further
-/// samples, so that no two texts share their randomness, in whatever order prompts come.
-pub(super) struct Places<'a> {
+/// The random streams of `samples` texts of each prompt. A prompt that occurs again goes on with
+/// further samples, so that no two texts share their randomness, in whatever order prompts are given.
+pub(super) struct RandomStreams<'a> {
     prompts: &'a [Vec<u32>],
     samples: usize,
-    /// How often each prompt came before.
+    /// How often each prompt occurred before.
     met: Vec<u64>,
 }
 
-impl<'a> Places<'a> {
+impl<'a> RandomStreams<'a> {
     pub(super) fn new(prompts: &'a [Vec<u32>], samples: usize) -> Self {
         let mut times: HashMap<&[u32], u64> = HashMap::new();
         let mut meet = |prompt: &'a Vec<u32>| {
@@ -83,11 +85,11 @@ impl<'a> Places<'a> {
         Self { prompts, samples, met: prompts.iter().map(&mut meet).collect() }
     }
 
-    /// That of text number `number`, the samples of a prompt one after the other.
-    pub(super) fn place(&self, number: usize) -> Place {
+    /// The stream of text number `number`; the samples of a prompt follow one another.
+    pub(super) fn of(&self, number: usize) -> RandomStream {
         let (prompt, sample) = (number / self.samples, number % self.samples);
         let sample = self.met[prompt] * self.samples as u64 + sample as u64;
-        Place::new(&self.prompts[prompt], sample)
+        RandomStream::new(&self.prompts[prompt], sample)
     }
 }
 
@@ -96,33 +98,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_follow_their_prompts() {
+    fn random_streams_follow_their_prompts() {
         let (a, b) = (vec![1, 2], vec![3]);
-        let all = |prompts: &[Vec<u32>]| -> Vec<Place> {
-            let places = Places::new(prompts, 2);
-            (0..6).map(|number| places.place(number)).collect()
+        let all = |prompts: &[Vec<u32>]| -> Vec<RandomStream> {
+            let streams = RandomStreams::new(prompts, 2);
+            (0..6).map(|number| streams.of(number)).collect()
         };
         let forth = all(&[a.clone(), b.clone(), a.clone()]);
         let back = all(&[b, a.clone(), a]);
         assert_eq!(forth[..2], back[2..4]);
         assert_eq!(forth[2..4], back[..2]);
         assert_eq!(forth[4..], back[4..]);
-        let mut all: Vec<[u32; 2]> = forth.iter().map(|place| place.0).collect();
+        let mut all: Vec<[u32; 2]> = forth.iter().map(|stream| stream.0).collect();
         all.sort_unstable();
         all.dedup();
         assert_eq!(all.len(), 6);
     }
 
     #[test]
-    fn a_text_longer_than_the_model_sees_goes_on_from_its_last_half() {
-        let mut text = Text::new(&[0, 1, 2, 3, 4, 5], 4);
-        let feed = text.feed(0, 4);
+    fn a_sequence_longer_than_the_model_sees_goes_on_from_its_last_half() {
+        let mut sequence = Sequence::new(&[0, 1, 2, 3, 4, 5], 4);
+        let feed = sequence.feed(0, 4);
         assert_eq!((feed.cached, feed.tokens), (0, &[2, 3, 4, 5][..]));
-        text.history.push(6);
-        let feed = text.feed(0, 4);
+        sequence.history.push(6);
+        let feed = sequence.feed(0, 4);
         assert_eq!((feed.cached, feed.tokens), (0, &[5, 6][..]));
-        text.history.push(7);
-        let feed = text.feed(0, 4);
+        sequence.history.push(7);
+        let feed = sequence.feed(0, 4);
         assert_eq!((feed.cached, feed.tokens), (2, &[7][..]));
     }
 }

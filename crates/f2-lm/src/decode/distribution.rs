@@ -1,8 +1,10 @@
-/// What may come next: ids with their probabilities, which sum to one.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Law(Vec<(u32, f64)>);
+//! A distribution over ids: what the next token, or its class, is drawn from.
 
-impl Law {
+/// Ids with their probabilities, which sum to one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Distribution(Vec<(u32, f64)>);
+
+impl Distribution {
     /// Ids with weights of any sum. Those without weight are left out.
     ///
     /// Where nothing has weight there is nothing to draw, so at least one must.
@@ -37,11 +39,11 @@ impl Law {
             }
             rest -= probability;
         }
-        // Rounding may leave a crumb behind the last entry.
-        self.0.last().expect("a law has an entry").0
+        // Rounding may leave a remainder behind the last entry.
+        self.0.last().expect("a distribution has an entry").0
     }
 
-    /// Keeps the entries that `keep` holds of, and shares the mass of the others out among them.
+    /// Keeps the entries that `keep` holds of, renormalised.
     #[must_use]
     pub(super) fn retain(mut self, mut keep: impl FnMut(u32, f64) -> bool) -> Self {
         self.0.retain(|(id, probability)| keep(*id, *probability));
@@ -61,4 +63,15 @@ impl Law {
             .sort_unstable_by(|left, right| right.1.total_cmp(&left.1).then(left.0.cmp(&right.0)));
         sorted
     }
+}
+
+/// The most likely id, ties by id.
+pub(super) fn most_likely(logs: impl Iterator<Item = (u32, f32)>) -> u32 {
+    let mut best = (0, f32::NEG_INFINITY);
+    for (id, log) in logs {
+        if log > best.1 {
+            best = (id, log);
+        }
+    }
+    best.0
 }
