@@ -31,7 +31,7 @@ use threads::Threads;
 
 use crate::{Device, Error};
 
-/// The CPU as a [`Device`](crate::Device).
+/// The CPU as a [`Device`].
 #[derive(Debug)]
 pub struct Cpu {
     threads: Threads,

@@ -33,7 +33,7 @@ use runtime::{Kernels, Lists, Recording, Stream};
 /// The device's name in errors.
 const DEVICE: &str = "cuda";
 
-/// An NVIDIA GPU as a [`Device`](crate::Device), of compute capability 8.0 or later.
+/// An NVIDIA GPU as a [`Device`], of compute capability 8.0 or later.
 ///
 /// Activations and matrix products are bf16, or `f32` with [`F32`]; parameters, gradients, moments,
 /// statistics and losses are `f32` in either.

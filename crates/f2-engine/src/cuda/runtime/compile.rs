@@ -15,7 +15,7 @@ use crate::cuda::{DEVICE, Precision};
 /// All kernels, in the order they are compiled: what is shared comes first.
 pub(super) const SOURCES: [(&str, &str); 12] = [
     ("common.cu", include_str!("common.cu")),
-    ("memory.cu", include_str!("../memory.cu")),
+    ("memory/memory.cu", include_str!("../memory/memory.cu")),
     ("embedding/embedding.cu", include_str!("../embedding/embedding.cu")),
     ("norm.cu", include_str!("../norm.cu")),
     ("linear/linear.cu", include_str!("../linear/linear.cu")),

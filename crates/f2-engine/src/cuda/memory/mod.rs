@@ -1,18 +1,15 @@
-//! Buffers in the GPU's memory.
+//! Buffers, copies between them and the host, and scratch.
 
-use std::marker::PhantomData;
+mod buffer;
+
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use cudarc::driver::result;
-use cudarc::driver::sys::CUresult;
-
-use super::runtime::{Address, Grid, Reading, Stream, Upload, kernels};
-use super::{Cuda, DEVICE, Precision};
+use super::runtime::{Address, Grid, Reading, Upload, kernels};
+use super::{Cuda, Precision};
 use crate::{Error, Memory, Parameter};
 
-/// Buffers end at multiples of this many bytes, so that vector accesses need no last case.
-const GRAIN: usize = 256;
+pub(super) use buffer::{Buffer, Weights};
 
 /// Zeros behind the last parameter: products over whole eights of rows may read up to seven rows
 /// beyond a matrix.
@@ -161,127 +158,6 @@ impl Indices {
     pub(super) fn resize(&mut self, len: usize) {
         assert!(len <= self.words.len(), "room for {} indices", self.words.len());
         self.len = len;
-    }
-}
-
-/// A fixed number of `T`, zero at first.
-pub struct Buffer<T> {
-    start: u64,
-    len: usize,
-    stream: Stream,
-    element: PhantomData<T>,
-}
-
-impl<T: Copy> Buffer<T> {
-    pub(super) fn zeroed(stream: &Stream, len: usize) -> Result<Self, Error> {
-        let bytes = len
-            .max(1)
-            .checked_mul(size_of::<T>())
-            .ok_or(Error::OutOfMemory { device: DEVICE, bytes: usize::MAX })?;
-        let bytes = bytes.next_multiple_of(GRAIN);
-        let failed = |error: result::DriverError| match error.0 {
-            CUresult::CUDA_ERROR_OUT_OF_MEMORY => Error::OutOfMemory { device: DEVICE, bytes },
-            _ => Error::Failed { device: DEVICE, reason: error.to_string() },
-        };
-        stream.context().bind_to_thread().map_err(failed)?;
-        stream.count();
-        // SAFETY: the size is above zero; the memory is set below.
-        let start = unsafe { result::malloc_sync(bytes) }.map_err(failed)?;
-        let buffer = Self { start, len, stream: stream.clone(), element: PhantomData };
-        // SAFETY: the range was just allocated.
-        unsafe { result::memset_d8_async(start, 0, bytes, stream.raw()) }.map_err(failed)?;
-        Ok(buffer)
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.len
-    }
-
-    /// The address of an element.
-    pub(super) fn at(&self, index: usize) -> u64 {
-        debug_assert!(index <= self.len);
-        self.start + (index * size_of::<T>()) as u64
-    }
-
-    /// Copies from the host; the source may be dropped at once, since pageable memory is copied
-    /// before the driver returns.
-    pub(super) fn write(&self, offset: usize, from: &[T]) {
-        assert!(offset + from.len() <= self.len, "a buffer of {} elements", self.len);
-        self.stream.count();
-        // SAFETY: the range lies in this buffer.
-        let copied = unsafe { result::memcpy_htod_async(self.at(offset), from, self.stream.raw()) };
-        self.stream.note("copying to the GPU", copied);
-    }
-
-    /// Waits for all work, then copies to the host.
-    pub(super) fn read(&self, offset: usize, to: &mut [T]) -> Result<(), Error> {
-        assert!(offset + to.len() <= self.len, "a buffer of {} elements", self.len);
-        // SAFETY: the range lies in this buffer, and `to` outlives the wait below.
-        let copied = unsafe { result::memcpy_dtoh_async(to, self.at(offset), self.stream.raw()) };
-        self.stream.note("copying from the GPU", copied);
-        self.stream.synchronise()
-    }
-
-    pub(super) fn zero(&self, range: Range<usize>) {
-        assert!(range.end <= self.len, "a buffer of {} elements", self.len);
-        if range.is_empty() {
-            return;
-        }
-        self.stream.count();
-        let bytes = range.len() * size_of::<T>();
-        // SAFETY: the range lies in this buffer.
-        let set =
-            unsafe { result::memset_d8_async(self.at(range.start), 0, bytes, self.stream.raw()) };
-        self.stream.note("zeroing", set);
-    }
-}
-
-impl<T> Drop for Buffer<T> {
-    fn drop(&mut self) {
-        let freed = self.stream.context().bind_to_thread().and_then(|()| {
-            // SAFETY: allocated in `zeroed`, freed here only; the driver waits for its users.
-            unsafe { result::free_sync(self.start) }
-        });
-        self.stream.note("freeing memory", freed);
-    }
-}
-
-impl<T> std::fmt::Debug for Buffer<T> {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Buffer({} elements)", self.len)
-    }
-}
-
-/// Parameters: the values themselves, and the rounded copy matrix products read.
-pub struct Weights<P: Precision> {
-    pub(super) values: Buffer<f32>,
-    /// None where working precision is full precision.
-    pub(super) rounded: Option<Buffer<P::Element>>,
-}
-
-impl<P: Precision> Weights<P> {
-    /// The address of a parameter's values.
-    pub(super) fn value(&self, parameter: Parameter) -> u64 {
-        self.values.at(parameter.offset)
-    }
-
-    /// The address of a parameter in working precision.
-    pub(super) fn real(&self, parameter: Parameter) -> u64 {
-        match &self.rounded {
-            Some(rounded) => rounded.at(parameter.offset),
-            None => self.value(parameter),
-        }
-    }
-
-    /// The address of the rounded copy, or zero.
-    pub(super) fn rounded_start(&self) -> u64 {
-        self.rounded.as_ref().map_or(0, |rounded| rounded.at(0))
-    }
-}
-
-impl<P: Precision> std::fmt::Debug for Weights<P> {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Weights({} parameters)", self.values.len())
     }
 }
 
