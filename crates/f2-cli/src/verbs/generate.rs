@@ -1,4 +1,4 @@
-//! `f2 generate`: a model in, texts out.
+//! `f2 generate`: continue prompts with a model.
 
 mod paint;
 mod prompts;
@@ -80,7 +80,7 @@ pub(crate) struct Generate {
     device: DeviceChoice,
 }
 
-/// What is written, on whichever device.
+/// The request, for whichever device runs it.
 struct Writing<'a> {
     verb: &'a Generate,
     model: &'a SavedModel,
@@ -146,7 +146,7 @@ impl Generate {
         if goes_on { None } else { model.vocabulary.token(END_OF_TEXT) }
     }
 
-    /// Writes and shows; also tells how many seconds the writing took, once the memory was there.
+    /// Generates and shows the texts; also returns the seconds it took once the memory was allocated.
     fn write<D: Device>(
         &self,
         device: D,
@@ -182,7 +182,7 @@ impl Generate {
         failure.map_or(Ok((generated, seconds)), Err)
     }
 
-    /// Whether to stop early: asked to, or with nobody left to write for.
+    /// Whether to stop early: on an interrupt, or when nobody reads the output any more.
     fn may_stop(&self) -> bool {
         interrupt::asked() || (self.out.is_none() && output::reader_left())
     }
@@ -199,7 +199,7 @@ impl Generate {
             Record::new(&model.vocabulary, prompts, text).map(|record| record.line())
         };
         let made = generated.texts.len();
-        // Texts that are not all there never take the place of an older file.
+        // An incomplete set of texts never replaces an older file.
         let out = self.out.as_ref().filter(|path| generated.complete || !path.is_file());
         if let Some(path) = out {
             let lines: String =

@@ -1,5 +1,5 @@
-//! Which tokens a step sees: a pure function of the seed and the step, so that a resumed run
-//! seeks at once.
+//! The tokens of every training step: a pure function of the seed and the step, so that a resumed run
+//! finds its place at once.
 
 mod documents;
 mod permutation;

@@ -9,7 +9,7 @@ use crate::config::{BatchConfig, WindowOrder};
 /// The batches of a training split.
 #[derive(Clone, Debug)]
 pub enum TrainingBatches {
-    /// Windows over the text as it comes.
+    /// Windows over the text in its order, across documents.
     Windows(TrainingWindows),
     /// Documents of about one length.
     Documents(DocumentRows),

@@ -6,7 +6,7 @@ use super::permutation::{Permutation, mix};
 use crate::Error;
 use crate::config::{BatchConfig, WindowOrder};
 
-/// Token ids of one split, which are frequency ranks, wherever they are kept.
+/// The token ids of one split, which are frequency ranks, in memory or on disk.
 pub trait TokenSource: Sync {
     /// How many tokens there are.
     fn len(&self) -> u64;

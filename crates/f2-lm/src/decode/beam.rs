@@ -21,7 +21,7 @@ struct Beam {
     groups: Vec<Group>,
 }
 
-/// Searches the prompts whose beams `sequences` sequences hold at a time.
+/// Searches all prompts, as many at a time as `sequences` sequences hold beams of.
 pub(super) fn search<D: Device>(
     generator: &Generator<'_, D>,
     request: &Request<'_>,
@@ -75,7 +75,7 @@ impl<'a, D: Device> Searcher<'a, D> {
         Ok(Self { request, search, scores, memory, at_a_time })
     }
 
-    /// The beams of some prompts at their ends; nothing when `stop` said so.
+    /// Searches some prompts to their ends; none when `stop` said so.
     fn run(
         &mut self,
         prompts: std::ops::Range<usize>,
@@ -101,7 +101,7 @@ impl<'a, D: Device> Searcher<'a, D> {
         Ok(Some(beams))
     }
 
-    /// One token more of every hypothesis.
+    /// Extends every hypothesis by a token.
     fn step(&mut self, beams: &mut [Beam], length: usize) -> Result<usize, Error> {
         let Self { scores, memory, search, request, .. } = self;
         let positions = scores.model.decoder.shape.positions;
@@ -126,7 +126,7 @@ impl<'a, D: Device> Searcher<'a, D> {
         Ok(made)
     }
 
-    /// Lets every beam choose among the extensions of its hypotheses, and the cache follow.
+    /// Lets every beam choose among the extensions of its hypotheses, and reorders the cache.
     fn select(
         &mut self,
         beams: &mut [Beam],
@@ -159,15 +159,15 @@ impl Beam {
         self.groups.iter().all(|group| group.done)
     }
 
-    /// The hypotheses that go on, with their places in the beam. Before the first token all are
-    /// the prompt, which is looked at once.
+    /// The hypotheses to extend, with their places in the beam. Before the first token all are the
+    /// prompt, which is extended once.
     fn running(&mut self, length: usize) -> impl Iterator<Item = (usize, &mut Hypothesis)> {
         let open = self.groups.iter_mut().filter(|group| !group.done);
         let all = open.flat_map(Group::hypotheses);
         all.take(if length == 0 { 1 } else { usize::MAX })
     }
 
-    /// Chooses group by group. Returns which place in the beam came from which.
+    /// Chooses group by group. Returns pairs of a place in the beam and the place of its parent.
     fn choose(
         &mut self,
         search: &BeamSearch,

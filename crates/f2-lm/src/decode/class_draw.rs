@@ -25,11 +25,11 @@ pub struct ClassDraw {
     /// Keeps the most likely classes up to this mass, never beyond it: 1 is the paper's text, 0.9
     /// the authors' code.
     pub top_p: f64,
-    /// What becomes of a class with fewer than k tokens.
+    /// How top-k treats a class with fewer than k tokens.
     pub small: SmallClass,
 }
 
-/// What top-k does in a class with fewer than k tokens.
+/// How top-k treats a class with fewer than k tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SmallClass {
     /// Takes all of them (the paper's Eq. 7).

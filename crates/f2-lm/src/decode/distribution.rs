@@ -1,4 +1,4 @@
-//! A distribution over ids: what the next token, or its class, is drawn from.
+//! The distribution the next token, or its class, is drawn from.
 
 /// Ids with their probabilities, which sum to one.
 #[derive(Clone, Debug, PartialEq)]

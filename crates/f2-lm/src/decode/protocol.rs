@@ -58,8 +58,8 @@ pub struct Protocol {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
     /// One after the other in so many contiguous streams of equal length. Only whole windows count:
-    /// a shorter reference would distort every metric that depends on length. What does not fill a
-    /// stream or a window is dropped.
+    /// a shorter reference would distort every metric that depends on length. A
+    /// remainder that does not fill a stream or a window is dropped.
     Streams(usize),
     /// At the beginning of every document that is longer than a window.
     Documents,
@@ -70,7 +70,7 @@ pub enum Cut {
 pub struct TestSet {
     /// For the models to continue.
     pub prefixes: Vec<Vec<u32>>,
-    /// What followed each prefix in the split.
+    /// The tokens that followed each prefix in the split.
     pub references: Vec<Vec<u32>>,
 }
 

@@ -95,8 +95,8 @@ impl Strategy {
         }
     }
 
-    /// What a device draws by itself: tokens, and classes before them where they are drawn. None
-    /// where it takes the host, which knows the text so far.
+    /// The settings a device draws with; none where drawing takes the host, which knows the text so
+    /// far.
     pub(super) fn on_device(&self, head: &Head) -> Option<Sampling> {
         let Self {
             temperature,
@@ -115,7 +115,7 @@ impl Strategy {
         Some(Sampling { class, token })
     }
 
-    /// Refuses what cannot be done with a model of this shape.
+    /// Refuses settings that a model of this shape cannot follow.
     pub fn check(&self, shape: &ModelShape) -> Result<(), Error> {
         self.check_tokens(shape.vocabulary)?;
         if let Factorisation::Decoupled(draw) = &self.factorisation

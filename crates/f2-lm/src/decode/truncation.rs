@@ -1,8 +1,8 @@
 //! The truncation rules on tokens, in one list: which part of a distribution is drawn from.
 //!
-//! [`Truncations`] is all there is to a rule: its setting, its check, what it does on the host, and
-//! whether a device does it too. Each of them takes the list apart field by field, so that a rule that
-//! was forgotten in one of them does not compile.
+//! [`Truncations`] holds every part of a rule: its setting, its check, its effect on the host, and
+//! whether devices have it. Each part destructures the list field by field, so that a rule forgotten
+//! in one of them does not compile.
 
 use f2_engine::TokenSampling;
 
@@ -37,7 +37,7 @@ impl Truncations {
         Ok(())
     }
 
-    /// What is left of the distribution with these log-probabilities at a temperature above zero.
+    /// The distribution with these log-probabilities at a temperature above zero, truncated.
     pub(super) fn distribution(
         &self,
         logs: impl Iterator<Item = (u32, f32)> + Clone,

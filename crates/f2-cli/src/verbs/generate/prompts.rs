@@ -1,4 +1,4 @@
-//! What the model goes on from: a text, a file, standard input, or the paper's protocol.
+//! The prompts a model continues: texts, a file, standard input, or a protocol's prefixes.
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
@@ -31,13 +31,13 @@ pub(super) struct PromptFlags {
     strict: bool,
 }
 
-/// What the model goes on from.
+/// The prompts a model continues.
 #[derive(Default)]
 pub(super) struct Prompts {
     pub(super) ids: Vec<Vec<u32>>,
     /// As they were given; none where ids were.
     pub(super) texts: Vec<Option<String>>,
-    /// What people wrote after each prompt; empty but for a protocol.
+    /// The references after each prompt; empty without a protocol.
     pub(super) references: Vec<Vec<u32>>,
     /// The protocol that cut them from a corpus.
     pub(super) protocol: Option<ProtocolName>,
@@ -110,7 +110,7 @@ impl PromptFlags {
         Ok(())
     }
 
-    /// Gives empty prompts a beginning, and tells of those that are too long.
+    /// Gives empty prompts a first token, and remarks on those that are too long.
     fn check(&self, prompts: &mut Prompts, model: &SavedModel) -> Result<(), Failure> {
         let positions = model.shape.positions;
         for (number, ids) in (1..).zip(&mut prompts.ids) {

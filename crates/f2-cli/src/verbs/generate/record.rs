@@ -58,7 +58,7 @@ impl Record {
     }
 }
 
-/// A prompt as it was given, or what its ids spell.
+/// A prompt as it was given, or its ids decoded.
 pub(super) fn prompt(
     vocabulary: &Vocabulary,
     prompts: &Prompts,
@@ -70,7 +70,7 @@ pub(super) fn prompt(
     }
 }
 
-/// What people wrote after each prefix.
+/// The references, as JSON lines.
 pub(super) fn references(model: &SavedModel, prompts: &Prompts) -> Result<String, Failure> {
     let reference = |(number, ids): (usize, &Vec<u32>)| {
         let record = Record {

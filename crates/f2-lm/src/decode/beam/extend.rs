@@ -8,7 +8,7 @@ use super::super::scores::Scores;
 use super::super::{BeamSearch, Strategy, Token};
 use crate::Error;
 
-/// A token a hypothesis may go on with.
+/// A token that extends a hypothesis.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extension {
     pub(super) token: Token,
@@ -16,8 +16,8 @@ pub(super) struct Extension {
     pub(super) score: f64,
 }
 
-/// The extensions of every hypothesis that can matter, best first: so many that the tokens other
-/// groups use, and one that ends the text, can be passed over.
+/// The best extensions of every hypothesis, best first: enough to pass over the tokens of other
+/// groups and the one that ends a text.
 pub(super) fn extensions<D: Device>(
     scores: &mut Scores<'_, D>,
     strategy: &Strategy,
@@ -63,8 +63,8 @@ fn joint<D: Device>(
         .collect())
 }
 
-/// A hypothesis goes on with its best classes first, as many as the beam is wide, then with the
-/// best tokens of each.
+/// A hypothesis is extended by its best classes, as many as the beam is wide, and the best tokens of
+/// each.
 fn decoupled<D: Device>(
     scores: &mut Scores<'_, D>,
     classes: &Classes,

@@ -48,8 +48,8 @@ impl Group {
     }
 
     /// Replaces the hypotheses by their best extensions. `used` are the tokens that earlier
-    /// groups chose, to which this group's are added. Returns which place in the beam came from
-    /// which.
+    /// groups chose, to which this group's are added. Returns pairs of a place in
+    /// the beam and the place of its parent.
     pub(super) fn choose(
         &mut self,
         search: &BeamSearch,
@@ -58,7 +58,7 @@ impl Group {
         length: usize,
         used: &mut Vec<u32>,
     ) -> Vec<(usize, usize)> {
-        // The prompt is looked at once, for all groups, in the first place of the beam.
+        // The prompt is extended once, for all groups, in the first place of the beam.
         let place = |parent: usize| if length == 0 { 0 } else { self.first + parent };
         let mut ranked: Vec<(f64, usize, &Extension)> = Vec::new();
         for (parent, hypothesis) in self.running.iter().enumerate() {
@@ -95,7 +95,7 @@ impl Group {
         parents
     }
 
-    /// Whether the ended texts cannot be bettered by a running one of this length.
+    /// Whether no running text of this length can beat the ended ones.
     fn is_decided(&self, search: &BeamSearch, length: usize) -> bool {
         let Some(running) = self.running.iter().map(|text| text.score).reduce(f64::max) else {
             return true;
@@ -104,7 +104,7 @@ impl Group {
         worst.is_some_and(|(worst, _)| *worst >= normalised(search, running, length))
     }
 
-    /// All its texts with their scores; those still running end here.
+    /// All texts with their scores; those still running end here.
     pub(super) fn finished(self, search: &BeamSearch) -> impl Iterator<Item = (f64, Vec<Token>)> {
         let score = |text: &Hypothesis| normalised(search, text.score, text.tokens.len());
         let running: Vec<_> =
