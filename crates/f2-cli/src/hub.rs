@@ -19,7 +19,8 @@ fn is_of_a_model(name: &str) -> bool {
         "tokenizer.json",
         "vocab.json",
         "merges.txt",
-        "f2_head.safetensors",
+        "classes.json",
+        "counts.json",
     ];
     weights || others.contains(&name)
 }

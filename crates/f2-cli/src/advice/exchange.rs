@@ -36,7 +36,14 @@ fn advice(error: &ExchangeError) -> Option<String> {
             )
         }
         ExchangeError::Architecture { .. } => {
-            "give a model whose config.json says `\"model_type\": \"gpt2\"` and `GPT2LMHeadModel`"
+            "give a model whose config.json says `\"model_type\": \"gpt2\"` and `GPT2LMHeadModel`, \
+             or one that `f2 export` wrote"
+                .to_owned()
+        }
+        ExchangeError::NoClasses { .. } => {
+            "copy classes.json, and counts.json if there is one, from the folder the model was \
+             loaded from: `save_pretrained` leaves them out; `f2_softmax.mefmax(counts).save(path)` \
+             writes the classes of counts"
                 .to_owned()
         }
         ExchangeError::Variant { .. } => {

@@ -1,9 +1,9 @@
-//! `f2 export`: a trained model out, to where other programs read it.
+//! `f2 export`: writes a trained model for other programs.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use f2_lm::exchange::export;
+use f2_lm::exchange::{class_name, export};
 use f2_lm::run::SavedModel;
 use serde_json::json;
 
@@ -20,9 +20,10 @@ Examples:
   f2 export run --checkpoint last --format hf --out exported
   f2 export run/checkpoints/step-500 --out exported
 
-A plain model loads in `transformers` as GPT2LMHeadModel. Of an F² model the trunk loads as
-GPT2Model; its head and classes are named tensors in f2_head.safetensors, and README.md in the
-folder shows how to use them. Either way the tokenizer loads with AutoTokenizer.")]
+A plain model loads in `transformers` as GPT2LMHeadModel. An F² model brings the Python code of its
+head: AutoModelForCausalLM.from_pretrained(DIR, trust_remote_code=True) gives the full posterior as
+logits, and `generate` draws a class before each token. README.md in the folder shows how; the
+tokenizer loads with AutoTokenizer.")]
 pub(crate) struct Export {
     /// A run, one of its checkpoints, or a model folder.
     #[arg(value_name = "RUN")]
@@ -60,21 +61,21 @@ impl Export {
             })?,
         }
         drop(progress);
-        let class = if model.shape.class_ends.is_empty() { "GPT2LMHeadModel" } else { "GPT2Model" };
-        let head = (class == "GPT2Model").then_some("f2_head.safetensors");
+        let class = class_name(&model.shape);
+        let remote_code = !model.shape.class_ends.is_empty();
         output::print(&if self.json {
             let result = json!({
                 "folder": self.out.display().to_string(),
                 "from": model.folder.display().to_string(),
                 "class": class,
-                "head": head,
+                "remote_code": remote_code,
                 "parameters": parameters,
             });
             format!("{result}\n")
         } else {
-            let head = head.map_or_else(String::new, |file| format!("head and classes: {file}\n"));
+            let trust = if remote_code { "load with: trust_remote_code=True\n" } else { "" };
             format!(
-                "exported {} as {class} ({:.1} M parameters)\n{head}folder: {}\n",
+                "exported {} as {class} ({:.1} M parameters)\n{trust}folder: {}\n",
                 model.folder.display(),
                 parameters as f64 / 1e6,
                 self.out.display()

@@ -1,27 +1,33 @@
-//! `config.json`: what `transformers` says of a GPT-2.
+//! `config.json`: the configuration of a model in `transformers`.
 
 use std::path::{Path, PathBuf};
 
+use f2_classes::FrequencyClasses;
 use f2_engine::Norm;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::ExchangeError;
 use super::files::read_text;
+use super::remote;
 use crate::config::{ModelConfig, TrainConfig};
 use crate::model::ModelShape;
 
 /// The file's name.
 pub(super) const CONFIG: &str = "config.json";
 
+const GPT2: &str = "gpt2";
+
 /// GPT-2's activation under the names it goes by: GELU in its tanh form.
 const ACTIVATIONS: [&str; 4] = ["gelu_new", "gelu_fast", "gelu_pytorch_tanh", "gelu_accurate"];
-/// The classes of `transformers` that are a trunk, or a trunk with a language model's head.
-const CLASSES: [&str; 3] = ["GPT2LMHeadModel", "GPT2Model", "GPT2DoubleHeadsModel"];
+/// The classes of `transformers` that are a trunk, or a trunk with a language model's head; and
+/// that of F² models.
+const CLASSES: [&str; 4] = ["GPT2LMHeadModel", "GPT2Model", "GPT2DoubleHeadsModel", remote::CLASS];
 
-/// The part of it that decides the parameters and the computation.
+/// The settings that decide the parameters and what is computed with them.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Gpt2Config {
+    model_type: String,
     architectures: Option<Vec<String>>,
     vocab_size: usize,
     n_positions: usize,
@@ -36,6 +42,8 @@ pub(super) struct Gpt2Config {
     scale_attn_by_inverse_layer_idx: Option<bool>,
     add_cross_attention: Option<bool>,
     tie_word_embeddings: Option<bool>,
+    /// Where each frequency class of an F² model ends.
+    class_ends: Option<Vec<u32>>,
     #[serde(skip)]
     path: PathBuf,
 }
@@ -48,18 +56,19 @@ impl Gpt2Config {
         let bad = |error: serde_json::Error| ExchangeError::bad(&path, error.to_string());
         let value: Value = serde_json::from_str(&text).map_err(bad)?;
         // Before the sizes, which other models name otherwise.
-        if value["model_type"] != "gpt2" {
-            let found = match &value["model_type"] {
-                Value::String(name) => format!("a model of type `{name}`"),
-                _ => "no `model_type`".to_owned(),
-            };
-            return Err(ExchangeError::Architecture { path, found });
+        let architecture =
+            |found: String| ExchangeError::Architecture { path: path.clone(), found };
+        match value["model_type"].as_str() {
+            Some(GPT2 | remote::MODEL_TYPE) => {}
+            Some(name) => return Err(architecture(format!("a model of type `{name}`"))),
+            None => return Err(architecture("no `model_type`".to_owned())),
         }
         let config = Self::deserialize(value).map_err(bad)?;
         let config = Self { path, ..config };
         config.check_class()?;
         config.check_variant()?;
         config.check_sizes()?;
+        config.check_classes()?;
         Ok(config)
     }
 
@@ -74,7 +83,7 @@ impl Gpt2Config {
         }
     }
 
-    /// Refuses what would be computed otherwise here: a model must not come in and be another.
+    /// Refuses models that would compute something else here.
     fn check_variant(&self) -> Result<(), ExchangeError> {
         let variant = |key, found: String, needed| {
             let path = self.path.clone();
@@ -117,14 +126,45 @@ impl Gpt2Config {
         }
     }
 
+    fn check_classes(&self) -> Result<(), ExchangeError> {
+        let bad = |reason: String| Err(ExchangeError::bad(&self.path, reason));
+        match (self.is_f2(), &self.class_ends) {
+            (false, _) => Ok(()),
+            (true, None) => bad("an F² model needs `class_ends`".to_owned()),
+            (true, Some(ends)) => {
+                let ends = ends.iter().map(|end| *end as usize).collect();
+                match FrequencyClasses::new(ends) {
+                    Err(error) => bad(format!("`class_ends`: {error}")),
+                    Ok(classes) if classes.vocabulary() != self.vocab_size => bad(format!(
+                        "`class_ends` end at {}, `vocab_size` is {}",
+                        classes.vocabulary(),
+                        self.vocab_size
+                    )),
+                    Ok(_) => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// Whether the head is an F² head.
+    pub(super) fn is_f2(&self) -> bool {
+        self.model_type == remote::MODEL_TYPE
+    }
+
+    /// Where each frequency class ends; empty for a plain model.
+    pub(super) fn class_ends(&self) -> &[u32] {
+        if self.is_f2() { self.class_ends.as_deref().unwrap_or_default() } else { &[] }
+    }
+
     /// Whether it asks for one matrix as embedding and output.
     pub(super) fn asks_for_tying(&self) -> bool {
         self.tie_word_embeddings.unwrap_or(true)
     }
 
     /// The decoder it describes.
-    pub(super) fn shape(&self, tied: bool, class_ends: Vec<u32>) -> ModelShape {
+    pub(super) fn shape(&self, tied: bool) -> ModelShape {
         let (positions, vocabulary) = (self.n_positions, self.vocab_size);
+        let class_ends = self.class_ends().to_vec();
         ModelShape { model: self.model(tied), positions, vocabulary, class_ends }
     }
 
@@ -141,14 +181,19 @@ impl Gpt2Config {
     }
 }
 
+/// The class of `transformers` an exported model is.
+pub fn class(shape: &ModelShape) -> &'static str {
+    if shape.class_ends.is_empty() { "GPT2LMHeadModel" } else { remote::CLASS }
+}
+
 /// The configuration of a decoder, for `transformers` to read. `end_of_text` is the id of the
 /// token that ends a text.
 pub(super) fn describe(shape: &ModelShape, end_of_text: Option<u32>) -> Value {
     let model = &shape.model;
-    let class = if shape.class_ends.is_empty() { "GPT2LMHeadModel" } else { "GPT2Model" };
-    json!({
-        "architectures": [class],
-        "model_type": "gpt2",
+    let is_f2 = !shape.class_ends.is_empty();
+    let mut config = json!({
+        "architectures": [class(shape)],
+        "model_type": if is_f2 { remote::MODEL_TYPE } else { GPT2 },
         "vocab_size": shape.vocabulary,
         "n_positions": shape.positions,
         "n_embd": model.width,
@@ -164,6 +209,20 @@ pub(super) fn describe(shape: &ModelShape, end_of_text: Option<u32>) -> Value {
         "tie_word_embeddings": model.tied,
         "bos_token_id": end_of_text,
         "eos_token_id": end_of_text,
+        "pad_token_id": end_of_text,
         "dtype": "float32",
-    })
+    });
+    if is_f2 {
+        config["class_ends"] = json!(shape.class_ends);
+        config["auto_map"] = remote::auto_map();
+    }
+    config
+}
+
+/// `generation_config.json`: which tokens begin, end and pad texts.
+pub(super) fn describe_generation(end_of_text: Option<u32>) -> Value {
+    match end_of_text {
+        Some(id) => json!({"bos_token_id": id, "eos_token_id": id, "pad_token_id": id}),
+        None => json!({}),
+    }
 }

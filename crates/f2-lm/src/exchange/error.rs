@@ -1,4 +1,4 @@
-//! Errors of bringing models in and taking them out.
+//! Errors of import and export.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use f2_files::{ReadError, WriteError};
 
 use crate::tensor_file::TensorFileError;
 
-/// Why a model cannot come in or go out.
+/// Why a model cannot be imported or exported.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExchangeError {
@@ -40,8 +40,8 @@ pub enum ExchangeError {
         /// The file.
         path: PathBuf,
     },
-    /// A model that is not a GPT-2.
-    #[error("{} describes {found}; only GPT-2 language models are supported", path.display())]
+    /// A model that is neither a GPT-2 nor an F² model.
+    #[error("{} describes {found}; only GPT-2 and F² language models are supported", path.display())]
     Architecture {
         /// The configuration.
         path: PathBuf,
@@ -93,13 +93,19 @@ pub enum ExchangeError {
         /// The shape it should have.
         needed: Vec<usize>,
     },
-    /// A tensor no GPT-2 language model has.
+    /// A tensor that neither a GPT-2 nor an F² model has.
     #[error("{}: tensor `{name}` belongs to another model", path.display())]
     UnknownTensor {
         /// The file.
         path: PathBuf,
         /// Its name.
         name: String,
+    },
+    /// An F² model without its `classes.json`.
+    #[error("{} is missing, which says how the frequency classes were cut", path.display())]
+    NoClasses {
+        /// The file.
+        path: PathBuf,
     },
     /// More tokens than rows.
     #[error(

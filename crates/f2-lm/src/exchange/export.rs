@@ -1,4 +1,4 @@
-//! A model of ours as a Hugging Face folder.
+//! A model of `f2` becomes a folder of `transformers`.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -10,18 +10,19 @@ use safetensors::tensor::Dtype;
 use serde_json::json;
 
 use super::ExchangeError;
-use super::card;
+use super::card::Card;
 use super::config::{self, CONFIG};
-use super::files::{CARD, HEAD, TOKENIZER, TOKENIZER_CONFIG, check_is_free};
-use super::head::CLASS_ENDS;
-use super::names::{Foreign, OUTPUT, PREFIX, foreign, transpose};
+use super::files::{CARD, GENERATION_CONFIG, TOKENIZER, TOKENIZER_CONFIG, check_is_free};
+use super::names::{Foreign, PREFIX, foreign, transpose};
+use super::remote;
+use super::training::Training;
 use crate::model::Decoder;
 use crate::run::SavedModel;
 use crate::run::checkpoint::{CLASSES, COUNTS, MODEL, RANKS};
 use crate::tensor_file::{self, Planned, TensorFile, WriteFailure, float_bytes};
 
 /// Writes a model as a folder `transformers` loads: a plain one as a `GPT2LMHeadModel`, an F²
-/// model's trunk as a `GPT2Model` with its head in a file of its own; tokenizer and model card
+/// model as an `F2ForCausalLM`, whose Python code is in the folder too; tokenizer and model card
 /// beside. `go_on` is told how many parameters were written, again and again, and may say no;
 /// then, and after any error, nothing is left.
 pub fn export(
@@ -37,7 +38,7 @@ pub fn export(
     Ok(staged.publish()?)
 }
 
-/// A model being exported.
+/// A model that is being exported.
 struct Export<'a> {
     model: &'a SavedModel,
     decoder: Decoder,
@@ -45,9 +46,6 @@ struct Export<'a> {
     /// Its ids are rows of the embedding.
     tokenizer: Tokenizer,
 }
-
-/// A tensor to be written, and the parameter it is made of; none for the ends of the classes.
-type Entry<'a> = (Planned, Option<(&'a NamedParameter, bool)>);
 
 impl<'a> Export<'a> {
     fn open(model: &'a SavedModel) -> Result<Self, ExchangeError> {
@@ -70,62 +68,39 @@ impl<'a> Export<'a> {
         out: &Path,
         go_on: &mut dyn FnMut(usize) -> bool,
     ) -> Result<(), ExchangeError> {
-        let (gpt2, head) = self.entries();
-        // What `transformers` asks of every file it reads.
-        let about = || HashMap::from([("format".to_owned(), "pt".to_owned())]);
-        let mut write = |name: &str, entries: Vec<Entry<'_>>| {
-            let (planned, made_of): (Vec<_>, Vec<_>) = entries.into_iter().unzip();
-            tensor_file::write(&folder.join(name), &planned, about(), |index| {
-                let bytes = match made_of[index] {
-                    Some((named, transposed)) => float_bytes(&self.read(named, transposed)?),
-                    None => self.class_end_bytes(),
-                };
-                if go_on(bytes.len() / size_of::<f32>()) {
-                    Ok(bytes)
-                } else {
-                    Err(ExchangeError::Interrupted)
-                }
-            })
-            .map_err(|failure| match failure {
-                WriteFailure::Disk(source) => WriteError::of(out)(source).into(),
-                WriteFailure::Fetch(error) => error,
-            })
-        };
-        write("model.safetensors", gpt2)?;
-        if self.is_f2() { write(HEAD, head) } else { Ok(()) }
-    }
-
-    /// The tensors of the GPT-2, and those of an F² head.
-    fn entries(&self) -> (Vec<Entry<'_>>, Vec<Entry<'_>>) {
-        let (mut gpt2, mut head) = (Vec::new(), Vec::new());
-        for named in self.decoder.layout.parameters() {
-            match foreign(named) {
-                Some(foreign) if !(self.is_f2() && foreign.name == OUTPUT) => {
-                    gpt2.push(self.gpt2_entry(named, &foreign));
-                }
-                _ => head.push((float_tensor(&named.name, &named.shape), Some((named, false)))),
+        let parameters = self.decoder.layout.parameters();
+        let planned: Vec<Planned> = parameters.iter().map(|named| self.planned(named)).collect();
+        // `transformers` refuses files without it.
+        let about = HashMap::from([("format".to_owned(), "pt".to_owned())]);
+        tensor_file::write(&folder.join("model.safetensors"), &planned, about, |index| {
+            let values = self.read(&parameters[index])?;
+            if go_on(values.len()) {
+                Ok(float_bytes(&values))
+            } else {
+                Err(ExchangeError::Interrupted)
             }
-        }
-        let shape = vec![self.model.shape.class_ends.len()];
-        head.push((Planned { name: CLASS_ENDS.to_owned(), shape, dtype: Dtype::I64 }, None));
-        (gpt2, head)
+        })
+        .map_err(|failure| match failure {
+            WriteFailure::Disk(source) => WriteError::of(out)(source).into(),
+            WriteFailure::Fetch(error) => error,
+        })
     }
 
-    fn gpt2_entry<'b>(&self, named: &'b NamedParameter, foreign: &Foreign) -> Entry<'b> {
-        let name = foreign.prefixed(if self.is_f2() { "" } else { PREFIX });
-        (float_tensor(&name, &foreign.shape), Some((named, foreign.transposed)))
+    fn foreign(&self, named: &NamedParameter) -> Foreign {
+        foreign(named, self.is_f2())
     }
 
-    fn read(&self, named: &NamedParameter, transposed: bool) -> Result<Vec<f32>, ExchangeError> {
+    fn planned(&self, named: &NamedParameter) -> Planned {
+        let foreign = self.foreign(named);
+        Planned { name: foreign.prefixed(PREFIX), shape: foreign.shape, dtype: Dtype::F32 }
+    }
+
+    fn read(&self, named: &NamedParameter) -> Result<Vec<f32>, ExchangeError> {
         let path = self.model.folder.join(MODEL);
         let values = self.tensors.parameter(&named.name).map_err(ExchangeError::tensors(&path))?;
         let (rows, columns) = (named.parameter.rows, named.parameter.columns);
+        let transposed = self.foreign(named).transposed;
         Ok(if transposed { transpose(&values, rows, columns) } else { values })
-    }
-
-    fn class_end_bytes(&self) -> Vec<u8> {
-        let ends = self.model.shape.class_ends.iter();
-        ends.flat_map(|end| i64::from(*end).to_le_bytes()).collect()
     }
 
     fn write_rest(&self, folder: &Path) -> std::io::Result<()> {
@@ -133,6 +108,8 @@ impl<'a> Export<'a> {
         let end = self.tokenizer.token_id(END_OF_TEXT);
         let pretty = |value| serde_json::to_string_pretty(&value).expect("plain JSON") + "\n";
         disk::write(&folder.join(CONFIG), pretty(config::describe(shape, end)))?;
+        let generation = pretty(config::describe_generation(end));
+        disk::write(&folder.join(GENERATION_CONFIG), generation)?;
         disk::write(&folder.join(TOKENIZER), self.tokenizer.to_json())?;
         let end = end.map(|_| END_OF_TEXT);
         let about_tokenizer = json!({
@@ -140,10 +117,16 @@ impl<'a> Export<'a> {
             "model_max_length": shape.positions,
             "bos_token": end,
             "eos_token": end,
+            "pad_token": end,
         });
         disk::write(&folder.join(TOKENIZER_CONFIG), pretty(about_tokenizer))?;
         let parameters = self.decoder.layout.count();
-        disk::write(&folder.join(CARD), card::write(shape, parameters))?;
+        let training = Training::of(self.model);
+        let card = Card { shape, parameters, training: &training, ends_texts: end.is_some() };
+        disk::write(&folder.join(CARD), card.text())?;
+        if self.is_f2() {
+            remote::write(folder)?;
+        }
         for name in [CLASSES, COUNTS] {
             let path = self.model.folder.join(name);
             if path.exists() {
@@ -152,10 +135,6 @@ impl<'a> Export<'a> {
         }
         Ok(())
     }
-}
-
-fn float_tensor(name: &str, shape: &[usize]) -> Planned {
-    Planned { name: name.to_owned(), shape: shape.to_vec(), dtype: Dtype::F32 }
 }
 
 fn check_shape(

@@ -1,4 +1,4 @@
-//! The files of a Hugging Face folder that are not tensors, and how they are reached.
+//! The files of a Hugging Face folder that hold no tensors, and how they are read.
 
 use std::fs;
 use std::path::Path;
@@ -9,12 +9,12 @@ use super::ExchangeError;
 
 /// A tokenizer in one file.
 pub(super) const TOKENIZER: &str = "tokenizer.json";
-/// Its description for `transformers`.
+/// Its settings in `transformers`.
 pub(super) const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
 /// The model card.
 pub(super) const CARD: &str = "README.md";
-/// An F² model's head, which `transformers` has no place for.
-pub(super) const HEAD: &str = "f2_head.safetensors";
+/// The tokens that begin, end and pad generated texts.
+pub(super) const GENERATION_CONFIG: &str = "generation_config.json";
 /// GPT-2's older pair of files.
 const VOCABULARY: &str = "vocab.json";
 const MERGES: &str = "merges.txt";

@@ -1,4 +1,4 @@
-//! A Hugging Face folder as a model of ours.
+//! A folder of `transformers` becomes a model of `f2`.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -11,16 +11,15 @@ use safetensors::tensor::Dtype;
 
 use super::ExchangeError;
 use super::config::Gpt2Config;
-use super::files::{HEAD, check_is_free, read_text, read_tokenizer};
-use super::head::F2HeadFile;
-use super::names::{EMBEDDING, Foreign, OUTPUT, foreign};
+use super::files::{check_is_free, read_text, read_tokenizer};
+use super::names::{EMBEDDING, F2_TOKENS, Foreign, OUTPUT, foreign};
 use super::weights::Weights;
 use crate::model::{Decoder, ModelShape};
 use crate::run::ModelFile;
 use crate::run::checkpoint::{CLASSES, COUNTS, MODEL, TOKENIZER};
 use crate::tensor_file::{self, Planned, WriteFailure, float_bytes};
 
-/// A Hugging Face folder whose every file was read or held against what it should be.
+/// A Hugging Face folder, all of it checked but the values of the tensors.
 #[derive(Debug)]
 pub struct ForeignModel {
     /// The decoder it holds.
@@ -28,8 +27,7 @@ pub struct ForeignModel {
     /// Text to ids and back; its ids are rows of the embedding.
     pub tokenizer: Tokenizer,
     weights: Weights,
-    head: Option<F2HeadFile>,
-    /// Files of ours that an exported model brings back.
+    /// Files of `f2` that an exported model carries.
     ours: Vec<(&'static str, String)>,
 }
 
@@ -44,22 +42,13 @@ impl ForeignModel {
         let config = Gpt2Config::read(folder)?;
         let weights = Weights::open(folder)?;
         let mut ours = Vec::new();
-        let head_path = folder.join(HEAD);
-        let (head, class_ends) = if head_path.exists() {
-            let (ends, text) = read_classes(folder)?;
-            ours.push((CLASSES, text));
-            (Some(F2HeadFile::open(&head_path, &ends)?), ends)
-        } else {
-            (None, Vec::new())
-        };
-        let tied = match &head {
-            Some(head) => config.asks_for_tying() && !head.has_tokens(),
-            None => config.asks_for_tying() && !is_untied(&config, &weights)?,
-        };
-        let shape = config.shape(tied, class_ends);
+        if config.is_f2() {
+            ours.push((CLASSES, read_classes(folder, config.class_ends())?));
+        }
+        let shape = config.shape(is_tied(&config, &weights)?);
         let tokenizer = read_tokenizer(folder, shape.vocabulary)?;
         ours.extend(read_counts(folder, shape.vocabulary)?.map(|text| (COUNTS, text)));
-        let found = Self { shape, tokenizer, weights, head, ours };
+        let found = Self { shape, tokenizer, weights, ours };
         found.check_tensors()?;
         Ok(found)
     }
@@ -68,31 +57,15 @@ impl ForeignModel {
     fn check_tensors(&self) -> Result<(), ExchangeError> {
         let mut known = BTreeSet::new();
         for named in Decoder::new(self.shape.clone()).layout.parameters() {
-            match self.place(named) {
-                Place::Gpt2(foreign) => {
-                    self.weights.check(&foreign)?;
-                    known.insert(foreign.name);
-                }
-                Place::Head(head) => head.check(named)?,
-            }
+            let foreign = self.foreign(named);
+            self.weights.check(&foreign)?;
+            known.insert(foreign.name);
         }
         self.weights.check_no_others(&known)
     }
 
-    fn place(&self, named: &NamedParameter) -> Place<'_> {
-        match (&self.head, foreign(named)) {
-            (None, Some(foreign)) => Place::Gpt2(foreign),
-            (Some(_), Some(foreign)) if foreign.name != OUTPUT => Place::Gpt2(foreign),
-            (Some(head), _) => Place::Head(head),
-            (None, None) => unreachable!("only an F² head has vectors no GPT-2 has"),
-        }
-    }
-
-    fn read(&self, named: &NamedParameter) -> Result<Vec<f32>, ExchangeError> {
-        match self.place(named) {
-            Place::Gpt2(foreign) => self.weights.read(&foreign),
-            Place::Head(head) => head.read(&named.name),
-        }
+    fn foreign(&self, named: &NamedParameter) -> Foreign {
+        foreign(named, !self.shape.class_ends.is_empty())
     }
 
     /// How many parameters there are.
@@ -105,7 +78,7 @@ impl ForeignModel {
         self.shape.vocabulary - self.tokenizer.vocabulary_size()
     }
 
-    /// Writes it as a model of ours. `go_on` is told how many parameters were written, again and
+    /// Writes it as a model of `f2`. `go_on` is told how many parameters were written, again and
     /// again, and may say no; then, and after any error, nothing is left.
     pub fn write(
         &self,
@@ -134,7 +107,7 @@ impl ForeignModel {
         let planned: Vec<Planned> = layout.parameters().iter().map(plan).collect();
         let about = HashMap::from([("format".to_owned(), "f2".to_owned())]);
         tensor_file::write(path, &planned, about, |index| {
-            let values = self.read(&layout.parameters()[index])?;
+            let values = self.weights.read(&self.foreign(&layout.parameters()[index]))?;
             if go_on(values.len()) {
                 Ok(float_bytes(&values))
             } else {
@@ -154,19 +127,23 @@ impl ForeignModel {
     }
 }
 
-/// Where the values of a parameter are.
-enum Place<'a> {
-    Gpt2(Foreign),
-    Head(&'a F2HeadFile),
+/// Whether the token vectors of the head are those of the embedding.
+fn is_tied(config: &Gpt2Config, weights: &Weights) -> Result<bool, ExchangeError> {
+    let asked = config.asks_for_tying();
+    if config.is_f2() {
+        return Ok(asked && !weights.has(F2_TOKENS));
+    }
+    // An output matrix that differs counts, whatever the configuration says: `transformers`
+    // decides so too.
+    Ok(asked && !has_own_output(config, weights)?)
 }
 
-/// Whether there is an output matrix that is not the embedding, whatever the configuration says.
-/// `transformers` decides it so as well.
-fn is_untied(config: &Gpt2Config, weights: &Weights) -> Result<bool, ExchangeError> {
-    if !weights.has_output() {
+/// Whether a plain model stores an output matrix with other values than the embedding's.
+fn has_own_output(config: &Gpt2Config, weights: &Weights) -> Result<bool, ExchangeError> {
+    if !weights.has(OUTPUT) {
         return Ok(false);
     }
-    let shape = config.shape(true, Vec::new());
+    let shape = config.shape(true);
     let shape = vec![shape.vocabulary, shape.model.width];
     let matrix = |name: &str| {
         let foreign = Foreign { name: name.to_owned(), shape: shape.clone(), transposed: false };
@@ -176,15 +153,23 @@ fn is_untied(config: &Gpt2Config, weights: &Weights) -> Result<bool, ExchangeErr
     Ok(matrix(OUTPUT)? != matrix(EMBEDDING)?)
 }
 
-/// Where each class of an exported F² model ends, and the file that says so.
-fn read_classes(folder: &Path) -> Result<(Vec<u32>, String), ExchangeError> {
+/// The text of an F² model's `classes.json`, whose classes must be those of the configuration.
+fn read_classes(folder: &Path, ends: &[u32]) -> Result<String, ExchangeError> {
     let path = folder.join(CLASSES);
+    if !path.exists() {
+        return Err(ExchangeError::NoClasses { path });
+    }
     let text = read_text(&path)?;
     let selection = ClassSelection::load(&path)?;
-    Ok((selection.classes().ends().iter().map(|end| *end as u32).collect(), text))
+    if selection.classes().ends().iter().copied().eq(ends.iter().map(|end| *end as usize)) {
+        Ok(text)
+    } else {
+        let reason = "its classes are not the `class_ends` of config.json";
+        Err(ExchangeError::bad(&path, reason))
+    }
 }
 
-/// The counts of an exported model of ours, where there are any.
+/// The text of an exported model's `counts.json`, where there is one.
 fn read_counts(folder: &Path, vocabulary: usize) -> Result<Option<String>, ExchangeError> {
     let path = folder.join(COUNTS);
     if !path.exists() {

@@ -1,20 +1,22 @@
-//! Models that travel: a GPT-2 from Hugging Face comes in, and what was trained here goes out to
-//! where people work.
+//! Import of GPT-2 and F² models from Hugging Face folders, and export to them.
 //!
-//! [`ForeignModel::open`] reads a folder of `transformers` and [`ForeignModel::write`] makes it a
-//! model of ours; [`export`] goes the other way. Both move one tensor at a time, so that memory
-//! is no limit, and refuse what would be another model on the other side.
+//! [`ForeignModel::open`] reads a folder of `transformers` and [`ForeignModel::write`] writes it
+//! as a model of `f2`; [`export`] does the reverse. Both hold one tensor in memory at a time, and
+//! refuse models that would compute something else on the other side. The Python code that lets
+//! `transformers` run an F² model is in `remote/`.
 
 mod card;
 mod config;
 mod error;
 mod export;
 mod files;
-mod head;
 mod import;
 mod names;
+mod remote;
+mod training;
 mod weights;
 
+pub use config::class as class_name;
 pub use error::ExchangeError;
 pub use export::export;
 pub use import::ForeignModel;

@@ -1,11 +1,15 @@
-//! What GPT-2's tensors are called elsewhere, and how they lie.
+//! Names and layouts of the tensors in a folder of `transformers`.
 
 use f2_engine::NamedParameter;
 
-/// What the names of a `GPT2LMHeadModel`'s trunk begin with; those of a `GPT2Model` do not.
+/// The prefix of the trunk's tensors in a model with a head; a bare `GPT2Model` has none.
 pub(super) const PREFIX: &str = "transformer.";
-/// The output matrix, which is no part of the trunk.
+/// The first matrix of the head: the token vectors of a plain model, the class vectors of an F²
+/// model. The shape of the latter makes `GPT2LMHeadModel` refuse the file, which would otherwise
+/// load with a head that was never trained.
 pub(super) const OUTPUT: &str = "lm_head.weight";
+/// The token vectors of an F² model that are not tied to the embedding.
+pub(super) const F2_TOKENS: &str = "lm_head.tokens.weight";
 /// The token embedding, without prefix: every GPT-2 has one.
 pub(super) const EMBEDDING: &str = "wte.weight";
 
@@ -21,21 +25,38 @@ pub(super) struct Foreign {
 }
 
 impl Foreign {
-    /// The name with the prefix of the trunk, which the output matrix never has.
+    /// The name with the prefix of the trunk, which the head's tensors never have.
     pub(super) fn prefixed(&self, prefix: &str) -> String {
-        if self.name == OUTPUT { self.name.clone() } else { format!("{prefix}{}", self.name) }
+        if self.name.starts_with("lm_head.") {
+            self.name.clone()
+        } else {
+            format!("{prefix}{}", self.name)
+        }
     }
 }
 
-/// The place of one of our parameters in a GPT-2 of `transformers`; none for the class vectors,
-/// which no GPT-2 has.
-pub(super) fn foreign(named: &NamedParameter) -> Option<Foreign> {
-    let (name, linear) = match named.name.as_str() {
-        "embedding.tokens" => (EMBEDDING.to_owned(), false),
-        "embedding.positions" => ("wpe.weight".to_owned(), false),
-        "final_norm.gain" => ("ln_f.weight".to_owned(), false),
-        "final_norm.bias" => ("ln_f.bias".to_owned(), false),
-        "head.tokens" => (OUTPUT.to_owned(), false),
+/// The tensor of `transformers` that holds a parameter of a decoder.
+pub(super) fn foreign(named: &NamedParameter, is_f2: bool) -> Foreign {
+    let find = || {
+        let (name, linear) = place(&named.name, is_f2)?;
+        let mut shape = named.shape.clone();
+        if linear {
+            shape.reverse();
+        }
+        Some(Foreign { name, shape, transposed: linear })
+    };
+    find().expect("every parameter of a decoder has a tensor")
+}
+
+/// The name of a parameter's tensor, and whether it is stored transposed.
+fn place(name: &str, is_f2: bool) -> Option<(String, bool)> {
+    let own = match name {
+        "embedding.tokens" => EMBEDDING,
+        "embedding.positions" => "wpe.weight",
+        "final_norm.gain" => "ln_f.weight",
+        "final_norm.bias" => "ln_f.bias",
+        "head.tokens" if is_f2 => F2_TOKENS,
+        "head.classes" | "head.tokens" => OUTPUT,
         name => {
             let (layer, part) = name.strip_prefix("block.")?.split_once('.')?;
             let (part, tensor) = part.rsplit_once('.')?;
@@ -49,14 +70,10 @@ pub(super) fn foreign(named: &NamedParameter) -> Option<Foreign> {
                 _ => return None,
             };
             let tensor = if tensor == "bias" { "bias" } else { "weight" };
-            (format!("h.{layer}.{part}.{tensor}"), linear && tensor == "weight")
+            return Some((format!("h.{layer}.{part}.{tensor}"), linear && tensor == "weight"));
         }
     };
-    let mut shape = named.shape.clone();
-    if linear {
-        shape.reverse();
-    }
-    Some(Foreign { name, shape, transposed: linear })
+    Some((own.to_owned(), false))
 }
 
 /// Whether a tensor, named without prefix, is a causal mask: older versions stored those beside
@@ -67,13 +84,13 @@ pub(super) fn is_mask(name: &str) -> bool {
 
 /// `[rows, columns]` to `[columns, rows]`.
 pub(super) fn transpose(values: &[f32], rows: usize, columns: usize) -> Vec<f32> {
-    let mut turned = vec![0.0; values.len()];
+    let mut transposed = vec![0.0; values.len()];
     for (row, values) in values.chunks_exact(columns).enumerate() {
         for (column, value) in values.iter().enumerate() {
-            turned[column * rows + row] = *value;
+            transposed[column * rows + row] = *value;
         }
     }
-    turned
+    transposed
 }
 
 #[cfg(test)]
@@ -83,17 +100,20 @@ mod tests {
     use crate::model::{Decoder, ModelShape};
 
     #[test]
-    fn every_parameter_but_the_class_vectors_has_a_place() {
-        let model = ModelConfig { layers: 1, ..ModelConfig::default() };
-        let shape = ModelShape { model, positions: 8, vocabulary: 50, class_ends: vec![5, 50] };
-        let decoder = Decoder::new(shape);
-        let lines = decoder.layout.parameters().iter().map(|named| match foreign(named) {
-            Some(found) => {
-                format!("{} → {} {:?}\n", named.name, found.prefixed(PREFIX), found.shape)
+    fn every_parameter_has_a_tensor() {
+        let mut lines = Vec::new();
+        for class_ends in [vec![], vec![5, 50]] {
+            let is_f2 = !class_ends.is_empty();
+            let model = ModelConfig { layers: 1, ..ModelConfig::default() };
+            let decoder =
+                Decoder::new(ModelShape { model, positions: 8, vocabulary: 50, class_ends });
+            for named in decoder.layout.parameters() {
+                let found = foreign(named, is_f2);
+                let name = found.prefixed(PREFIX);
+                lines.push(format!("{} → {name} {:?}", named.name, found.shape));
             }
-            None => format!("{} → nowhere\n", named.name),
-        });
-        insta::assert_snapshot!(lines.collect::<String>());
+        }
+        insta::assert_snapshot!(lines.join("\n"));
     }
 
     #[test]

@@ -90,9 +90,9 @@ impl Weights {
         Ok(Self { files, places, prefix: "", path })
     }
 
-    /// Whether there is an output matrix.
-    pub(super) fn has_output(&self) -> bool {
-        self.places.contains_key(OUTPUT)
+    /// Whether there is a tensor of this name, prefix included.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.places.contains_key(name)
     }
 
     /// Makes sure that a tensor is there in the shape it should have.

@@ -92,15 +92,6 @@ impl TensorFile {
         }
     }
 
-    /// The values of a tensor of 64-bit integers.
-    pub(crate) fn integers(&self, name: &str) -> Result<Vec<i64>, TensorFileError> {
-        let info = self.info(name)?;
-        if info.dtype != Dtype::I64 {
-            return Err(bad(format!("tensor `{name}` holds {:?}, not I64", info.dtype)));
-        }
-        Ok(each(&self.bytes(info)?, i64::from_le_bytes))
-    }
-
     fn info(&self, name: &str) -> Result<&TensorInfo, TensorFileError> {
         self.header.info(name).ok_or_else(|| bad(format!("tensor `{name}` is missing")))
     }
@@ -168,13 +159,11 @@ mod tests {
         assert_eq!(file.floats("b").unwrap(), [1.0, -2.5]);
         assert_eq!(file.floats("c").unwrap(), [1.5]);
         assert_eq!(file.floats("d").unwrap(), [-0.125]);
-        assert_eq!(file.integers("e").unwrap(), [7]);
         assert_eq!(file.names(), ["b", "c", "d", "e"]);
-        let refused = [file.floats("e").err(), file.integers("b").err(), file.floats("a").err()];
+        let refused = [file.floats("e").err(), file.floats("a").err()];
         let refused = refused.map(|error| error.unwrap().to_string());
         insta::assert_snapshot!(refused.join("\n"), @r"
         tensor `e` holds I64, not floating point
-        tensor `b` holds F16, not I64
         tensor `a` is missing
         ");
     }

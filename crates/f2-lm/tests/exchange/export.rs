@@ -71,11 +71,7 @@ fn fingerprint(folder: &Path) -> Value {
         }
         format!("{:x}", hash.finalize())
     };
-    let mut prints = json!({"model.safetensors": hash("model.safetensors")});
-    if folder.join("f2_head.safetensors").exists() {
-        prints["f2_head.safetensors"] = json!(hash("f2_head.safetensors"));
-    }
-    prints
+    json!({"model.safetensors": hash("model.safetensors")})
 }
 
 fn floats(value: &Value) -> Vec<f32> {
@@ -132,14 +128,16 @@ fn a_folder_says_what_it_is() {
     insta::assert_snapshot!("config", read("config.json"));
     insta::assert_snapshot!("card", read("README.md"));
     insta::assert_snapshot!("tokenizer_config", read("tokenizer_config.json"));
-    let head = tensors(&out.join("f2_head.safetensors"));
-    let shapes: Vec<String> =
-        head.iter().map(|(name, shape, _)| format!("{name} {shape:?}")).collect();
+    let all = tensors(&out.join("model.safetensors"));
+    let head = all.iter().filter(|(name, ..)| name.starts_with("lm_head."));
+    let shapes: Vec<String> = head.map(|(name, shape, _)| format!("{name} {shape:?}")).collect();
     insta::assert_snapshot!(shapes.join("\n"), @r"
-    head.class_ends [5]
-    head.classes [5, 24]
-    head.tokens [61, 24]
+    lm_head.tokens.weight [61, 24]
+    lm_head.weight [5, 24]
     ");
+    for file in ["configuration_f2.py", "modeling_f2.py", "custom_generate/generate.py"] {
+        assert!(out.join(file).is_file(), "{file}");
+    }
     let taken = export(&model, &out, &mut |_| true).unwrap_err();
     assert!(taken.to_string().ends_with("exported exists already"), "{taken}");
 }

@@ -80,6 +80,9 @@ fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let path = entry.unwrap().path();
+        if path.is_dir() {
+            continue;
+        }
         fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
     }
 }

@@ -135,11 +135,13 @@ fn a_head_must_fit_its_trunk_and_classes() {
             fs::write(folder.join(name), text.replace(from, to)).unwrap();
         }
     };
-    let head = "f2_head.safetensors";
     let refused = [
         refusal(&|folder| fs::remove_file(folder.join("classes.json")).unwrap()),
-        refusal(&|folder| fs::write(folder.join(head), "no").unwrap()),
         refusal(&replace("classes.json", "24", "25")),
+        refusal(&replace("config.json", "class_ends", "classes")),
+        refusal(&replace("config.json", "36", "60")),
+        refusal(&replace("config.json", "36", "6")),
+        refusal(&replace("config.json", "f2_gpt2", "gpt2")),
         refusal(&replace("config.json", "\"vocab_size\": 61", "\"vocab_size\": 62")),
         refusal(&|folder| {
             let counts = r#"{"version":1,"tokens":3,"unseen":0,"counts":[2,1]}"#;

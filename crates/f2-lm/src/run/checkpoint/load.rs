@@ -23,7 +23,7 @@ pub fn open(folder: &Path) -> Result<TrainingState, Error> {
 }
 
 /// Reads where a checkpoint stands, and leaves its other files unread.
-pub(in crate::run) fn read_state(folder: &Path) -> Result<TrainingState, Error> {
+pub(crate) fn read_state(folder: &Path) -> Result<TrainingState, Error> {
     let path = folder.join(STATE);
     let text = fs::read_to_string(&path).map_err(|source| unreadable(&path, source))?;
     TrainingState::from_json(&text).map_err(|reason| Error::BadCheckpoint { path, reason })

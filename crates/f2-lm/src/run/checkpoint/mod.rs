@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 pub use f2_corpus::names::{CLASSES, COUNTS, RANKS, TOKENIZER};
 use f2_files::{WriteError, remove_folder_at_once};
 
-pub(crate) use load::read_model;
-pub(super) use load::{check_file, check_model, read_state};
+pub(super) use load::{check_file, check_model};
 pub use load::{load_model, load_moments, open};
+pub(crate) use load::{read_model, read_state};
 pub use save::{Contents, save, save_model};
 pub use state::{Best, TrainingState};
 
