@@ -8,6 +8,9 @@ pub enum Error {
     /// There is nothing to score.
     #[error("there are no texts")]
     NoTexts,
+    /// There is nothing to compare with.
+    #[error("there are no references")]
+    NoReferences,
     /// Every text is empty.
     #[error("the {0} hold no tokens")]
     NoTokens(&'static str),
