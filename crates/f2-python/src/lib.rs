@@ -1,0 +1,22 @@
+//! The extension module `f2_softmax._native`: metrics and frequency classes for Python.
+//!
+//! Arguments are checked and read here; everything is computed by `f2-metrics` and `f2-classes`.
+//! The Python side, with its documentation, is in `python/src/f2_softmax`.
+
+mod errors;
+mod interrupt;
+mod mefmax;
+mod metrics;
+mod numbers;
+mod texts;
+
+/// The module as Python imports it.
+#[pyo3::pymodule]
+mod _native {
+    #[pymodule_export]
+    use crate::mefmax::{Selection, mefmax};
+    #[pymodule_export]
+    use crate::metrics::{
+        bands, bleu, distinct, evaluate, kld, ms_jaccard, repetition, self_bleu, uniq,
+    };
+}
