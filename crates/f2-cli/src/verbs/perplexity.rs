@@ -1,4 +1,4 @@
-//! `f2 perplexity`: a model and a text in, how well it foresees it out.
+//! `f2 perplexity`: a model and a text in, perplexities out.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -65,7 +65,7 @@ struct Text {
     contexts: Contexts,
 }
 
-/// What `--json` prints, and `f2 eval --ppl` reads.
+/// The result, which `--json` prints and `f2 eval --ppl` reads.
 #[derive(Serialize, Deserialize)]
 pub(super) struct PerplexityReport {
     pub(super) token_perplexity: f64,
@@ -85,7 +85,7 @@ pub(super) struct PerplexityReport {
     shortest_document: Option<usize>,
 }
 
-/// What is scored, on whichever device.
+/// The model, text and windows to score, on whichever device.
 struct Scoring<'a> {
     model: &'a SavedModel,
     text: &'a Text,

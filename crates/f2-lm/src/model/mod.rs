@@ -6,7 +6,6 @@
 //! whole batch and `incremental.rs` over new tokens after a key-value cache. A [`Workspace`] holds
 //! the buffers of a batch; a [`Network`] is a model in training.
 
-mod activations;
 mod block;
 mod decoder;
 mod greedy;
@@ -19,12 +18,12 @@ mod passes;
 mod work;
 mod workspace;
 
-use activations::Activations;
 pub use block::Block;
 pub use decoder::{Decoder, ModelShape};
 pub use greedy::GreedyContinuation;
 pub use incremental::{Feed, Incremental};
 pub use model::Model;
 pub use network::Network;
+use passes::Activations;
 pub use work::Work;
 pub use workspace::{Batch, Recordings, Workspace};

@@ -1,11 +1,9 @@
-//! What is minimised, one file each. An objective is handed a [`Step`] and leaves the gradient of
-//! its batch behind; how it gets there, in one pass or in several, on the text or on what the model
-//! makes of it, is its own affair.
+//! The losses a decoder is trained with: likelihood here, the others in a file each. An objective is
+//! given a [`Step`] and adds the loss and the gradient of its batch, in as many passes as it needs.
 
 mod face;
 #[cfg(test)]
 mod golden;
-mod likelihood;
 mod sequence;
 mod step;
 mod unlikelihood;
@@ -13,7 +11,6 @@ mod unlikelihood;
 use f2_engine::Device;
 
 pub use face::Face;
-pub use likelihood::Likelihood;
 pub use sequence::SequenceUnlikelihood;
 pub use step::{Step, StepBatch, StepBuffers};
 pub use unlikelihood::Unlikelihood;
@@ -45,6 +42,26 @@ pub trait Objective<D: Device> {
     /// Takes back what [`state`](Self::state) gave, or says why it cannot.
     fn restore(&mut self, _state: &serde_json::Value) -> Result<(), String> {
         Ok(())
+    }
+}
+
+/// The mean negative log-likelihood under the model's own head. With the plain softmax this is
+/// maximum likelihood; with classes it is F²-Softmax: the cross-entropy of the class plus that of
+/// the token inside its class.
+#[derive(Clone, Copy, Debug)]
+pub struct Likelihood;
+
+impl<D: Device> Objective<D> for Likelihood {
+    fn accumulate(&mut self, step: &mut Step<'_, D>) -> Result<(), Error> {
+        for index in 0..step.micro_batches() {
+            step.forward(index)?;
+            step.backward(step.mean(), None);
+        }
+        Ok(())
+    }
+
+    fn may_run_ahead(&self) -> bool {
+        true
     }
 }
 

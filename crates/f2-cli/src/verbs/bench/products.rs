@@ -54,7 +54,7 @@ impl BenchProducts {
         output::print(&table(&lines))
     }
 
-    /// What this process uses, in every precision it can.
+    /// Measures with the instruction set this process uses, in every precision it has.
     fn measure(&self) -> Result<Vec<Line>, Failure> {
         let threads = self.threads.count();
         let device = |error: f2_engine::Error| Failure::new(Kind::Device, error);

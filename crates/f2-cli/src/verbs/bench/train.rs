@@ -56,7 +56,7 @@ pub(super) struct BenchTrain {
     json: bool,
 }
 
-/// What `--json` prints.
+/// The result, as `--json` prints it.
 #[derive(Serialize)]
 struct Line {
     device: &'static str,

@@ -9,7 +9,7 @@ use f2_report::{Axis, LineChart, Series};
 
 use crate::failure::Outcome;
 
-/// What the curve is called in the run folder.
+/// The name of the curve in the run folder.
 pub(super) const FILE: &str = "loss.svg";
 
 /// Draws the curve beside the log. After an interruption a step can stand in the log twice; the

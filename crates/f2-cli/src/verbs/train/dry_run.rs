@@ -25,7 +25,7 @@ use crate::verbs::speed::{ASSUMED_SHARE, steady_peak};
 /// Classes assumed where there is no corpus to have them from, the usual number for text.
 const ASSUMED_CLASSES: usize = 15;
 
-/// What is known of the text: all of it, or the vocabulary alone.
+/// The text as far as it is known: all of it, or the vocabulary alone.
 struct Known {
     vocabulary: usize,
     class_ends: Vec<u32>,

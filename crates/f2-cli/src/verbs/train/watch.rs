@@ -1,4 +1,4 @@
-//! What the user sees while training goes on: a live line on a terminal, a plain one every few
+//! The display of training in progress: a live line on a terminal, a plain one every few
 //! seconds where there is none.
 
 use std::time::{Duration, Instant};
