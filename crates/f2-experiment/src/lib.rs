@@ -21,12 +21,10 @@ mod store;
 pub use collect::{collect, corpus, read_run};
 pub use corpora::{Corpora, CorpusSource};
 pub use error::Error;
-pub use estimate::{Estimate, estimates};
+pub use estimate::{Estimate, Speed, StepProbe, estimates, training_bytes};
 pub use key::Key;
 pub use perform::{Conductor, Moment, perform};
-pub use plan::{
-    Ablation, Evaluation, Generation, Model, Plan, PlanPreset, Protocol, Training, Transfer,
-};
+pub use plan::{Ablation, Evaluation, Generation, Model, Plan, PlanPreset, Training, Transfer};
 pub use stages::{
     ClassesTask, CorpusRole, DeviceFlags, GenerateTask, PaperPart, PerplexityTask, Place,
     PrepareTask, Purpose, ScoreTask, Stage, Stages, Subject, Task, TaskKind, TestTokens,

@@ -47,7 +47,7 @@ enum Verb {
     Eval(Box<eval::Eval>),
     Compare(compare::Compare),
     Reproduce(Box<reproduce::Reproduce>),
-    Report(report::Report),
+    Report(report::MakeReport),
     Doctor(doctor::Doctor),
     Bench(bench::Bench),
     Completions(completions::Completions),

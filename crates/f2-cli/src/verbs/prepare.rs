@@ -181,7 +181,7 @@ impl Prepare {
             tokenizer,
             keep_ids: false,
             end_of_text: false,
-            start_of_text: false,
+            start_of_text: task.start_of_text,
             text: Vec::new(),
             threads,
             json: false,

@@ -1,4 +1,4 @@
-//! `f2 report`: the page again, from any results.
+//! `f2 report`: the page of any results.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use clap::Args;
 use f2_experiment::read_run;
 use f2_files::ReadError;
 use f2_report::results::{Decoding, LoadError, ScoreSet};
-use f2_report::{Report as Page, ResultRecord, Results};
+use f2_report::{Report, ResultRecord, Results};
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
@@ -22,14 +22,14 @@ Examples:
 
 DIR is what `f2 reproduce` or `f2 demo` wrote. A folder without results.json may hold results of
 `f2 eval --json` as .json files, and run folders of `f2 train`: they are shown together.")]
-pub(crate) struct Report {
+pub(crate) struct MakeReport {
     /// The folder with the results.
     #[arg(value_name = "DIR")]
     results: PathBuf,
     /// Where to write report.html, tables/ and figures/ [default: DIR].
     #[arg(long, short, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// What the report is called.
+    /// The title of the report.
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
     /// Print the result as JSON.
@@ -37,7 +37,7 @@ pub(crate) struct Report {
     json: bool,
 }
 
-impl Report {
+impl MakeReport {
     pub(crate) fn run(self) -> Outcome {
         let file = self.results.join("results.json");
         let mut results = if file.exists() {
@@ -48,7 +48,7 @@ impl Report {
         if let Some(title) = &self.title {
             results.title.clone_from(title);
         }
-        let report = Page::new(&results);
+        let report = Report::new(&results);
         let page = report.write(self.out.as_deref().unwrap_or(&self.results))?;
         let tables: Vec<&str> = report.tables().map(|table| table.name.as_str()).collect();
         let figures: Vec<&str> = report.figures().map(|figure| figure.name.as_str()).collect();

@@ -155,8 +155,9 @@ impl Reproduce {
             [one] => Ok(vec![one.clone(); corpora]),
             _ if plans.len() == corpora => Ok(plans),
             _ => Err(Failure::usage(format!(
-                "there are {} plans for {corpora} corpora",
-                plans.len()
+                "there are {} plans for {}",
+                plans.len(),
+                if corpora == 1 { "one corpus".to_owned() } else { format!("{corpora} corpora") }
             ))
             .advise(
                 "name one plan for all, or one for each corpus in the same order; files and \

@@ -30,7 +30,7 @@ pub fn collect(
     let name = corpora.main.name();
     let mut results = Results::new(plan.title.clone().unwrap_or_else(|| format!("F² on {name}")));
     results.paper = plan.paper;
-    results.protocol = Some(plan.protocol().name().to_owned());
+    results.protocol = Some(plan.protocol().as_str().to_owned());
     results.classes = made.classes()?;
     results.runs = made.runs()?;
     results.hyperparameters = made.hyperparameters(plan, &results.runs)?;

@@ -2,15 +2,17 @@
 
 use std::fmt;
 
+use f2_lm::decode::ProtocolName;
 use serde::de::{SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer};
 
 /// How prefixes are continued.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Generation {
     /// How prefixes are cut from the test split; that of the paper's set where it is missing.
-    pub protocol: Option<Protocol>,
+    #[serde(deserialize_with = "protocol")]
+    pub protocol: Option<ProtocolName>,
     /// The k of the main table.
     pub k: usize,
     /// Further k.
@@ -33,52 +35,28 @@ pub struct Generation {
     pub continuation: usize,
 }
 
-/// How prefixes are cut from the test split.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Protocol {
-    /// As the paper cuts Wikitext-103: streams into windows.
-    Paper,
-    /// As the paper cuts its lyrics: the beginnings of documents longer than a window.
-    Lyrics,
-}
-
-impl Protocol {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Paper, Self::Lyrics];
-
-    /// The name `f2 generate --protocol` knows it by.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Paper => "paper",
-            Self::Lyrics => "lyrics",
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Protocol {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(OneProtocol)
-    }
+/// Reads a protocol by its name.
+fn protocol<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ProtocolName>, D::Error> {
+    deserializer.deserialize_any(OneProtocol).map(Some)
 }
 
 /// Reads the name of a protocol, and refuses a list of them with the reason.
 struct OneProtocol;
 
 impl<'de> Visitor<'de> for OneProtocol {
-    type Value = Protocol;
+    type Value = ProtocolName;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("`paper` or `lyrics`")
     }
 
-    fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Protocol, E> {
-        let found = Protocol::ALL.into_iter().find(|protocol| protocol.name() == name);
+    fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<ProtocolName, E> {
+        let found = ProtocolName::ALL.into_iter().find(|protocol| protocol.as_str() == name);
         found
             .ok_or_else(|| E::custom(format!("there is no protocol {name}; it is paper or lyrics")))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, _: A) -> Result<Protocol, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, _: A) -> Result<ProtocolName, A::Error> {
         Err(serde::de::Error::custom(
             "a plan has one protocol: write a plan for each corpus, and name both corpora and both \
              plans",

@@ -9,11 +9,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use f2_lm::config::Preset;
+use f2_lm::decode::{Cut, Protocol, ProtocolName};
 use f2_report::PaperSet;
 use f2_report::results::ClassRule;
 use serde::{Deserialize, Deserializer};
 
-pub use generation::{Generation, Protocol};
+pub use generation::Generation;
 pub use model::Model;
 pub use preset::PlanPreset;
 pub use transfer::Transfer;
@@ -186,11 +187,11 @@ impl Plan {
                 "`paper` names {}, which the paper cuts by the protocol {}, and \
                  `generation.protocol` names {}: a plan has one protocol",
                 paper.title(),
-                protocol_of(paper).name(),
-                protocol.name()
+                protocol_of(paper).as_str(),
+                protocol.as_str()
             ));
         }
-        (self.protocol() == Protocol::Lyrics && streams.is_some()).then(|| {
+        (self.protocol() == ProtocolName::Lyrics && streams.is_some()).then(|| {
             "`generation.streams` belongs to the protocol paper, and this plan has the protocol \
              lyrics: leave it out"
                 .to_owned()
@@ -198,9 +199,19 @@ impl Plan {
     }
 
     /// How prefixes are cut from the test split.
-    pub fn protocol(&self) -> Protocol {
-        let of_the_paper = || self.paper.map_or(Protocol::Paper, protocol_of);
+    pub fn protocol(&self) -> ProtocolName {
+        let of_the_paper = || self.paper.map_or(ProtocolName::Paper, protocol_of);
         self.generation.protocol.unwrap_or_else(of_the_paper)
+    }
+
+    /// How a test split of so many tokens is cut into prefixes and references.
+    pub fn test_protocol(&self, test_tokens: u64) -> Protocol {
+        let Generation { prefix, continuation, .. } = self.generation;
+        let cut = match self.protocol() {
+            ProtocolName::Paper => Cut::Streams(self.generation.streams_of(Some(test_tokens))),
+            ProtocolName::Lyrics => Cut::Documents,
+        };
+        Protocol { cut, prefix, continuation }
     }
 
     /// Whether the plan trains this model.
@@ -210,10 +221,10 @@ impl Plan {
 }
 
 /// The protocol of a set of the paper.
-fn protocol_of(paper: PaperSet) -> Protocol {
+fn protocol_of(paper: PaperSet) -> ProtocolName {
     match paper {
-        PaperSet::Wikitext103 => Protocol::Paper,
-        PaperSet::Lyrics => Protocol::Lyrics,
+        PaperSet::Wikitext103 => ProtocolName::Paper,
+        PaperSet::Lyrics => ProtocolName::Lyrics,
     }
 }
 
@@ -236,8 +247,8 @@ mod tests {
     #[test]
     fn the_plans_for_a_gpu_are_plans_of_both_halves() {
         let (english, lyrics) = (PlanPreset::H200.plan(), PlanPreset::LyricsH200.plan());
-        assert_eq!((english.protocol(), english.generation.k), (Protocol::Paper, 3));
-        assert_eq!((lyrics.protocol(), lyrics.generation.k), (Protocol::Lyrics, 20));
+        assert_eq!((english.protocol(), english.generation.k), (ProtocolName::Paper, 3));
+        assert_eq!((lyrics.protocol(), lyrics.generation.k), (ProtocolName::Lyrics, 20));
         assert!(lyrics.transfer.is_some() && lyrics.generation.joint);
     }
 

@@ -65,6 +65,9 @@ fn prepare(task: &PrepareTask<OsString>, flags: &DeviceFlags) -> Words {
     if let Some(documents) = &task.documents {
         add(&mut words, "--documents", documents);
     }
+    if task.start_of_text {
+        words.push("--start-of-text".into());
+    }
     words.extend(flags.threads.iter().cloned());
     add_path(&mut words, "--out", &task.out);
     words
@@ -117,7 +120,7 @@ fn perplexity(task: &PerplexityTask<OsString>, flags: &DeviceFlags) -> Words {
 fn generate(task: &GenerateTask<OsString>, flags: &DeviceFlags) -> Words {
     let mut words = vec!["generate".into(), task.model.clone()];
     add_path(&mut words, "--corpus", &task.corpus);
-    add(&mut words, "--protocol", &task.protocol.name());
+    add(&mut words, "--protocol", &task.protocol.as_str());
     if let Some(streams) = task.streams {
         add(&mut words, "--streams", &streams);
     }

@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+use f2_corpus::Corpus;
+use f2_lm::decode::ProtocolName;
+
 use super::layout::{Layout, files, stage};
 use super::task::{PrepareTask, Task, TokenizerSource};
 use super::{CorpusRole, Place, Purpose};
@@ -64,6 +67,16 @@ impl Layout<'_> {
         }
     }
 
+    /// Whether a symbol is put before every document. The authors' songs begin with one; a corpus
+    /// that is given decides for the texts that take its tokens over.
+    fn starts_with_symbol(&self) -> bool {
+        match &self.corpora.main {
+            CorpusSource::Prepared(folder) => Corpus::open(folder)
+                .is_ok_and(|corpus| corpus.manifest().options.start_of_text.is_some()),
+            CorpusSource::Text(_) => self.plan.protocol() == ProtocolName::Lyrics,
+        }
+    }
+
     /// Prepares a text, with the tokenizer of another corpus where one is given.
     fn prepare(
         &mut self,
@@ -79,6 +92,7 @@ impl Layout<'_> {
                 texts: paths.iter().cloned().map(Place::Outside).collect(),
                 tokenizer: tokenizer
                     .map_or(learnt, |corpus| TokenizerSource::File(corpus.tokenizer())),
+                start_of_text: layout.starts_with_symbol(),
                 documents: plan.documents.clone().filter(|_| role != CorpusRole::Pretraining),
                 out: Place::Own(files::CORPUS),
             };

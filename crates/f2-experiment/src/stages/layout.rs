@@ -1,10 +1,11 @@
 //! Lays out stages one after the other, each once.
 
+use f2_lm::decode::ProtocolName;
 use f2_report::results::{ClassRule, Decoding};
 
 use super::task::{ClassesTask, GenerateTask, PerplexityTask, ScoreTask, Task, TrainTask};
 use super::{CorpusRole, PaperPart, Place, Purpose, Stage, Stages, Subject, TestTokens};
-use crate::{Corpora, Model, Plan, Protocol};
+use crate::{Corpora, Model, Plan};
 
 /// The names of the stages' files.
 pub(crate) mod files {
@@ -123,7 +124,7 @@ impl<'a> Layout<'a> {
                 model: Place::Made { stage: layout.train(subject), name: files::RUN },
                 corpus: layout.corpus(subject.corpus()).folder(),
                 protocol,
-                streams: (protocol == Protocol::Paper).then_some(streams),
+                streams: (protocol == ProtocolName::Paper).then_some(streams),
                 prefix: generation.prefix,
                 continuation: generation.continuation,
                 texts: generation.texts,

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use f2_lm::config::Preset;
+use f2_lm::decode::ProtocolName;
 use f2_report::results::{ClassRule, Decoding};
 use serde::{Serialize, Serializer};
 
-use crate::{Model, Protocol};
+use crate::Model;
 
 /// What a stage does. `P` is a path: a [`Place`](super::Place) in a plan, a `PathBuf` on a disk,
 /// the hash of a content in a key.
@@ -37,6 +38,8 @@ pub struct PrepareTask<P> {
     pub tokenizer: TokenizerSource<P>,
     /// Where one document ends, in the words of `f2 prepare --documents`.
     pub documents: Option<String>,
+    /// Whether a start symbol is put before every document.
+    pub start_of_text: bool,
     /// The corpus folder.
     pub out: P,
 }
@@ -114,7 +117,8 @@ pub struct GenerateTask<P> {
     /// The corpus whose test split the prefixes are from.
     pub corpus: P,
     /// How they are cut.
-    pub protocol: Protocol,
+    #[serde(serialize_with = "protocol_name")]
+    pub protocol: ProtocolName,
     /// Streams of the protocol that has them.
     pub streams: Option<usize>,
     /// Tokens of a prefix.
@@ -133,6 +137,11 @@ pub struct GenerateTask<P> {
     pub references: P,
     /// The file for what the model wrote.
     pub out: P,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn protocol_name<S: Serializer>(name: &ProtocolName, serializer: S) -> Result<S::Ok, S::Error> {
+    name.as_str().serialize(serializer)
 }
 
 /// Texts to score.
@@ -263,6 +272,7 @@ impl<P> PrepareTask<P> {
                 TokenizerSource::File(file) => TokenizerSource::File(path(file)?),
             },
             documents: self.documents.clone(),
+            start_of_text: self.start_of_text,
             out: path(&self.out)?,
         })
     }

@@ -60,10 +60,7 @@ impl ProtocolFlags {
     pub(super) fn of_task(task: &GenerateTask<PathBuf>) -> Self {
         Self {
             corpus: Some(task.corpus.clone()),
-            protocol: Some(match task.protocol {
-                f2_experiment::Protocol::Paper => ProtocolName::Paper,
-                f2_experiment::Protocol::Lyrics => ProtocolName::Lyrics,
-            }),
+            protocol: Some(task.protocol),
             split: SplitName::Test,
             streams: task.streams,
             prefix: task.prefix,

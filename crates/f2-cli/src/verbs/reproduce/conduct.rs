@@ -164,13 +164,7 @@ mod tests {
         let device = Program::try_parse_from(["f2", "reproduce", "x", "--out", "y"]).unwrap();
         let Verb::Reproduce(verb) = device.verb else { panic!("it is f2 reproduce") };
         let device = verb.device.settled();
-        for preset in [
-            PlanPreset::Demo,
-            PlanPreset::Tiny,
-            PlanPreset::Small,
-            PlanPreset::Paper,
-            PlanPreset::H200,
-        ] {
+        for preset in PlanPreset::ALL {
             let mut plan = Plan { seeds: 2, ..preset.plan() };
             plan.documents = Some("lines".to_owned());
             for stage in all_stages(&plan).0 {

@@ -1,19 +1,24 @@
-//! `f2 reproduce --dry-run`: the stages and their cost.
+//! `f2 reproduce --dry-run`: the stages, their time, disk and memory.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use f2_experiment::{DeviceFlags, Stage};
+use f2_engine::Device;
+use f2_experiment::{DeviceFlags, Model, Speed, Stage, StepProbe, training_bytes};
 use f2_report::{Align, Table};
 use indicatif::{HumanBytes, HumanDuration};
 use serde_json::json;
 
-use super::experiment::LaidOut;
+use super::experiment::{Experiment, LaidOut};
 use super::study::Study;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::machine::free_disk;
 use crate::output;
-use crate::verbs::speed::{ASSUMED_SHARE, Peak};
+use crate::verbs::device::Work;
+use crate::verbs::speed::{ASSUMED_SHARE, PeakRange, Peaks};
+
+/// A machine whose peak is usually this many times below its highest is busy with other programs.
+const BUSY: f64 = 1.3;
 
 /// One stage that would run, or is done.
 struct Line {
@@ -25,25 +30,57 @@ struct Line {
     bytes: u64,
 }
 
+/// What a dry run measured.
+#[derive(Default)]
+struct Measured {
+    /// Bytes that the largest training needs, and that could be had now.
+    training_bytes: u64,
+    available_bytes: Option<u64>,
+    /// How many times below its highest the machine's peak usually was.
+    slowdown: f64,
+    /// Whether steps of every model could be timed.
+    timed: bool,
+}
+
+/// The memory of a training, on whichever device.
+struct Memory<'a>(&'a Experiment);
+
+impl Work for Memory<'_> {
+    type Output = (u64, Option<u64>);
+
+    fn run<D: Device>(self, device: D) -> Result<Self::Output, Failure> {
+        Ok(training_bytes(&device, &self.0.plan, &self.0.corpora)?)
+    }
+}
+
+impl Work for &StepProbe {
+    type Output = Option<f64>;
+
+    fn run<D: Device>(self, device: D) -> Result<Option<f64>, Failure> {
+        Ok(self.seconds(device)?)
+    }
+}
+
 impl Study {
     pub(in crate::verbs) fn print_stages(&self, json: bool) -> Outcome {
         self.note_left_out();
-        let speed = self.speed(Peak::Steady)?;
+        let mut measured = Measured { timed: true, ..Measured::default() };
         let mut lines = Vec::new();
         let mut flags = DeviceFlags::default();
         for experiment in &self.experiments {
             flags = experiment.device.flags();
-            let laid = experiment.lay_out(speed)?;
+            let speed = experiment.timed_speed(&mut measured)?;
+            let laid = experiment.lay_out(&speed)?;
             lines.extend(needed(laid, self.corpus_of(experiment).as_deref()));
         }
         output::print(&if json {
-            to_json(&lines, speed, &flags)
+            to_json(&lines, &measured, &flags)
         } else {
-            self.to_text(&lines, speed)
+            self.to_text(&lines, &measured)
         })
     }
 
-    fn to_text(&self, lines: &[Line], speed: f64) -> String {
+    fn to_text(&self, lines: &[Line], measured: &Measured) -> String {
         let mut table =
             Table::new([("stage", Align::Left), ("time", Align::Right), ("disk", Align::Right)]);
         for line in lines {
@@ -58,17 +95,85 @@ impl Study {
         let free = free_disk(existing.unwrap_or(Path::new(".")))
             .map_or_else(String::new, |free| format!("; {} free", HumanBytes(free)));
         format!(
-            "{}\nto do: {} of {} stages, about {}, about {} of disk{free}\n\
-             times: guessed from this machine's peak, the best of several short tries; training is \
-             taken to reach {:.0} % of it, {:.0} billion operations a second\n",
+            "{}\nto do: {} of {} stages, about {}, about {} of disk{free}\n{}{}",
             table.to_terminal(false),
             to_do().count(),
             lines.len(),
             time(seconds),
             HumanBytes(bytes),
-            100.0 * ASSUMED_SHARE,
-            speed / 1e9
+            measured.memory(),
+            measured.times(seconds),
         )
+    }
+}
+
+impl Experiment {
+    /// The speed of this machine as it is now, from steps of the plan's own models.
+    fn timed_speed(&self, measured: &mut Measured) -> Result<Speed, Failure> {
+        let began = Instant::now();
+        let (needed, available) = self.device.run(Memory(self))?;
+        let start = began.elapsed().as_secs_f64();
+        measured.training_bytes = measured.training_bytes.max(needed);
+        measured.available_bytes = available;
+        let Peaks { usual, highest } = self.device.run(PeakRange)?;
+        measured.slowdown = measured.slowdown.max(highest / usual);
+        let mut speed = Speed { start, ..Speed::assumed(ASSUMED_SHARE * usual) };
+        for model in self.timed_models() {
+            let probe = StepProbe::new(&self.plan, &self.corpora, model)?;
+            match self.device.run(&probe)? {
+                Some(seconds) => speed.add(&probe, seconds),
+                None => measured.timed = false,
+            }
+        }
+        Ok(speed)
+    }
+
+    /// The models whose steps are timed: those of the plan, and those they are mixed from.
+    fn timed_models(&self) -> Vec<Model> {
+        let mut models = vec![Model::Mle];
+        for model in &self.plan.models {
+            for each in [Some(*model), model.starts_from()].into_iter().flatten() {
+                if !models.contains(&each) {
+                    models.push(each);
+                }
+            }
+        }
+        // A mixture is timed after what it is mixed from.
+        models.sort_by_key(|model| *model == Model::UnlikelihoodSequence);
+        models
+    }
+}
+
+impl Measured {
+    fn memory(&self) -> String {
+        let available = self
+            .available_bytes
+            .map_or_else(String::new, |bytes| format!(" of {} available", HumanBytes(bytes)));
+        let short = self.available_bytes.is_some_and(|bytes| bytes < self.training_bytes);
+        let short = if short { ": too little" } else { "" };
+        format!(
+            "memory: training needs about {}{available}{short}\n",
+            HumanBytes(self.training_bytes)
+        )
+    }
+
+    fn times(&self, seconds: f64) -> String {
+        if !self.timed {
+            return format!(
+                "times: guessed from this machine's peak, of which training is taken to reach \
+                 {:.0} %; its memory holds no step to time\n",
+                100.0 * ASSUMED_SHARE
+            );
+        }
+        let busy = if self.slowdown > BUSY {
+            format!(
+                "; it is busy with other programs, alone it may take about {}",
+                time(seconds / self.slowdown)
+            )
+        } else {
+            String::new()
+        };
+        format!("times: from a few steps of each model, made just now on this machine{busy}\n")
     }
 }
 
@@ -101,7 +206,7 @@ fn time(seconds: f64) -> String {
     }
 }
 
-fn to_json(lines: &[Line], speed: f64, flags: &DeviceFlags) -> String {
+fn to_json(lines: &[Line], measured: &Measured, flags: &DeviceFlags) -> String {
     let stages = lines.iter().map(|line| {
         json!({
             "stage": line.stage.name,
@@ -113,5 +218,12 @@ fn to_json(lines: &[Line], speed: f64, flags: &DeviceFlags) -> String {
         })
     });
     let stages: Vec<_> = stages.collect();
-    format!("{:#}\n", json!({ "stages": stages, "assumed_operations_per_second": speed }))
+    let told = json!({
+        "stages": stages,
+        "training_bytes": measured.training_bytes,
+        "available_bytes": measured.available_bytes,
+        "timed": measured.timed,
+        "slowdown": measured.slowdown,
+    });
+    format!("{told:#}\n")
 }

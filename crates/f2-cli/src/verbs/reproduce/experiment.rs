@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use f2_corpus::{Corpus, Split};
 use f2_experiment::{
-    Corpora, CorpusRole, Estimate, Key, PaperPart, Plan, Protocol, Stage, Stages, Store,
-    TestTokens, collect, corpus, estimates, perform, stages,
+    Corpora, CorpusRole, Estimate, Key, PaperPart, Plan, Speed, Stage, Stages, Store, TestTokens,
+    collect, corpus, estimates, perform, stages,
 };
 use f2_files::Lock;
 use f2_report::Results;
@@ -35,7 +35,7 @@ pub(super) struct LaidOut {
 
 impl Experiment {
     /// Lays the plan out, as well as the corpus is known yet.
-    pub(super) fn lay_out(&self, speed: f64) -> Result<LaidOut, Failure> {
+    pub(super) fn lay_out(&self, speed: &Speed) -> Result<LaidOut, Failure> {
         let unknown = self.lay_out_for(TestTokens::default(), speed)?;
         let LaidOut { stages, keys, store, .. } = &unknown;
         let tokens = |role: CorpusRole| {
@@ -46,7 +46,7 @@ impl Experiment {
         self.lay_out_for(TestTokens { main, target }, speed)
     }
 
-    fn lay_out_for(&self, test_tokens: TestTokens, speed: f64) -> Result<LaidOut, Failure> {
+    fn lay_out_for(&self, test_tokens: TestTokens, speed: &Speed) -> Result<LaidOut, Failure> {
         let stages = stages(&self.plan, &self.corpora, test_tokens);
         Ok(LaidOut {
             keys: stages.keys(&self.device.flags().key())?,
@@ -65,15 +65,25 @@ impl Experiment {
                 .advise("prepare it again without `--keep-ids`: generated ids are ranks"));
         }
         let shard = corpus.shard(Split::Test)?;
+        let tokens = shard.len() as u64;
         let window = self.plan.generation.window();
-        match self.plan.protocol() {
-            Protocol::Paper => check_window(shard.len(), window)?,
-            Protocol::Lyrics => {
-                let lengths = (0..shard.documents()).map(|number| shard.document(number).len());
-                check_documents(&lengths.collect::<Vec<_>>(), window)?;
-            }
+        if tokens < window as u64 {
+            return Err(Failure::data(format!(
+                "the test split has {tokens} tokens, fewer than the {window} of a prefix and its \
+                 continuation"
+            ))
+            .advise("use more text, or a plan with shorter ones (`[generation]`)"));
         }
-        Ok(shard.len() as u64)
+        // What cannot be continued is told before hours of training.
+        self.plan.test_protocol(tokens).cut(&shard).map_err(|error| {
+            let test = format!("the test split of {}: ", corpus.folder().display());
+            Failure::from(error).before(&test).advise(
+                "use a corpus of longer documents (`f2 prepare --documents`), or a plan with a \
+                 shorter prefix and continuation or with `protocol = \"paper\"`, which cuts \
+                 across documents (`[generation]`)",
+            )
+        })?;
+        Ok(tokens)
     }
 
     /// Whether the plan has a transfer that cannot be made.
@@ -82,7 +92,7 @@ impl Experiment {
     }
 
     /// Does what is not done yet, and gathers the results.
-    pub(super) fn perform(&self, speed: f64, runner: &mut Runner) -> Result<Results, Failure> {
+    pub(super) fn perform(&self, speed: &Speed, runner: &mut Runner) -> Result<Results, Failure> {
         let mut laid = self.lay_out(speed)?;
         let _lock = Lock::inside(&self.out)?;
         if laid.lacks_a_corpus() {
@@ -121,39 +131,4 @@ impl LaidOut {
         let Self { stages, keys, needed, estimates, store } = self;
         perform(stages, needed, keys, estimates, store, runner, now)
     }
-}
-
-fn check_window(tokens: usize, window: usize) -> Outcome {
-    if tokens >= window {
-        return Ok(());
-    }
-    Err(Failure::data(format!(
-        "the test split has {tokens} tokens, fewer than the {window} of a prefix and its \
-         continuation"
-    ))
-    .advise("use more text, or a plan with shorter ones (`[generation]`)"))
-}
-
-/// Lyrics are continued document by document: two at least must be longer than a window, as
-/// Self-BLEU compares texts with each other.
-fn check_documents(lengths: &[usize], window: usize) -> Outcome {
-    let long = lengths.iter().filter(|length| **length > window).count();
-    let longest = lengths.iter().max().copied().unwrap_or(0);
-    let reason = match (lengths.len(), long) {
-        (documents, 0) => format!(
-            "none of the {documents} documents of the test split has more than {window} tokens, the \
-             longest has {longest}"
-        ),
-        (1, _) => "the test split is one document, and a table needs two texts".to_owned(),
-        (documents, 1) => format!(
-            "one of the {documents} documents of the test split has more than {window} tokens, and \
-             a table needs two texts"
-        ),
-        _ => return Ok(()),
-    };
-    Err(Failure::data(reason).advise(
-        "use more text with longer documents (`f2 prepare --documents`), a plan with a shorter \
-         prefix or continuation, or the protocol paper, which cuts across documents \
-         (`[generation]`)",
-    ))
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use f2_experiment::Speed;
 use f2_files::Lock;
 use f2_report::{MetricTable, Report, Results, printable};
 use serde_json::json;
@@ -25,10 +26,11 @@ impl Study {
         Self { out: experiment.out.clone(), experiments: vec![experiment] }
     }
 
-    /// Operations per second that training is expected to reach.
-    pub(super) fn speed(&self, peak: Peak) -> Result<f64, Failure> {
+    /// The speed that training is expected to reach, for an estimate that is corrected by what
+    /// the first stages take.
+    fn speed(&self) -> Result<Speed, Failure> {
         let first = self.experiments.first().ok_or_else(|| Failure::usage("there is no corpus"))?;
-        Ok(ASSUMED_SHARE * first.device.run(peak)?)
+        Ok(Speed::assumed(ASSUMED_SHARE * first.device.run(Peak)?))
     }
 
     /// The name of an experiment's corpus, where there are several.
@@ -47,8 +49,7 @@ impl Study {
     pub(in crate::verbs) fn run(&self, json: bool) -> Outcome {
         interrupt::listen();
         self.note_left_out();
-        let speed = self.speed(Peak::Now)?;
-        let results = self.perform(speed)?;
+        let results = self.perform(&self.speed()?)?;
         let page = write(&results, &self.out)?;
         if json {
             return output::print(&format!("{:#}\n", summary(&results, &self.out, &page)));
@@ -58,7 +59,7 @@ impl Study {
         Ok(())
     }
 
-    fn perform(&self, speed: f64) -> Result<Results, Failure> {
+    fn perform(&self, speed: &Speed) -> Result<Results, Failure> {
         // What is wrong with any corpus is said before the first is worked on.
         let seconds: Vec<f64> = self
             .experiments
