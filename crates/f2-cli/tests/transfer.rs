@@ -81,3 +81,34 @@ fn mistakes_are_told_with_their_cure() {
     insta::assert_snapshot!(told.join("\n"));
     assert!(!folder.path("run").exists());
 }
+
+/// The corpus has the model's tokenizer under ids of its own: scores and texts are those of the text.
+#[test]
+fn a_model_is_scored_on_a_corpus_with_its_tokenizer_before_it_learns_from_it() {
+    let folder = folder();
+    folder.write("line.txt", TEXT);
+    let texts = ["--train", "text.txt", "--test", "line.txt", "--tokenizer", "gpt2/tokenizer.json"];
+    for (out, more) in [("ranked", &[][..]), ("kept", &["--keep-ids"][..])] {
+        let run = folder.f2(&[&["prepare", "--out", out], &texts[..], more].concat());
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let score = |text: &str| {
+            let run = folder.f2(&["perplexity", "gpt2", text, "--json"]);
+            assert_eq!(run.code, 0, "{}", run.stderr);
+            let report: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+            report["nats_per_token"].as_f64().unwrap()
+        };
+        assert_eq!(score(out).to_bits(), score("line.txt").to_bits(), "{out}");
+        let cut = ["--protocol", "paper", "--streams", "1", "--prefix", "3", "--continuation", "5"];
+        let files = ["--out", "written.jsonl", "--references", "human.jsonl", "--greedy"];
+        let arguments = [&["generate", "gpt2", "--corpus", out], &cut[..], &files[..]].concat();
+        let run = folder.f2(&arguments);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let human = folder.read("human.jsonl");
+        let human: serde_json::Value = serde_json::from_str(human.lines().next().unwrap()).unwrap();
+        let text = human["text"].as_str().unwrap();
+        assert!(TEXT.contains(text) && text.len() > 4, "{human}");
+    }
+    let refused = folder.f2(&["perplexity", "gpt2", "other", "--split", "valid"]);
+    assert_eq!(refused.code, 3);
+    assert!(refused.stderr.contains("was prepared with another tokenizer"), "{}", refused.stderr);
+}

@@ -259,7 +259,7 @@ pub enum Error {
     },
     /// A corpus and a model that do not share a tokenizer.
     #[error(
-        "{} was prepared with another tokenizer than that of {}",
+        "{} was prepared with another tokenizer than that of {}: {reason}",
         corpus.display(),
         model.display()
     )]
@@ -268,6 +268,8 @@ pub enum Error {
         corpus: PathBuf,
         /// The model.
         model: PathBuf,
+        /// In what they differ.
+        reason: String,
     },
     /// A file of the run is not what it should be.
     #[error("{} is damaged: {reason}", path.display())]

@@ -149,7 +149,8 @@ fn general_advice(error: &Error) -> Option<&'static str> {
             "leave `evaluation.patience` out, or prepare the corpus with a validation split"
         }
         Error::ForeignCorpus { .. } => {
-            "name the corpus the model was trained on, or give the text itself as a file"
+            "prepare the corpus with the model's tokenizer (`f2 prepare … --tokenizer MODEL`), or give \
+             the text itself as a file"
         }
         Error::Endless => "say when to end: `--steps`, `--epochs`, `--tokens` or `--max-minutes`",
         Error::FolderTaken { .. } => "choose another --out",

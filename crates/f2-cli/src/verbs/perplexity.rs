@@ -137,17 +137,16 @@ impl Perplexity {
 
     fn read_corpus(&self, model: &SavedModel) -> Result<Text, Failure> {
         let corpus = Corpus::open(&self.text)?;
-        model.check_corpus(&corpus)?;
         let split = Split::from(self.split);
-        let shard = corpus.shard(split)?;
+        let tokens = model.tokens(&corpus, split)?;
         let sizes = corpus.manifest().splits.iter().find(|size| size.split == split);
         let (words, bytes) = sizes.map_or((0, 0), |size| (size.words, size.bytes));
-        if shard.is_empty() {
+        if tokens.is_empty() {
             let path = self.text.display();
             return Err(Failure::data(format!("{path} has no {} split", split.name()))
                 .advise("name another with `--split`, or prepare the corpus with one"));
         }
-        Ok(Text { tokens: Box::new(shard), words, bytes, contexts: model.contexts })
+        Ok(Text { tokens, words, bytes, contexts: model.contexts })
     }
 
     fn shown(&self, report: &PerplexityReport) -> String {

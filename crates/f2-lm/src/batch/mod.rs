@@ -3,10 +3,12 @@
 
 mod documents;
 mod permutation;
+mod renamed;
 mod training;
 mod windows;
 
 pub use documents::DocumentRows;
 pub use permutation::Permutation;
+pub use renamed::RenamedTokens;
 pub use training::TrainingBatches;
 pub use windows::{TokenSource, TrainingWindows};

@@ -1,6 +1,7 @@
 //! The run directory: what training leaves behind, what it can go on from, and the models in it.
 
 pub mod checkpoint;
+pub(crate) mod corpus_ids;
 mod events;
 mod folder;
 mod manifest;

@@ -3,16 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use f2_classes::ClassSelection;
-use f2_corpus::{Corpus, Counts, Ranks, Tokenizer};
+use f2_corpus::{Corpus, Counts, Ranks, Split, Tokenizer};
 use f2_engine::Device;
-use f2_files::{FileRecord, ReadError};
 
 use super::checkpoint::{
     self, CLASSES, COUNTS, MODEL, OPTIMISER, RANKS, SHAPE, STATE, TOKENIZER, TrainingState,
 };
 use super::model_file::ModelFile;
-use super::{RunFolder, Vocabulary};
+use super::{RunFolder, Vocabulary, corpus_ids};
 use crate::Error;
+use crate::batch::{RenamedTokens, TokenSource};
 use crate::memory::{Purpose, bytes, check_memory};
 use crate::model::{Decoder, Model, ModelShape};
 use crate::perplexity::Contexts;
@@ -64,19 +64,14 @@ impl SavedModel {
         Ok(Self { folder, shape, vocabulary, counts, contexts })
     }
 
-    /// Refuses a corpus whose ids mean other tokens than the model's.
-    pub fn check_corpus(&self, corpus: &Corpus) -> Result<(), Error> {
-        let path = self.folder.join(TOKENIZER);
-        let own = FileRecord::of(&path).map_err(ReadError::of(&path))?;
-        let ranks = corpus.ranks()?.map(|ranks| ranks.id_of_rank);
-        if own.sha256 == corpus.manifest().tokenizer_sha256()?
-            && self.vocabulary.has_ranks(ranks.as_deref())
-        {
-            return Ok(());
-        }
-        Err(Error::ForeignCorpus {
-            corpus: corpus.folder().to_path_buf(),
-            model: self.folder.clone(),
+    /// The tokens of a corpus's split in the model's own ids. The corpus must have its tokenizer, in
+    /// whatever order of ids.
+    pub fn tokens(&self, corpus: &Corpus, split: Split) -> Result<Box<dyn TokenSource>, Error> {
+        let renamed = corpus_ids::find(self, corpus)?;
+        let shard = corpus.shard(split)?;
+        Ok(match renamed {
+            None => Box::new(shard),
+            Some(ids) => Box::new(RenamedTokens { tokens: shard, ids }),
         })
     }
 

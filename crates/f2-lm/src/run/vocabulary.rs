@@ -53,11 +53,6 @@ impl Vocabulary {
         Some(self.renaming.as_ref().map_or(id, |renaming| renaming.rank_of_id[id as usize]))
     }
 
-    /// Whether this is the order its tokenizer's own ids are renamed by; none where they are ranks.
-    pub(super) fn has_ranks(&self, id_of_rank: Option<&[u32]>) -> bool {
-        self.renaming.as_ref().map(|renaming| &renaming.id_of_rank[..]) == id_of_rank
-    }
-
     /// Text as it is made, token by token.
     pub fn stream(&self) -> TextStream<'_> {
         TextStream { vocabulary: self, shown: Vec::new(), held: Vec::new() }

@@ -78,10 +78,9 @@ impl ProtocolFlags {
         model: &SavedModel,
     ) -> Result<Prompts, Failure> {
         let corpus = Corpus::open(folder)?;
-        model.check_corpus(&corpus)?;
         let protocol = self.sizes(name)?;
-        let shard = corpus.shard(Split::from(self.split))?;
-        let TestSet { prefixes, references } = protocol.cut(&shard)?;
+        let tokens = model.tokens(&corpus, Split::from(self.split))?;
+        let TestSet { prefixes, references } = protocol.cut(&*tokens)?;
         let most = self.texts.map_or(protocol.most_texts(), NonZeroUsize::get);
         let [prefixes, references] = [prefixes, references].map(|all| spread(all, most));
         Ok(Prompts {
