@@ -60,7 +60,7 @@ impl<V: Copy> BandShares<V> {
         [self.frequent, self.medium, self.rare, self.very_rare]
     }
 
-    /// Puts something in the place of each value; nothing unless all bands have it.
+    /// Replaces each value; `None` unless all bands have one.
     pub(crate) fn map<W: Copy>(
         &self,
         mut put: impl FnMut(Measure, V) -> Option<W>,

@@ -1,6 +1,6 @@
-//! What BLEU is made of, once the matches are counted.
+//! BLEU from counted matches.
 
-/// What happens where no n-gram of some order matches.
+/// The treatment of orders without a matching n-gram.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Smoothing {
     /// The number of matches put in the place of none.

@@ -3,12 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Which definition of the metrics is used.
+/// The definitions of the metrics.
 ///
 /// The two differ in MS-Jaccard, Self-BLEU and Distinct, and in the tenth digit of KL divergence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Convention {
-    /// What the authors' evaluation computes and the paper's Human row fits.
+    /// The definitions of the authors' evaluation, which the paper's Human row fits.
     #[default]
     Paper,
     /// Each metric as its own paper defines it; Self-BLEU equals NLTK's.

@@ -14,7 +14,7 @@ use crate::{
     ends_in_loop, self_bleu,
 };
 
-/// What [`evaluate`] measures, and how.
+/// The settings of [`evaluate`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// N-grams of the orders 1 to this.
@@ -96,7 +96,7 @@ pub fn evaluate_watched<T: AsRef<[u32]> + Sync>(
     Ok(Evaluation { texts, tokens, metrics, intervals, replicates, undefined })
 }
 
-/// All there is to know of the single texts, before they are counted together.
+/// The measurements of single texts, before they are counted together.
 struct Measured {
     convention: Convention,
     /// References first, hypotheses from `border` on.

@@ -1,4 +1,4 @@
-//! How close generated text comes to human text: token lists in, scores out.
+//! How close generated text is to human text: scores of lists of token ids.
 //!
 //! The seven metrics of *F²-Softmax* (Choi et al., EMNLP 2020), each exact, linear in the
 //! number of tokens, and spread over all cores: perplexity, KL divergence of unigrams,

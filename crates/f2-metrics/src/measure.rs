@@ -1,4 +1,4 @@
-//! One number among those of an evaluation: where it stands, and what makes it good.
+//! One number among those of an evaluation, and the direction in which it is better.
 
 use crate::{Metric, Metrics};
 
@@ -11,7 +11,7 @@ pub enum Measure {
     Band(usize),
 }
 
-/// What makes a value good.
+/// The direction in which values are better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
     /// Less.
@@ -35,7 +35,7 @@ impl Measure {
         Metric::ALL.into_iter().flat_map(orders).collect()
     }
 
-    /// What makes a value good.
+    /// The direction in which values are better.
     pub fn better(self) -> Better {
         match self {
             Self::Metric(metric, _) => metric.better(),

@@ -94,7 +94,7 @@ impl Metric {
         matches!(self, Self::MsJaccard | Self::SelfBleu | Self::Distinct)
     }
 
-    /// What makes a value good.
+    /// The direction in which values are better.
     pub fn better(self) -> Better {
         match self {
             Self::Ppl | Self::Kld => Better::Lower,
@@ -213,7 +213,7 @@ impl<V: Copy> Metrics<V> {
         }
     }
 
-    /// Puts something in the place of every value that is there.
+    /// Replaces every value that is there.
     pub fn map<W: Copy>(&self, mut put: impl FnMut(Measure, V) -> Option<W>) -> Metrics<W> {
         let mut orders = |metric: Metric| -> Vec<Option<W>> {
             let values = (1..).zip(self.orders(metric));
@@ -233,7 +233,7 @@ impl<V: Copy> Metrics<V> {
     }
 }
 
-/// What a metric can have as its value: a number, or the interval around one.
+/// The value of a metric: a number, or the interval around one.
 pub trait Value: Copy + Serialize {
     /// Writes a value that counts things.
     fn write_count<S: Serializer>(self, out: S) -> Result<S::Ok, S::Error> {

@@ -1,9 +1,9 @@
-//! Which of two models wins, metric by metric, and the ranking that follows.
+//! Matches between models, metric by metric, and the ranking that follows.
 //!
 //! Each of the seven metrics gives one point: lower perplexity and KL divergence, higher
-//! MS-Jaccard, and a Self-BLEU, Distinct, Rep and Uniq closer to human. Who has more points
-//! wins the match. The paper does not say which n-gram order stands for a metric; a [`Rule`]
-//! does.
+//! MS-Jaccard, and a Self-BLEU, Distinct, Rep and Uniq closer to human. The model with
+//! more points wins the match. The paper does not say which n-gram order represents a metric; a
+//! [`Rule`] does.
 
 use std::cmp::Ordering;
 
@@ -13,7 +13,7 @@ use crate::{Measure, Metric, Metrics};
 /// the numbers are equal, and no metric is known to nine digits.
 const LEVEL: f64 = 1e-9;
 
-/// What stands for a metric that has several orders.
+/// The value that represents a metric with several orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fold {
     /// One order.
@@ -22,7 +22,7 @@ pub enum Fold {
     Mean,
 }
 
-/// What stands for MS-Jaccard, Self-BLEU and Distinct in a comparison.
+/// The values that represent MS-Jaccard, Self-BLEU and Distinct in a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// For MS-Jaccard.
@@ -66,7 +66,7 @@ impl Rule {
 /// The outcome of one match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Match {
-    /// Who takes the point of each of [`Metric::ALL`], from the first one's view: `Greater` if
+    /// The winner of the point of each of [`Metric::ALL`], from the first one's view: `Greater` if
     /// the first, `Equal` if the values are level, `None` if one side lacks the value.
     pub points: [Option<Ordering>; 7],
     /// Points over all orders of all metrics, won and lost, which decide a match that is level.
@@ -95,7 +95,7 @@ impl Match {
         self.won() == self.lost()
     }
 
-    /// Who wins: `Greater` if the first. Points first, then all orders.
+    /// The winner: `Greater` if the first. Points first, then all orders.
     pub fn winner(&self) -> Ordering {
         let (won, lost) = self.all_orders;
         self.won().cmp(&self.lost()).then(won.cmp(&lost))
@@ -140,7 +140,7 @@ fn play_all_orders(first: &Metrics, second: &Metrics, human: &Metrics) -> (usize
     (won, lost)
 }
 
-/// Who takes the point of one metric.
+/// The winner of the point of one metric.
 fn point(
     first: &Metrics,
     second: &Metrics,

@@ -34,7 +34,7 @@ pub fn self_bleu<T: AsRef<[u32]>>(
     Ok(scores.iter().map(|each| each.iter().sum::<f64>() / texts.len() as f64).collect())
 }
 
-/// What each text's Self-BLEU is made of, for a smoothing of one's own.
+/// The parts of each text's Self-BLEU, for other smoothings.
 ///
 /// ```
 /// use f2_metrics::{Smoothing, self_bleu_parts};
@@ -85,7 +85,7 @@ pub(crate) fn scores(
     (0..max_order).map(|order| by_text.iter().map(|scores| scores[order]).collect()).collect()
 }
 
-/// What is known of one n-gram: its two largest counts in single texts, and how often the text
+/// The state of one n-gram: its two largest counts in single texts, and how often the text
 /// being read has had it so far.
 #[derive(Clone, Copy)]
 struct Peaks {

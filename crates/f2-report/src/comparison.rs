@@ -28,7 +28,7 @@ pub struct Comparison {
 /// One match of two models.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pairing {
-    /// What both were evaluated on.
+    /// The set both were evaluated on.
     pub set: String,
     /// The winner; of two that drew, the one named first.
     pub winner: ResultRecord,
@@ -53,7 +53,7 @@ pub struct Standing {
     pub bigram: Tally,
 }
 
-/// Why results cannot be compared.
+/// The reasons for results that cannot be compared.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ComparisonError {
     /// A match needs two.
@@ -100,7 +100,7 @@ fn of_set(set: &str) -> String {
 }
 
 impl Comparison {
-    /// What the columns of the tables hold that their headings do not say.
+    /// Explanations of the columns of the tables.
     pub fn columns(&self) -> impl Iterator<Item = &'static str> {
         let shown = if self.is_drawn() { 3 } else { 2 };
         COLUMNS.into_iter().take(shown)
@@ -203,7 +203,7 @@ fn check(set: &str, records: &[&ResultRecord]) -> Result<(), ComparisonError> {
     Ok(())
 }
 
-/// The values of human text by which two results are told to have the same references. Bands
+/// The values of human text that tell whether two results have the same references. Bands
 /// are left out: they depend on the counts given, too.
 fn human_metrics(record: &ResultRecord) -> Option<Metrics> {
     let human: &HumanRecord = record.human.as_ref()?;

@@ -1,11 +1,11 @@
-//! Scores in; tables, figures and one HTML page out.
+//! Tables, figures and one HTML page from scores.
 //!
 //! A [`Table`] is built once and written for a terminal, a page of Markdown or HTML, a paper in
 //! LaTeX or a spreadsheet. A [`LineChart`] or a [`BarChart`] is drawn as SVG, alone or in a
-//! [`Figure`] with others. [`ResultRecord`] is what an evaluation leaves on disk;
-//! [`metric_tables`] sets records side by side, and a [`Comparison`] plays them against each
-//! other. [`Results`] is what a whole experiment found, and a [`Report`] shows it, with the
-//! numbers the [`paper`] prints beside ours.
+//! [`Figure`] with others. [`ResultRecord`] is the result of an evaluation as
+//! it is stored; [`metric_tables`] sets records side by side, and a [`Comparison`] plays them
+//! against each other. [`Results`] are those of a whole experiment, and a [`Report`] shows them,
+//! with the numbers the [`paper`] prints beside ours.
 
 mod comparison;
 mod markup;

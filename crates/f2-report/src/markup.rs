@@ -1,4 +1,4 @@
-//! What SVG and HTML share.
+//! Escaping of text in SVG and HTML.
 
 /// Text that cannot be taken for markup. Control characters are not allowed in XML at all.
 pub(crate) fn escape(text: &str) -> String {

@@ -60,8 +60,8 @@ impl Comparison {
         table
     }
 
-    /// What the tables cannot say: where values are level at the precision given, what that
-    /// leaves open, and which metrics are missing.
+    /// Remarks on the tables: values that are level at the precision given, matches that this
+    /// leaves open, and metrics that are missing.
     pub fn remarks(&self) -> Vec<String> {
         let level = self.pairings.iter().filter_map(level_remark);
         level.chain(self.missing_remark()).collect()

@@ -44,7 +44,7 @@ pub struct ResultRecord {
     /// Differences to the models scored before this one, by paired bootstrap.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub differences: Vec<DifferenceRecord>,
-    /// The metrics of half of the texts, to stand beside those of half of the human texts.
+    /// The metrics of half of the texts, comparable with those of half of the human texts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub half: Option<HalfRecord>,
     /// The same metrics of the references.
@@ -193,7 +193,7 @@ impl ResultRecord {
 }
 
 /// One of the stored intervals. That of Rep follows from its counts: results of earlier versions
-/// hold one of the bootstrap, which says nothing where no text loops.
+/// hold one of the bootstrap, which has no width where no text loops.
 fn interval(
     all: &IntervalRecord,
     measure: Measure,

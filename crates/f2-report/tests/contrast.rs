@@ -1,5 +1,5 @@
-//! Colours that can be told from what they stand on: WCAG 2.2, level AA, computed from the style
-//! sheets.
+//! Contrast of text, lines and bars with their backgrounds: WCAG 2.2, level AA, computed from the
+//! style sheets.
 
 use f2_report::{FIGURE_STYLE, LOOKS, Report, Results};
 
@@ -41,7 +41,7 @@ fn light_and_dark(style: &str) -> [String; 2] {
     [light, dark]
 }
 
-/// What stands between the outermost braces, and what follows them.
+/// The text between the outermost braces, and the text that follows them.
 fn block(text: &str) -> (&str, &str) {
     let mut depth = 0;
     for (place, character) in text.char_indices() {

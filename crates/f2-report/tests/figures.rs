@@ -1,4 +1,4 @@
-//! What figures promise to those who open them.
+//! Figures: well-formed, true to their values, readable.
 
 use f2_report::{Axis, BarChart, Direction, FIGURE_STYLE, Figure, LineChart, Series};
 

@@ -1,4 +1,4 @@
-//! What a report promises to those who read it.
+//! The sections, tables and figures of a report, and what they say.
 
 mod invented;
 
@@ -299,9 +299,11 @@ fn fine_tuned_runs_have_charts_of_their_own() {
         assert!(chart.contains("<title>MLE</title>") && !chart.contains("<title>FACE</title>"));
         assert!(!chart.contains("<title>UL-token+seq</title>"));
     }
-    let chart = figure(&html, "fine-tuning");
-    for title in ["FACE, fine-tuned from MLE", "UL-token+seq, fine-tuned from UL-token"] {
-        assert!(chart.contains(title), "{title}");
+    for (name, title) in [
+        ("fine-tuning-face", "FACE, fine-tuned from MLE"),
+        ("fine-tuning-ul-token-seq", "UL-token+seq, fine-tuned from UL-token"),
+    ] {
+        assert!(figure(&html, name).contains(title), "{title}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! `f2 compare`: results in, matches and a ranking out.
+//! `f2 compare`: matches and a ranking from results.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! `f2 eval`: texts in, scores out.
+//! `f2 eval`: the scores of generated texts.
 
 mod perplexities;
 mod read;

@@ -40,7 +40,7 @@ impl Column {
         }
     }
 
-    /// What is good, in two or three words.
+    /// The aim in two or three words.
     pub(crate) fn aim(self) -> &'static str {
         match self.0.better() {
             Better::Lower => "lower is closer",

@@ -126,7 +126,7 @@ fn human_row(human: &HumanRecord, columns: &[Column], name: &str) -> impl Iterat
     std::iter::once(name.into()).chain(cells)
 }
 
-/// What the best of several models reaches; of one model nothing stands out.
+/// The badness of the best of several models; a single model is not set in bold.
 pub(crate) fn best(
     column: Column,
     records: &[ResultRecord],

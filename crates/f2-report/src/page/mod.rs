@@ -11,7 +11,7 @@ use crate::report::{Block, NamedTable, Report, Section, Tile};
 
 const STYLE: &str = include_str!("page.css");
 
-/// Browsers themselves hold the page to its promise: it has styles, and loads nothing.
+/// Tells browsers to refuse whatever the page would load: it needs no other file.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
 /// The whole page.

@@ -1,4 +1,4 @@
-//! The numbers the paper prints, to stand beside ours.
+//! The numbers the paper prints, to be shown beside ours.
 
 use std::collections::BTreeMap;
 

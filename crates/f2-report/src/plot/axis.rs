@@ -66,7 +66,7 @@ impl Axis {
         self
     }
 
-    /// What the scale measures: the value, or what it lacks of the bound.
+    /// The number the scale shows: the value, or its distance to the bound.
     pub(super) fn measure(&self, value: f64) -> f64 {
         // Rounding may put a value on its bound, which has no place on the axis.
         self.bound.map_or(

@@ -7,7 +7,7 @@ use super::frame::{self, Area, PAD, Panel, TICK_SIZE, WIDTH};
 use super::header::{Header, LegendEntry, LegendSign};
 use super::mark::LOOKS;
 use super::scale::{Fit, Scale};
-use super::{number, spoken, text};
+use super::{description, number, text};
 
 /// The height between the axes of upright bars.
 const HEIGHT: f64 = 200.0;
@@ -89,14 +89,14 @@ impl BarChart {
         self
     }
 
-    /// What the categories are.
+    /// The heading of the categories.
     #[must_use]
     pub fn categories_axis(mut self, title: impl Into<String>) -> Self {
         self.categories_axis = Axis::new(title);
         self
     }
 
-    /// What the bars measure. Bars start at 0, so the axis is linear.
+    /// The axis of the values. Bars start at 0, so the axis is linear.
     #[must_use]
     pub fn values_axis(mut self, axis: Axis) -> Self {
         self.values_axis = axis;
@@ -150,18 +150,18 @@ impl BarChart {
             Direction::Up => self.draw_upright(below_header, &mut elements),
             Direction::Right => self.draw_level(below_header, &mut elements),
         };
-        Panel { height, elements, spoken: self.spoken() }
+        Panel { height, elements, description: self.description() }
     }
 
     /// The bars and levels, in words.
-    fn spoken(&self) -> String {
+    fn description(&self) -> String {
         let by = match self.categories_axis.heading() {
             heading if heading.is_empty() => String::new(),
             heading => format!(" by {heading}"),
         };
         let mut sentences = vec![
             format!("Bars of {}{by}.", self.values_axis.heading()),
-            spoken::bars(&self.categories, &self.groups),
+            description::bars(&self.categories, &self.groups),
         ];
         let levels = self.references.iter();
         sentences.extend(levels.map(|(name, level)| format!("{name}: {}.", number::value(*level))));

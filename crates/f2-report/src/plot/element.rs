@@ -12,7 +12,7 @@ pub(super) struct Element {
     content: String,
 }
 
-/// What an attribute can be set to.
+/// A value of an attribute.
 pub(super) trait Attribute {
     fn write(&self, out: &mut String);
 }
@@ -82,7 +82,7 @@ impl Element {
         children.iter().fold(self, Self::with)
     }
 
-    /// What is shown when the element is pointed at.
+    /// The tooltip.
     pub(super) fn hint(self, text: &str) -> Self {
         self.with(&Self::new("title").words(text))
     }

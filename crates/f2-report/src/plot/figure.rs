@@ -23,7 +23,7 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// A figure without charts. The name is for readers who hear it instead of seeing it.
+    /// A figure without charts. Screen readers read its name.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), panels: Vec::new() }
     }
@@ -59,7 +59,7 @@ impl Figure {
         self.document(None)
     }
 
-    /// A picture to those who see it, its name and a summary to those who hear it.
+    /// The picture, with its name and a summary for screen readers.
     fn document(&self, style: Option<&Element>) -> String {
         let height: f64 = self.panels.iter().map(|panel| panel.height).sum();
         let [title, summary] = ["title", "summary"].map(|part| format!("{}-{part}", self.id()));
@@ -70,7 +70,7 @@ impl Figure {
             .set("aria-labelledby", &title)
             .set("aria-describedby", &summary)
             .with(&Element::new("title").set("id", &title).words(&self.name))
-            .with(&Element::new("desc").set("id", &summary).words(&self.spoken()));
+            .with(&Element::new("desc").set("id", &summary).words(&self.description()));
         root = style.into_iter().fold(root, Element::with);
         root =
             root.with(&Element::rectangle("surface", (0.0, 0.0), (WIDTH, height)).set("rx", 6.0));
@@ -83,8 +83,8 @@ impl Figure {
         root.to_string()
     }
 
-    fn spoken(&self) -> String {
-        self.panels.iter().map(|panel| panel.spoken.as_str()).collect::<Vec<_>>().join(" ")
+    fn description(&self) -> String {
+        self.panels.iter().map(|panel| panel.description.as_str()).collect::<Vec<_>>().join(" ")
     }
 
     /// A name for links within the page, of the letters and digits of the figure's.

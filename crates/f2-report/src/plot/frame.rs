@@ -9,15 +9,15 @@ use super::{number, text};
 pub(super) const WIDTH: f64 = 480.0;
 pub(super) const PAD: f64 = 14.0;
 pub(super) const TICK_SIZE: f64 = 12.0;
-/// What the letters of a level's name reach above their baseline.
+/// The height of a level's name above its baseline.
 const NOTE_HEIGHT: f64 = 9.0;
 
 /// A finished chart, to be put under another.
 pub(super) struct Panel {
     pub(super) height: f64,
     pub(super) elements: Vec<Element>,
-    /// What it shows, in words.
-    pub(super) spoken: String,
+    /// Its content in words.
+    pub(super) description: String,
 }
 
 /// The rectangle between the axes, in pixels.

@@ -1,6 +1,7 @@
 //! Line charts.
 
 use super::axis::Axis;
+use super::description;
 use super::element::{Element, length};
 use super::figure::Figure;
 use super::frame::{self, Area, PAD, Panel, WIDTH};
@@ -9,7 +10,6 @@ use super::mark::{LOOKS, mark, star};
 use super::number;
 use super::scale::{Fit, Scale};
 use super::series::{Series, Star};
-use super::spoken;
 
 /// The height between the axes.
 const HEIGHT: f64 = 220.0;
@@ -110,15 +110,15 @@ impl LineChart {
         for (index, series) in self.series.iter().enumerate() {
             self.draw_stars(series.look_at(index), series, &plane, &mut elements);
         }
-        Panel { height, elements, spoken: self.spoken() }
+        Panel { height, elements, description: self.description() }
     }
 
     /// The lines, marked points and levels, in words.
-    fn spoken(&self) -> String {
+    fn description(&self) -> String {
         let mut sentences =
             vec![format!("Lines of {} over {}.", self.y.heading(), self.x.heading())];
         for series in &self.series {
-            sentences.extend(spoken::course(&series.name, &series.points));
+            sentences.extend(description::course(&series.name, &series.points));
             for Star { x, y, label } in &series.stars {
                 let (x, y) = (number::value(*x), number::value(*y));
                 sentences.push(format!("{}, {label}: {y} at {x}.", series.name));

@@ -2,8 +2,8 @@
 
 use super::element::{Element, length};
 
-/// How many looks there are before they come round again: six for models and human text, three
-/// for other things.
+/// The number of looks, which are used again from the first after the last: six for models and
+/// human text, three for other things.
 pub const LOOKS: usize = 9;
 
 /// The mark of a look: another shape for each, so that colour is not all that tells them apart.

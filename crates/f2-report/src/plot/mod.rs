@@ -2,11 +2,12 @@
 //!
 //! A figure carries its own style sheet: it follows the reader's light or dark setting, tells
 //! series apart by shape as well as by colours that colour-blind readers can tell apart, shows
-//! the numbers when a mark is pointed at, tells screen readers what it shows, and is drawn for the width of a phone. The same input
-//! gives the same bytes.
+//! the numbers in tooltips, describes itself to screen readers, and fits the width of a phone.
+//! The same input gives the same bytes.
 
 mod axis;
 mod bar;
+mod description;
 mod element;
 mod figure;
 mod frame;
@@ -16,7 +17,6 @@ mod mark;
 mod number;
 mod scale;
 mod series;
-mod spoken;
 mod text;
 
 pub use mark::LOOKS;

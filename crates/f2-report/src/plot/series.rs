@@ -48,7 +48,7 @@ impl Series {
         self.look.unwrap_or(place)
     }
 
-    /// Marks a point with a star, and says why to who points at it.
+    /// Marks a point with a star, and gives the reason in its tooltip.
     #[must_use]
     pub fn star(mut self, x: f64, y: f64, label: impl Into<String>) -> Self {
         self.stars.push(Star { x, y, label: label.into() });

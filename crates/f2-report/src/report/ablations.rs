@@ -10,7 +10,7 @@ use crate::plot::{Axis, Figure, LineChart, Series};
 use crate::record::ResultRecord;
 use crate::results::{ClassRule, ClassTrial, Decoding, Results, ScoreSet};
 
-/// What the classes, decoupled decoding and the class nucleus each contribute.
+/// The contributions of the classes, of decoupled decoding and of the class nucleus.
 pub(super) fn section(results: &Results) -> Option<Section> {
     let mut blocks = Vec::new();
     let figures = class_figures(results);

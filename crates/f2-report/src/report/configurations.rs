@@ -74,6 +74,8 @@ fn own(results: &Results, name: &str) -> Option<f64> {
     let setting = |run: Option<&RunResult>, key: &str| run?.setting(key)?.parse::<f64>().ok();
     match name {
         "parameters (M)" => scratch.map(|run| run.parameters as f64 / 1e6),
+        // The decoder has none.
+        "attention dropout" => scratch.map(|_| 0.0),
         "fine-tuning learning rate" => setting(tuned, "optimiser.learning_rate"),
         "fine-tuning steps" => tuned.map(|run| run.steps as f64),
         "top-k" => match results.scores.first()?.decoding {

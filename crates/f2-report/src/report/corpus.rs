@@ -4,7 +4,7 @@ use super::{Block, Section};
 use crate::results::Results;
 use crate::table::{Align, Table};
 
-/// What the text holds, beside the paper's.
+/// The sizes of the splits, beside the paper's.
 pub(super) fn section(results: &Results) -> Option<Section> {
     let corpus = results.corpus.as_ref()?;
     let mut table = Table::new([
@@ -29,6 +29,6 @@ pub(super) fn section(results: &Results) -> Option<Section> {
         id: "corpus",
         title: "Text".to_owned(),
         text: vec![format!("{}, cut into {} different tokens.", corpus.name, corpus.vocabulary)],
-        blocks: vec![Block::table("corpus", "What each split holds", table)],
+        blocks: vec![Block::table("corpus", "The size of each split", table)],
     })
 }

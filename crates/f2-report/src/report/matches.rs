@@ -8,7 +8,7 @@ use crate::record::ResultRecord;
 use crate::results::{Decoding, Results, ScoreSet};
 use crate::table::{Align, Table};
 
-/// Who wins against whom, and the ranking over all corpora: by the greedy scores, as in the
+/// The matches of all pairs of models, and the ranking over all corpora: by the greedy scores, as in the
 /// paper, or the main ones where there are none.
 pub(super) fn section(study: &Study<'_>) -> Option<Section> {
     let mut section = study.section(|results| of_corpus(results, study.is_single()))?;

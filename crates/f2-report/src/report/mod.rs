@@ -1,4 +1,5 @@
-//! A report: what the results say, section by section, independent of how it is written.
+//! A report: sections of tables, figures and samples made from results, independent of the
+//! format they are written in.
 
 mod ablations;
 mod bands;
@@ -35,7 +36,7 @@ pub use summary::{Bar, Tile};
 /// assert!(report.to_html().starts_with("<!doctype html>"));
 /// ```
 pub struct Report {
-    /// What it is called.
+    /// The heading of the page.
     pub title: String,
     /// The outcome, in a sentence or two.
     pub lead: Vec<String>,

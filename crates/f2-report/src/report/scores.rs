@@ -23,7 +23,7 @@ pub(super) fn main(results: &Results) -> Option<Section> {
         blocks: vec![
             Block::table("scores", caption(set), table(results, set)),
             Block::Notes {
-                summary: "What the metrics are".to_owned(),
+                summary: "Definitions of the metrics".to_owned(),
                 lines: notes.chain(interval_note(set)).collect(),
             },
         ],
@@ -70,7 +70,7 @@ fn table(results: &Results, set: &ScoreSet) -> crate::Table {
     MetricTable::new(&set.records).beside(&paper_rows(results, set.decoding)).build()
 }
 
-/// What the paper prints for this way of decoding.
+/// The paper's rows for this way of decoding.
 pub(super) fn paper_rows(results: &Results, decoding: Decoding) -> Vec<ResultRecord> {
     match (results.paper, decoding) {
         (Some(paper), Decoding::Greedy) => paper.greedy(),

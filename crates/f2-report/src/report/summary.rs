@@ -16,7 +16,7 @@ pub struct Tile {
     pub metric: &'static str,
     /// The corpus, where there are several.
     pub corpus: Option<String>,
-    /// What makes a value good, in two or three words.
+    /// The aim in two or three words, such as `lower is closer`.
     pub aim: &'static str,
     /// The models, then human.
     pub bars: Vec<Bar>,

@@ -16,10 +16,10 @@ pub(super) fn section(results: &Results, palette: &Palette) -> Option<Section> {
     let figures = [
         chart("training", "Training loss", &scratch, palette, |run| &run.training),
         chart("validation", "Validation loss", &scratch, palette, |run| &run.validation),
-        fine_tuning(&results.runs, palette),
     ];
+    let tuned = results.runs.iter().filter_map(|run| fine_tuning(run, palette));
     let blocks = vec![
-        Block::Figures(figures.into_iter().flatten().collect()),
+        Block::Figures(figures.into_iter().flatten().chain(tuned).collect()),
         Block::table("training", "The cost of each model", table(&results.runs)),
     ];
     Some(Section {
@@ -57,22 +57,19 @@ pub(super) fn chart(
     any.then(|| NamedFigure::new(name, Figure::new(title).line_chart(&chart)))
 }
 
-/// A chart for each fine-tuned run: their losses jump from step to step, and would cover those
-/// of the other runs.
-fn fine_tuning(runs: &[RunResult], palette: &Palette) -> Option<NamedFigure> {
-    let mut figure = None;
-    for run in runs {
-        let Some(start) = run.starts_from().filter(|_| !run.training.is_empty()) else { continue };
-        let title = format!("{}, fine-tuned from {start}", run.name);
-        let training = Series::new("training", points(&run.training)).look(palette.look(&run.name));
-        let validation = Series::new("validation", points(&run.validation)).look(OTHERS[0]);
-        let chart = LineChart::new(title, Axis::new("step of fine-tuning").whole(), loss_axis())
-            .series(training)
-            .series(validation);
-        let above = figure.take().unwrap_or_else(|| Figure::new("Fine-tuning loss"));
-        figure = Some(above.line_chart(&chart));
-    }
-    figure.map(|figure| NamedFigure::new("fine-tuning", figure))
+/// The chart of a fine-tuned run: its losses jump from step to step, and would cover those of the
+/// other runs.
+fn fine_tuning(run: &RunResult, palette: &Palette) -> Option<NamedFigure> {
+    let start = run.starts_from().filter(|_| !run.training.is_empty())?;
+    let title = format!("{}, fine-tuned from {start}", run.name);
+    let training = Series::new("training", points(&run.training)).look(palette.look(&run.name));
+    let validation = Series::new("validation", points(&run.validation)).look(OTHERS[0]);
+    let chart = LineChart::new(&title, Axis::new("step of fine-tuning").whole(), loss_axis())
+        .series(training)
+        .series(validation);
+    let name = run.name.to_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    let figure = Figure::new(title).line_chart(&chart);
+    Some(NamedFigure::new(format!("fine-tuning-{name}"), figure))
 }
 
 fn points(losses: &[(u64, f64)]) -> impl Iterator<Item = (f64, f64)> {
@@ -105,7 +102,7 @@ const COLUMNS: [RunColumn; 10] = [
     ("PPL, test", |run, _| Some(format!("{:.1}", run.perplexity?))),
 ];
 
-/// What was trained, and its cost; columns that no run has are left out.
+/// Every run and its cost; columns that no run has are left out.
 pub(super) fn table(runs: &[RunResult]) -> Table {
     let shown: Vec<&RunColumn> = COLUMNS
         .iter()

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The text an experiment was made on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CorpusResult {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// The number of different tokens.
     pub vocabulary: usize,
@@ -13,7 +13,7 @@ pub struct CorpusResult {
     pub splits: Vec<SplitResult>,
 }
 
-/// What a split holds.
+/// The size of a split.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SplitResult {
     /// `train`, `valid` or `test`.

@@ -7,18 +7,18 @@ use thiserror::Error;
 
 use super::{RESULTS_VERSION, Results};
 
-/// Why results cannot be read.
+/// The reasons for results that cannot be read.
 #[derive(Debug, Error)]
 pub enum LoadError {
     /// The file is not there or cannot be read.
     #[error(transparent)]
     Read(#[from] f2_files::ReadError),
-    /// It is not what a report is made from.
+    /// It does not hold results.
     #[error("{path} does not hold results: {reason}")]
     Broken {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// Another version wrote it.
@@ -33,7 +33,7 @@ pub enum LoadError {
     },
 }
 
-/// All that every version has.
+/// The field that every version has.
 #[derive(Deserialize)]
 struct Versioned {
     version: u32,

@@ -1,4 +1,4 @@
-//! What an experiment found: `results.json`, all a report is made from.
+//! The results of an experiment: `results.json`, from which a report is made.
 
 mod corpus;
 mod load;
@@ -23,7 +23,7 @@ use crate::paper::PaperSet;
 /// The version of `results.json` that this program writes and reads.
 pub const RESULTS_VERSION: u32 = 1;
 
-/// Everything an experiment found. Parts that were not run are empty.
+/// The results of an experiment. Parts that were not run are empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Results {
@@ -31,9 +31,9 @@ pub struct Results {
     pub version: u32,
     /// The program and its version.
     pub made_by: String,
-    /// What the report is called.
+    /// The title of the report.
     pub title: String,
-    /// The paper's set whose numbers stand beside ours.
+    /// The paper's set whose numbers are shown beside ours.
     #[serde(default)]
     pub paper: Option<PaperSet>,
     /// How prefixes were cut from the test split: `paper` or `lyrics`.
@@ -63,7 +63,7 @@ pub struct Results {
     /// Continuations of the same prefixes by all models.
     #[serde(default)]
     pub samples: Vec<SampleResult>,
-    /// What the reader should know about how it was made.
+    /// Remarks for the reader on how it was made.
     #[serde(default)]
     pub remarks: Vec<String>,
     /// A study over several corpora: the results of each, in the order of the corpora. All else

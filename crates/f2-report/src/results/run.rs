@@ -29,12 +29,12 @@ pub struct RunResult {
     pub training: Vec<(u64, f64)>,
     /// Validation loss over steps, in nats.
     pub validation: Vec<(u64, f64)>,
-    /// What the training took.
+    /// The cost of the training.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<TrainingCost>,
 }
 
-/// What a training run took, without what it was fine-tuned from.
+/// The cost of a training run, without the run it was fine-tuned from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TrainingCost {
     /// Targets predicted.

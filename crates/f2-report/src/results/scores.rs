@@ -9,7 +9,7 @@ use crate::record::ResultRecord;
 /// The scores of several models that were decoded in one way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ScoreSet {
-    /// How.
+    /// How they were decoded.
     pub decoding: Decoding,
     /// The models.
     pub records: Vec<ResultRecord>,

@@ -21,7 +21,7 @@ pub enum Align {
 /// The text of one place in a table, and whether it stands out (the value closest to human).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell {
-    /// What is shown.
+    /// Its text.
     pub text: String,
     /// Shown in bold.
     pub strong: bool,
@@ -80,7 +80,7 @@ impl Table {
         self.push(cells, false);
     }
 
-    /// Adds a row that only stands beside the others, such as the paper's numbers.
+    /// Adds a row in a lighter tone, such as the paper's numbers.
     ///
     /// # Panics
     /// When the row has not one cell per column.

@@ -1,4 +1,4 @@
-//! The texts to score, and what is odd about them.
+//! The texts to score, and remarks on unusual ones.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ impl Eval {
         })
     }
 
-    /// Reads a file and says what is odd about it.
+    /// Reads a file, and remarks on texts that are unusual.
     pub(super) fn read(
         &self,
         reader: &mut TextReader,

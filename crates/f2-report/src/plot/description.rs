@@ -1,4 +1,4 @@
-//! What a chart shows, in words, for readers who hear it instead of seeing it.
+//! The content of a chart in words, for screen readers.
 
 use super::bar::Group;
 use super::number;
@@ -21,7 +21,7 @@ pub(super) fn course(name: &str, points: &[(f64, f64)]) -> Option<String> {
     Some(format!("{name}: from {} to {}{between}.", place(first), place(last)))
 }
 
-/// More bars than this are told by their range.
+/// More bars than this are summarised by their range.
 const MOST_BARS: usize = 30;
 
 /// All bars category by category, or the smallest and the largest of each group.
