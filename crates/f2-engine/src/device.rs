@@ -5,10 +5,10 @@ use crate::ops::{Attention, Dropouts, Embeddings, Heads, Linears, Memory, Norms,
 
 /// Memory and operations.
 ///
-/// **Asynchronous.** An operation is asked for, not waited for; it returns nothing. Only the
-/// methods that read wait, and they report what failed before. A training step needs none.
+/// **Asynchronous.** An operation is enqueued and returns nothing. Only the methods that read wait,
+/// and they report earlier failures. A training step needs none of them.
 ///
-/// **Planned.** Buffers are allocated when a model is built; operations allocate nothing.
+/// **Static memory.** Buffers are allocated when a model is built; operations allocate nothing.
 ///
 /// **Precision.** [`Activations`](Memory::Activations) have the device's working precision (`f32`
 /// on the CPU, bf16 on CUDA); parameters, gradients, moments, statistics and losses are `f32`.
@@ -26,7 +26,7 @@ pub trait Device:
     /// Operations recorded for [`replay`](Self::replay).
     type Recording: Default;
 
-    /// Whether operations are done later than they are asked for, so that the host can ask for more
+    /// Whether operations run later than they are enqueued, so that the host can enqueue more
     /// meanwhile.
     const RUNS_BEHIND: bool;
     /// Texts generated at a time that make good use of the device: more would gain little.
@@ -43,7 +43,7 @@ pub trait Device:
     /// The floating-point operations per second of a large matrix product, measured now.
     fn measured_peak(&self) -> f64;
 
-    /// Waits for all operations and reports what failed.
+    /// Waits for all operations and reports the first failure.
     fn synchronise(&self) -> Result<(), Error>;
 
     /// Runs `body`, whose operations, buffers and sizes are the same every time; a device that

@@ -2,12 +2,12 @@
 
 /// A refusal or failure of a device.
 ///
-/// Operations return nothing: a device may run them long after they were asked for. The next call
-/// that waits for results reports failures in between.
+/// Operations return nothing: a device may run them long after they were enqueued. The next call
+/// that waits for results reports earlier failures.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// An allocation did not fit.
-    #[error("{} has no room for another {bytes} bytes", spoken(device))]
+    #[error("{} has no memory left for another {bytes} bytes", spoken(device))]
     OutOfMemory {
         /// The device, by its name.
         device: &'static str,
@@ -17,16 +17,16 @@ pub enum Error {
     /// The threads that share the work could not be started.
     #[error("cannot start {threads} threads: {reason}")]
     Threads {
-        /// How many were asked for.
+        /// How many were requested.
         threads: usize,
         /// The operating system's answer.
         reason: String,
     },
-    /// `F2_SIMD` names an instruction set that is unknown or not there.
-    #[error("F2_SIMD is {asked:?}, but this processor has {available}")]
+    /// `F2_SIMD` names an instruction set that is unknown or unavailable.
+    #[error("F2_SIMD is {value:?}, but this processor has {available}")]
     Simd {
         /// The value of the variable.
-        asked: String,
+        value: String,
         /// The instruction sets to choose from.
         available: String,
     },
@@ -64,6 +64,6 @@ mod tests {
         let error = Error::Failed { device: "cuda", reason: "there is no driver".to_owned() };
         assert_eq!(error.to_string(), "cannot use the GPU: there is no driver");
         let error = Error::OutOfMemory { device: "cpu", bytes: 8 };
-        assert_eq!(error.to_string(), "the CPU has no room for another 8 bytes");
+        assert_eq!(error.to_string(), "the CPU has no memory left for another 8 bytes");
     }
 }

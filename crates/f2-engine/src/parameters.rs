@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 /// Every parameter begins at a multiple of this many elements, one cache line of `f32`. The
-/// gaps hold zeros for ever: their gradients are zero, and decay leaves zero alone.
+/// padding is always zero: their gradients are zero, and decay leaves zero alone.
 const ALIGNMENT: usize = 16;
 
 /// A matrix (or a vector, as one row) somewhere in the flat buffer.
@@ -44,7 +44,7 @@ impl Parameter {
     }
 }
 
-/// A parameter with what a checkpoint says of it.
+/// A parameter with its name and shape in checkpoints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedParameter {
     /// The name in checkpoints.

@@ -29,7 +29,7 @@ impl Linears for Cpu {
     ) {
         let y = Shared::new(y);
         let then = |first: usize, before: &mut [f32]| {
-            // SAFETY: every element comes once.
+            // SAFETY: every element is visited once.
             gelu(before, unsafe { y.piece(first, before.len()) });
         };
         self.linear_then(rows, linear, weights, x, before, Some(&then));

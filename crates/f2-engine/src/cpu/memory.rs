@@ -12,8 +12,8 @@ use crate::{Error, Memory, Parameter};
 
 /// One cache line, and one AVX-512 register.
 const LINE: usize = 64;
-/// Above this, a buffer is aligned to and asked to lie on huge pages: a pass over all parameters
-/// misses the address cache far less often.
+/// From this size on a buffer is aligned to huge pages and requests them: a pass over all
+/// parameters then misses the TLB far less often.
 const HUGE_PAGE: usize = 2 << 20;
 
 /// Bytes worth a thread of their own when they are touched first: a few milliseconds' work.
@@ -43,8 +43,8 @@ impl Buffer {
         let start = unsafe { alloc(layout) };
         #[allow(clippy::cast_ptr_alignment, reason = "the layout asks for more")]
         let start = NonNull::new(start.cast::<f32>()).ok_or_else(out_of_memory)?;
-        // Before the first touch, which decides on the pages. An allocator asked for zeros at
-        // this alignment would have touched them all.
+        // Advised before the first touch, which allocates the pages. A zeroing allocator would
+        // have touched all of them at this alignment.
         prefer_huge_pages(start, layout);
         let buffer = Self { start, len };
         // SAFETY: the range was just allocated, for bytes of any value.
@@ -62,8 +62,8 @@ impl Buffer {
     }
 }
 
-/// Writes zeros. The first touch of a page is slow, above all on virtual machines, and threads do
-/// it side by side.
+/// Writes zeros. The first touch of a page is slow, above all on virtual machines, so several
+/// threads share it.
 fn clear(bytes: &mut [MaybeUninit<u8>]) {
     let zero = |part: &mut [MaybeUninit<u8>]| part.fill(MaybeUninit::new(0));
     let threads = thread::available_parallelism().map_or(1, usize::from);
@@ -80,7 +80,7 @@ fn clear(bytes: &mut [MaybeUninit<u8>]) {
     };
     thread::scope(|scope| {
         for _ in 1..threads {
-            // Where no thread can be had, there is more to do for the others.
+            // If a thread cannot be started, the others do its share.
             let _ = thread::Builder::new().spawn_scoped(scope, work);
         }
         work();

@@ -1,4 +1,4 @@
-//! The CPU: all cores, the instruction set found at run time; `f32`, and products in bf16 where asked.
+//! The CPU: all cores, the instruction set found at run time; `f32`, and products in bf16 if requested.
 //!
 //! One file or folder for each family of operations, by the names of `ops/`. Below them are matrix
 //! products (`product/`), vector kernels (`simd/`) and the threads that share the work (`threads/`).
@@ -71,7 +71,7 @@ impl Cpu {
         self.threads.count()
     }
 
-    /// Lends room for `len` partial sums, reused from one operation to the next.
+    /// Lends a buffer of `len` partial sums, reused by every operation.
     fn with_partial<R>(&self, len: usize, body: impl FnOnce(&mut [f32]) -> R) -> R {
         let mut partial = self.partial.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if partial.len() < len {

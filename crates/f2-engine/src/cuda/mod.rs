@@ -1,5 +1,5 @@
-//! NVIDIA GPUs: matrix products by cuBLASLt, everything else by kernels compiled for the GPU that
-//! is there, steps of fixed shape replayed as graphs.
+//! NVIDIA GPUs: matrix products by cuBLASLt, everything else by kernels compiled for the GPU
+//! at hand, steps of fixed shape replayed as graphs.
 //!
 //! CUDA is looked for at run time. One file or folder for each family of operations, by the names of
 //! `ops/`: `norm.cu` holds the kernels, `norm.rs` launches them. Below them are cuBLASLt (`product/`)
@@ -38,7 +38,7 @@ const DEVICE: &str = "cuda";
 /// Activations and matrix products are bf16, or `f32` with [`F32`]; parameters, gradients, moments,
 /// statistics and losses are `f32` in either.
 pub struct Cuda<P: Precision = Bf16> {
-    // Dropped in this order: what lives on the stream goes before it.
+    // Dropped in this order: buffers of the stream before the stream.
     products: Products,
     kernels: Kernels,
     scratch: memory::Scratch,
@@ -105,7 +105,7 @@ impl<P: Precision> std::fmt::Debug for Cuda<P> {
     }
 }
 
-/// Whether a driver and at least one GPU are there; if not, why not.
+/// Whether a driver and at least one GPU are present; the error says why not.
 pub fn cuda_is_present() -> Result<(), Error> {
     runtime::find_driver()
 }

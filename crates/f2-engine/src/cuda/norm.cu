@@ -70,7 +70,7 @@ __device__ __forceinline__ void residual_forward(int rows, int width, const floa
     norm_row<PER>(lane, width, gain, bias, values, normed + (i64)row * width, statistics + 2 * row);
 }
 
-// Rows a warp has on their way in a backward pass: as many as 72 KiB of eight warps hold, where they
+// Rows a warp has in flight in a backward pass: as many as 72 KiB of eight warps hold, where they
 // hold more than one.
 template <int PER>
 __device__ constexpr int rows_ahead() {
@@ -78,20 +78,20 @@ __device__ constexpr int rows_ahead() {
     return MOST < 2 ? 1 : MOST > 3 ? 3 : MOST;
 }
 
-// The sums of all warps' shares, warp after warp. `room: [warps, PER · 256]`; what lanes hold of a
-// column's eight lies apart, so that no banks meet.
+// The sums of all warps' shares, warp after warp. `shared: [warps, PER · 256]`; a lane's eight
+// columns are 32 apart, so that there are no bank conflicts.
 template <int PER>
-__device__ __forceinline__ void add_shares(const float (&share)[PER][8], int width, float* room,
+__device__ __forceinline__ void add_shares(const float (&share)[PER][8], int width, float* shared,
                                            float* to) {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
 #pragma unroll
     for (int part = 0; part < PER; part++)
 #pragma unroll
         for (int i = 0; i < 8; i++)
-            room[warp * PER * 256 + part * 256 + i * 32 + lane] = share[part][i];
+            shared[warp * PER * 256 + part * 256 + i * 32 + lane] = share[part][i];
     __syncthreads();
     for (int column = threadIdx.x; column < width; column += blockDim.x) {
-        const float* own = room + column / 256 * 256 + column % 8 * 32 + column % 256 / 8;
+        const float* own = shared + column / 256 * 256 + column % 8 * 32 + column % 256 / 8;
         float sum = own[0];
 #pragma unroll 7
         for (int other = 1; other < warps; other++) sum += own[other * PER * 256];
@@ -108,10 +108,10 @@ __device__ __forceinline__ void backward(int rows, int width, const float* gain,
                                          const real* d_normed, real* d_x, real* d_branch,
                                          float* partial, float* branch_sums) {
     constexpr int AHEAD = rows_ahead<PER>();
-    extern __shared__ __align__(16) float under_way[];
+    extern __shared__ __align__(16) float in_flight[];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
     // The lane's fetched values: `[AHEAD, 3, PER, 8]`, lanes side by side.
-    real* fetched = (real*)under_way + (warp * AHEAD * 3 * PER * 32 + lane) * 8;
+    real* fetched = (real*)in_flight + (warp * AHEAD * 3 * PER * 32 + lane) * 8;
     int step = gridDim.x * warps;
     auto fetch = [=](int row, int slot) {
         if constexpr (AHEAD > 1) {
@@ -184,9 +184,9 @@ __device__ __forceinline__ void backward(int rows, int width, const float* gain,
     wait<0>();
     __syncthreads();
     float* to = partial + (i64)blockIdx.x * 2 * width;
-    add_shares<PER>(d_gain, width, under_way, to);
-    add_shares<PER>(d_bias, width, under_way, to + width);
-    if (d_branch) add_shares<PER>(d_sum, width, under_way, branch_sums + (i64)blockIdx.x * width);
+    add_shares<PER>(d_gain, width, in_flight, to);
+    add_shares<PER>(d_bias, width, in_flight, to + width);
+    if (d_branch) add_shares<PER>(d_sum, width, in_flight, branch_sums + (i64)blockIdx.x * width);
 }
 
 #define NORMS(PER)                                                                                  \

@@ -188,7 +188,7 @@ impl Kernels {
     }
 }
 
-/// Bytes a block of a backward pass shares. Eight warps have rows on their way, three numbers for each
+/// Bytes a block of a backward pass shares. Eight warps have rows in flight, three numbers for each
 /// column, as many as `rows_ahead` in norm.cu says; afterwards, or where it is one row, there are
 /// sums of columns.
 fn backward_room(chunks: usize, element: usize) -> usize {

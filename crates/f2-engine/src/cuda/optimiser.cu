@@ -65,8 +65,8 @@ __device__ __forceinline__ bool in_ranges(int ranges, const u64* starts, const u
     return low < ranges && __ldg(starts + low) <= i;
 }
 
-// One update, gradients back to zero, and the rounded copy anew. Where the norm is not finite only
-// the gradients change. Ranges begin and end at multiples of four. A block takes a long
+// One update of parameters, moments and the rounded copy; sets gradients to zero. Where the norm is
+// not finite only the gradients change. Ranges begin and end at multiples of four. A block takes a long
 // stretch of every buffer: memory is faster where what is read and written lies together.
 constexpr int QUADS = 8;
 

@@ -9,7 +9,7 @@ pub trait Attention: Embeddings {
     /// Keys and values of earlier tokens.
     type Cache;
 
-    /// Room for `layers` × `sequences` × `capacity` keys and values.
+    /// A cache of `layers` × `sequences` × `capacity` keys and values.
     fn cache(
         &self,
         layers: usize,

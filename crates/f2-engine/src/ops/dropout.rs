@@ -21,7 +21,7 @@ pub struct Moment {
     pub seed: u64,
     /// The training step.
     pub step: u32,
-    /// How many positions of the step's batch came in earlier micro-batches, so that a batch
+    /// How many positions of the step's batch belong to earlier micro-batches, so that a batch
     /// split in any way draws the same masks.
     pub first_position: u64,
 }
@@ -35,7 +35,7 @@ pub struct Moment {
 /// where that reaches `t = round(probability · 2¹⁶)`, divided by `1 - t / 2¹⁶`, and is zero elsewhere.
 #[derive(Debug)]
 pub struct Dropout<'a, D: Dropouts> {
-    /// Zero keeps everything.
+    /// Zero disables dropout.
     pub probability: f32,
     /// The site's own number: no two sites of a model share one.
     pub site: u32,

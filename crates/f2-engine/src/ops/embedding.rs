@@ -10,11 +10,11 @@ pub trait Embeddings: Dropouts {
     /// [`Span`]s of a batch.
     type Spans;
 
-    /// Room for `positions` input tokens.
+    /// A buffer of `positions` input tokens.
     fn tokens(&self, positions: usize) -> Result<Self::Tokens, Error>;
     /// Writes a batch's input tokens and sorts them for the backward pass.
     fn load_tokens(&self, ids: &[u32], to: &mut Self::Tokens);
-    /// Room for `count` spans.
+    /// A buffer of `count` spans.
     fn spans(&self, count: usize) -> Result<Self::Spans, Error>;
     /// Writes spans; their number becomes `from.len()`.
     fn load_spans(&self, from: &[Span], to: &mut Self::Spans);

@@ -14,7 +14,7 @@ pub trait Memory: Sized + 'static {
     type Weights;
     /// Row or token numbers.
     type Indices;
-    /// One float on its way to the host.
+    /// One float being copied to the host.
     type Reading;
 
     /// Bytes of one activation.
@@ -28,9 +28,9 @@ pub trait Memory: Sized + 'static {
     fn floats(&self, len: usize) -> Result<Self::Floats, Error>;
     /// All parameters of a [`Layout`](crate::Layout) of length `len`.
     fn weights(&self, len: usize) -> Result<Self::Weights, Error>;
-    /// Room for `len` indices.
+    /// A buffer of `len` indices.
     fn indices(&self, len: usize) -> Result<Self::Indices, Error>;
-    /// Room for a float that is read.
+    /// A buffer for a float that is being read.
     fn reading(&self) -> Result<Self::Reading, Error>;
 
     /// Writes the first `from.len()` activations, rounded to working precision.
@@ -52,9 +52,9 @@ pub trait Memory: Sized + 'static {
         self.read_floats(from, 0, copy)?;
         Ok(copy)
     }
-    /// Begins to read the first float. Operations asked for later do not change what is read.
+    /// Begins to read the first float. Operations enqueued later do not change the value.
     fn begin_reading(&self, from: &Self::Floats, to: &mut Self::Reading);
-    /// The float once it has arrived; waits for nothing that was asked for after it.
+    /// The float once it has arrived; does not wait for operations enqueued after it.
     fn finish_reading(&self, reading: &Self::Reading) -> Result<f32, Error>;
     /// Writes one parameter, `from.len() == parameter.len()`.
     fn write_weights(&self, from: &[f32], parameter: Parameter, to: &mut Self::Weights);

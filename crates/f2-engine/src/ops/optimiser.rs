@@ -8,8 +8,8 @@ use super::Memory;
 pub trait Optimiser: Memory {
     /// `norm[0] = √Σ gradients²`.
     fn global_norm(&self, gradients: &Self::Floats, norm: &mut Self::Floats);
-    /// One update of all parameters, and gradients back to zero. `decayed` are the ranges weight
-    /// decay works on, ascending. When `norm[0]` is not finite, parameters and moments stay.
+    /// Updates all parameters and sets the gradients to zero. `decayed` are the ranges weight
+    /// decay works on, ascending. When `norm[0]` is not finite, parameters and moments do not change.
     fn adamw(
         &self,
         settings: AdamW,

@@ -24,8 +24,8 @@ fn all_operations_pass_on_every_instruction_set() {
     }
     for simd in Simd::available().into_iter().filter(|&simd| simd < Simd::used()) {
         let output = on(simd, &[]);
-        let told = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "on {}:\n{told}", simd.name());
+        let printed = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "on {}:\n{printed}", simd.name());
     }
 }
 
@@ -47,9 +47,9 @@ fn fused_instruction_sets_give_the_same_bits() {
     }
     let bits = |simd: Simd| {
         let output = on(simd, &["--exact", "instruction_sets::bits", "--nocapture"]);
-        let told = String::from_utf8_lossy(&output.stdout);
-        let line = told.lines().find_map(|line| line.split("bits ").nth(1).map(str::to_owned));
-        line.unwrap_or_else(|| panic!("on {}:\n{told}", simd.name()))
+        let printed = String::from_utf8_lossy(&output.stdout);
+        let line = printed.lines().find_map(|line| line.split("bits ").nth(1).map(str::to_owned));
+        line.unwrap_or_else(|| panic!("on {}:\n{printed}", simd.name()))
     };
     let fused = Simd::available().into_iter().filter(|&simd| simd >= Simd::Avx2);
     let all: Vec<String> = fused.map(bits).collect();

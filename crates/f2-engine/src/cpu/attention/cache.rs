@@ -6,8 +6,8 @@ use crate::cpu::simd::{self, Arithmetic, dot_kernel, maximum, vectorised};
 use crate::cpu::threads::{Shared, with_scratch};
 use crate::{AttentionHeads, Error, Span};
 
-/// Keys and values, `[layers, 2, sequences, heads, capacity, head width]`: what one head of one
-/// sequence reads lies together.
+/// Keys and values, `[layers, 2, sequences, heads, capacity, head width]`: those of one head of one
+/// sequence are contiguous.
 #[derive(Debug)]
 pub struct Cache {
     elements: Buffer,
@@ -38,8 +38,8 @@ impl Cache {
             * self.head_len()
     }
 
-    /// Sequence `i` becomes a copy of sequence `parents[i]`'s first `length` tokens. Nothing else
-    /// is touched.
+    /// Sequence `i` becomes a copy of sequence `parents[i]`'s first `length` tokens. Other
+    /// sequences do not change.
     pub(super) fn reorder(&mut self, parents: &[u32], length: usize) {
         let moves = moves(parents, self.sequences);
         let (count, head_len) = (self.heads.count, self.head_len());
@@ -79,7 +79,7 @@ impl Cache {
         }
     }
 
-    /// One head's new queries over everything cached up to each.
+    /// One head's new queries over all cached positions up to each of them.
     pub(super) fn attend(
         &self,
         layer: usize,
@@ -126,7 +126,7 @@ vectorised! {
     fn average(scores: &mut [f32], values: &[f32], out: &mut [f32]) = average_kernel
 }
 
-/// Columns whose sums stay in registers.
+/// Columns whose sums are held in registers.
 const TOGETHER: usize = 64;
 
 #[inline(always)]

@@ -1,7 +1,7 @@
 //! Causal attention, in strips of queries.
 //!
-//! A strip's scores fit the cache: they are computed, turned into probabilities, used and
-//! forgotten. The backward pass computes them again from the saved log-sums.
+//! A strip's scores fit the cache: they are computed, turned into probabilities and used, but
+//! not stored. The backward pass recomputes them from the saved log-sums.
 
 mod cache;
 mod reorder;
@@ -13,7 +13,7 @@ use super::product::{Packed, Write};
 use super::threads::{Shared, with_scratch};
 use crate::{Attention, AttentionHeads, Error, Sequences, Span};
 use cache::Cache;
-use strip::{Backward, Head, KeysAndValues, Source, Strip, backward_strip, strip};
+use strip::{Backward, Head, HeadInput, KeysAndValues, Strip, backward_strip, strip};
 
 impl Attention for Cpu {
     type Cache = Cache;
@@ -45,7 +45,7 @@ impl Attention for Cpu {
             let packed = Packed::len(head.width, head.length);
             let lens = [strip_rows * head.length, packed, Packed::len(head.length, head.width)];
             with_scratch(lens, |[scores, keys, values]| {
-                let source = Source { head, qkv, precision };
+                let source = HeadInput { head, qkv, precision };
                 let keys = source.pack_transposed(1, keys);
                 let values = source.pack(2, values);
                 for start in (0..head.length).step_by(strip_rows) {
@@ -80,14 +80,14 @@ impl Attention for Cpu {
             let straight = Packed::len(head.length, head.width);
             let lens = [strip, strip, transposed, transposed, straight];
             with_scratch(lens, |[probabilities, d_scores, key_panels, value_panels, keys]| {
-                let source = Source { head, qkv: from.qkv, precision };
+                let source = HeadInput { head, qkv: from.qkv, precision };
                 let packed = KeysAndValues {
                     precision,
                     keys_transposed: source.pack_transposed(1, key_panels),
                     values_transposed: source.pack_transposed(2, value_panels),
                     keys: source.pack(1, keys),
                 };
-                // From the last strip, which sees every key: it writes, the others add.
+                // The last strip comes first, since it sees every key: it overwrites, the others add.
                 let mut write = Write::Overwrite;
                 for start in (0..head.length).step_by(strip_rows).rev() {
                     let rows = strip_rows.min(head.length - start);

@@ -1,6 +1,6 @@
 //! The order in which sequences of a cache are copied over one another.
 
-/// One copy on the way to a new order.
+/// One copy of a reordering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Move {
     /// A sequence over another that is not read again.
@@ -36,7 +36,7 @@ pub(super) fn moves(parents: &[u32], sequences: usize) -> Vec<Move> {
             unread.push(from);
         }
     }
-    // All that still wait have one reader each: they stand in circles.
+    // Every sequence left has one reader: they form cycles.
     for first in 0..sequences {
         if waits[first] {
             turn(first, parent, &mut waits, &mut moves);
@@ -45,7 +45,7 @@ pub(super) fn moves(parents: &[u32], sequences: usize) -> Vec<Move> {
     moves
 }
 
-/// Turns one circle by one place.
+/// Rotates one cycle by one place.
 fn turn(first: usize, parent: impl Fn(usize) -> usize, waits: &mut [bool], moves: &mut Vec<Move>) {
     moves.push(Move::Lift(first));
     let mut to = first;
@@ -80,7 +80,7 @@ mod tests {
         (now, overwritten)
     }
 
-    /// All orders of five sequences there are.
+    /// All mappings of five sequences.
     #[test]
     fn every_sequence_becomes_its_parent_at_one_copy_each() {
         for number in 0..5_u32.pow(5) {

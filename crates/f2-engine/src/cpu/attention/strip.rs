@@ -16,7 +16,7 @@ pub(super) fn strip(precision: Precision) -> usize {
     }
 }
 
-/// The backward pass also sums over a strip's queries, which pays with more of them.
+/// The backward pass also sums over a strip's queries, which is faster with more of them.
 pub(super) fn backward_strip(precision: Precision) -> usize {
     match precision {
         Precision::F32 => 48,
@@ -64,13 +64,13 @@ impl Head {
 
 /// The head of `qkv` that is copied for products, and the precision of the copies.
 #[derive(Clone, Copy)]
-pub(super) struct Source<'a> {
+pub(super) struct HeadInput<'a> {
     pub(super) head: Head,
     pub(super) qkv: &'a [f32],
     pub(super) precision: Precision,
 }
 
-impl Source<'_> {
+impl HeadInput<'_> {
     /// A part, `[length, width]`.
     pub(super) fn pack(self, part: usize, panels: &mut [f32]) -> Packed<'_> {
         let Head { length, width, .. } = self.head;
@@ -190,7 +190,7 @@ impl Strip {
         }
     }
 
-    /// On to queries, keys and values.
+    /// The gradients of queries, keys and values from that of the scores.
     pub(super) fn propagate(
         self,
         from: &Backward<'_>,

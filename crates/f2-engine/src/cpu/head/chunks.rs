@@ -1,5 +1,5 @@
 //! A softmax over some rows of the output matrix for some positions, a chunk of positions at a time:
-//! one such pass over everything for the plain softmax, one for every class for F².
+//! one such pass over all tokens for the plain softmax, one for each class for F².
 
 use super::row::RowTarget;
 use super::targets::{OwnedPenalties, Targets};
@@ -43,7 +43,7 @@ pub(super) struct Gradients<'a> {
 }
 
 /// Calls `each` with the logits of every chunk of a class's positions. Where the workspace still
-/// holds those of the last chunk, that one comes first and costs no product.
+/// holds those of the last chunk, that one is processed first and needs no product.
 pub(super) fn for_each_chunk(
     products: Products<'_>,
     class: usize,
@@ -89,7 +89,7 @@ pub(super) fn for_each_chunk(
     }
 }
 
-/// Some positions' logits, and the workspace for what follows.
+/// Some positions' logits, and the workspace of the passes over them.
 pub(super) struct Chunk<'a> {
     pub(super) hidden: &'a [f32],
     pub(super) logits: &'a mut [f32],
@@ -179,7 +179,7 @@ impl<'a> Chunk<'a> {
         );
     }
 
-    /// From the gradient of the logits to those of hidden states and token vectors.
+    /// The gradients of hidden states and token vectors from that of the logits.
     fn propagate(
         &mut self,
         products: Products<'_>,
@@ -220,7 +220,7 @@ fn gather(positions: &[u32], width: usize, from: &[f32], to: &mut [f32]) {
     }
 }
 
-/// Writes or adds rows to where they came from.
+/// Scatters rows back to their positions, overwriting or adding.
 fn scatter(
     threads: &Threads,
     positions: &[u32],

@@ -25,7 +25,7 @@ pub(super) fn logits(
     products.product(dims, hidden, matrix, logits, Write::Overwrite);
 }
 
-/// Runs `row` on every position's class logits; ignored ones count nothing.
+/// Runs `row` on every position's class logits; ignored ones add nothing.
 pub(super) fn each_row(
     threads: &Threads,
     classes: &Classes,

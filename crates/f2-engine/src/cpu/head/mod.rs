@@ -220,7 +220,7 @@ impl<'a> Losses<'a> {
     }
 }
 
-/// From logits of all tokens to their log-posteriors, for one hidden state.
+/// Turns the logits of all tokens into log-posteriors, for one hidden state.
 fn add_class_logs(classes: &Classes, weights: &[f32], hidden: &[f32], tokens: &mut [f32]) {
     let vectors = weights[classes.vectors.range()].chunks(hidden.len());
     let logits: Vec<f32> = vectors.map(|vector| dot(hidden, vector)).collect();

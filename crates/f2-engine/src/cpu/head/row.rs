@@ -1,4 +1,4 @@
-//! Softmax losses of single rows: logits in, loss out, the gradient over the logits in place.
+//! Softmax losses of single rows of logits; the gradient overwrites the logits.
 
 use crate::cpu::simd::{self, Arithmetic, maximum, vectorised};
 use crate::cpu::threads::with_scratch;
@@ -129,8 +129,8 @@ impl RowTarget<'_> {
     }
 }
 
-/// `1 - p` of a column. Where little is left, it is the sum of what all others have: a difference
-/// from one would keep nothing of a rest below 6e-8.
+/// `1 - p` of a column. Where that is small, it is the sum of all other probabilities: a difference
+/// from one would lose any remainder below 6e-8.
 fn rest_of_logits(column: usize, logits: &[f32], log_sum: f32) -> f32 {
     let probability = (logits[column] - log_sum).exp();
     if probability < 0.5 {

@@ -9,11 +9,11 @@ use crate::{Error, Head, IGNORED, Labels, Penalties};
 const FEWEST_ROWS: usize = 32;
 /// Logits that a last-level cache may hold: 16 MiB.
 const CACHED: usize = 1 << 22;
-/// Logits at hand at once, at most: 128 MiB, whatever the batch.
+/// The most logits held at once: 128 MiB, whatever the batch.
 const CHUNK: usize = 1 << 25;
 
 /// Positions of a chunk of logits over `members` tokens. The output matrix is read three times for
-/// each chunk: few rows are too many passes over it. A small vocabulary's logits stay in the
+/// each chunk: small chunks mean too many passes over it. A small vocabulary's logits stay in the
 /// cache with 512 rows; those that do not may as well be twice as many.
 fn chunk_rows(members: usize) -> usize {
     let most = if 512 * members <= CACHED { 512 } else { 1024 };
@@ -37,7 +37,7 @@ pub struct Targets {
 /// The state of the workspace's logits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Logits {
-    /// Of no further use.
+    /// Not reusable.
     Spent,
     /// Those predictions were made from: of the last chunk.
     Predicted,
@@ -141,7 +141,7 @@ impl Targets {
         }
     }
 
-    /// Takes note that the logits of the last chunk are those predictions were made from.
+    /// Marks the logits of the last chunk as those that predictions were made from.
     pub(super) fn predicted(&mut self) {
         self.logits = Logits::Predicted;
     }
@@ -189,17 +189,17 @@ impl Targets {
         self.starts[class] as usize..self.starts[class + 1] as usize
     }
 
-    /// Cuts the positions of a class into chunks whose logits over `members` tokens the workspace has
-    /// room for.
+    /// Cuts the positions of a class into chunks whose logits over `members` tokens fit the
+    /// workspace.
     pub(super) fn chunks(
         &self,
         class: usize,
         members: usize,
     ) -> impl ExactSizeIterator<Item = Range<usize>> + Clone + use<> {
         let Range { start, end } = self.class(class);
-        let room = chunk_rows(members).min(self.workspace.logits.len() / members);
+        let most = chunk_rows(members).min(self.workspace.logits.len() / members);
         // Equal chunks: a last one of a few rows would waste a pass over the matrix.
-        let count = (end - start).div_ceil(room.max(1)).max(1);
+        let count = (end - start).div_ceil(most.max(1)).max(1);
         let rows = (end - start).div_ceil(count).max(1);
         (start..end).step_by(rows).map(move |from| from..end.min(from + rows))
     }

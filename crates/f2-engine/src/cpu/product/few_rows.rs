@@ -2,8 +2,8 @@
 //! weight is read for a handful of tokens.
 //!
 //! Copying the matrix into panels would cost more than the product. So the roles are exchanged:
-//! its columns become the rows that are read in place, and the few rows are the panel. What
-//! bounds it is how fast the weights come from memory: they are read once, in the order they lie.
+//! its columns become the rows that are read in place, and the few rows are the panel. The
+//! bound is memory bandwidth: the weights are read once, in the order they are stored.
 
 use super::kernel::{self, Block, Left};
 use super::{DEPTH, Matrix, Operands, Write, pack, part_len};
@@ -16,14 +16,14 @@ const BLOCK: usize = 24;
 /// Columns of the output a thread takes at once, at most.
 const TASK: usize = 20 * BLOCK;
 
-/// Whether this is the way for such operands.
+/// Whether these operands are multiplied here.
 pub(super) fn suits(operands: Operands<'_>) -> bool {
     let Operands { dims: [rows, _, _], lhs, rhs, .. } = operands;
     rows <= FEW_ROWS && lhs.column_stride == 1 && rhs.row_stride == 1
 }
 
-/// `out = lhs · rhs`, or what `write` says, the rows of `out` side by side. Sums are taken in the
-/// order of the other ways, so that a row's result does not depend on how many come with it.
+/// `out = lhs · rhs`, or what `write` says, the rows of `out` contiguous. Sums are taken in the
+/// order of the other two methods, so that a row's result does not depend on the other rows.
 pub(super) fn product(threads: &Threads, operands: Operands<'_>, out: &mut [f32]) {
     let Operands { dims: [m, n, k], lhs, rhs, write } = operands;
     let depth = part_len(k, DEPTH);
@@ -102,7 +102,7 @@ impl FewRows<'_> {
                 }
             }
         }
-        // SAFETY: these columns of the output, as the caller vouches.
+        // SAFETY: these columns of the output, as the caller guarantees.
         unsafe { pack::turn([m, columns], turned.as_ptr(), width, out.start().add(column), n) };
     }
 }

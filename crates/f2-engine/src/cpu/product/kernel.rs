@@ -16,7 +16,7 @@ pub(super) const COLUMNS: usize = 16;
 
 /// Floats of a cache line.
 const LINE: usize = 16;
-/// How far ahead rows are asked for: memory answers within the time of a tile.
+/// How far ahead rows are prefetched: memory latency is below the time of a tile.
 const TILES_AHEAD: usize = 1;
 
 /// The value an element starts from.
@@ -60,8 +60,8 @@ pub(super) struct Block<'a> {
 pub(super) enum Left<'a> {
     /// In rows this far apart, read where they are.
     Rows(&'a [f32], usize),
-    /// The same, read from memory once and in order: rows to come are asked for ahead. The last
-    /// number is that of the first step among all of a row.
+    /// The same, streamed from memory once and in order, with prefetching. The last number is the
+    /// index of the first step within the row.
     Streamed(&'a [f32], usize, usize),
     /// Copied: `[rows / tile, depth, tile]`.
     Packed(&'a [f32]),
@@ -99,7 +99,7 @@ pub(super) fn tile_rows() -> usize {
 /// columns, and nothing else may touch them.
 pub(super) unsafe fn multiply(block: Block<'_>) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: the features were found; the rest is as the caller vouches.
+    // SAFETY: the features are available; the caller guarantees the rest.
     unsafe {
         match Simd::used() {
             Simd::Amx | Simd::Avx512 => avx512(block),
@@ -108,12 +108,12 @@ pub(super) unsafe fn multiply(block: Block<'_>) {
         }
     }
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: NEON is part of the target; the rest is as the caller vouches.
+    // SAFETY: NEON is part of the target; the caller guarantees the rest.
     unsafe {
         tiles::<std::arch::aarch64::float32x4_t, NEON_ROWS, 4, 2>(block);
     }
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         portable(block);
     }
@@ -122,20 +122,20 @@ pub(super) unsafe fn multiply(block: Block<'_>) {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
 unsafe fn avx512(block: Block<'_>) {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe { tiles::<std::arch::x86_64::__m512, AVX512_ROWS, 2, 1>(block) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn avx2(block: Block<'_>) {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe { tiles::<std::arch::x86_64::__m256, AVX2_ROWS, 2, 1>(block) }
 }
 
 #[cfg(not(target_arch = "aarch64"))]
 unsafe fn portable(block: Block<'_>) {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe { tiles::<Portable, PORTABLE_ROWS, 4, 2>(block) }
 }
 
@@ -216,7 +216,7 @@ trait LeftTile: Copy {
     /// Row and step must lie within the operand.
     unsafe fn at(self, row: usize, step: usize) -> *const f32;
 
-    /// Asks for what comes later.
+    /// Prefetches later elements.
     #[inline(always)]
     fn prefetch<const ROWS: usize>(self, _step: usize) {}
 
@@ -237,20 +237,20 @@ struct InPlace {
 impl LeftTile for InPlace {
     #[inline(always)]
     unsafe fn at(self, row: usize, step: usize) -> *const f32 {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.start.add(row * self.stride + step) }
     }
 
     #[inline(always)]
     unsafe fn skip(self, rows: usize) -> Self {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         Self { start: unsafe { self.start.add(rows * self.stride) }, ..self }
     }
 }
 
-/// Rows that come from memory. While one tile's are multiplied, those of the next are asked for from
-/// their first line to their last, evenly: a core has few lines under way, and what it reads now needs
-/// some of them.
+/// Rows streamed from memory. While the rows of one tile are multiplied, those of the next are
+/// prefetched from first line to last at an even rate: a core has few line-fill buffers, and current
+/// reads need some of them.
 #[derive(Clone, Copy)]
 struct Streamed {
     rows: InPlace,
@@ -260,7 +260,7 @@ struct Streamed {
 impl LeftTile for Streamed {
     #[inline(always)]
     unsafe fn at(self, row: usize, step: usize) -> *const f32 {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.rows.at(row, step) }
     }
 
@@ -275,7 +275,7 @@ impl LeftTile for Streamed {
 
     #[inline(always)]
     unsafe fn skip(self, rows: usize) -> Self {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         Self { rows: unsafe { self.rows.skip(rows) }, ..self }
     }
 }
@@ -289,18 +289,18 @@ struct Panel<const TILE: usize> {
 impl<const TILE: usize> LeftTile for Panel<TILE> {
     #[inline(always)]
     unsafe fn at(self, row: usize, step: usize) -> *const f32 {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.start.add(step * TILE + row) }
     }
 
     #[inline(always)]
     unsafe fn skip(self, rows: usize) -> Self {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         Self { start: unsafe { self.start.add(rows) } }
     }
 }
 
-/// Asks for the cache line of an address, which need not exist.
+/// Prefetches the cache line of an address, which need not be valid.
 #[inline(always)]
 fn prefetch(address: *const f32) {
     #[cfg(target_arch = "x86_64")]
@@ -326,8 +326,8 @@ struct Strip<'a, const WIDTH: usize> {
 }
 
 impl<const WIDTH: usize> Strip<'_, WIDTH> {
-    /// A tile of `count` rows, at most `ROWS`. Fewer are taken in halves, quarters and so on: what
-    /// a row costs hardly depends on how many there are.
+    /// A tile of `count` rows, at most `ROWS`. Fewer are split into halves, quarters and so on: the
+    /// cost per row hardly depends on their number.
     ///
     /// # Safety
     /// The left operand must hold the rows, and `out` must be valid for them.
@@ -338,7 +338,7 @@ impl<const WIDTH: usize> Strip<'_, WIDTH> {
         count: usize,
         out: *mut f32,
     ) {
-        // SAFETY: as the caller vouches, row by row.
+        // SAFETY: guaranteed by the caller, row by row.
         unsafe {
             if count == ROWS {
                 return self.store::<R, ROWS>(self.sums::<R, L, ROWS>(left), out);
@@ -370,7 +370,7 @@ impl<const WIDTH: usize> Strip<'_, WIDTH> {
         row: &mut usize,
         out: *mut f32,
     ) {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let sums = self.sums::<R, L, ROWS>(left.skip(*row));
             self.store::<R, ROWS>(sums, out.add(*row * self.stride));
@@ -385,7 +385,7 @@ impl<const WIDTH: usize> Strip<'_, WIDTH> {
         self,
         left: L,
     ) -> [[R; WIDTH]; ROWS] {
-        // SAFETY: `strip` checked the panels; the rows are as the caller vouches.
+        // SAFETY: `strip` checked the panels; the caller guarantees the rows.
         unsafe {
             let mut sums = [[R::zero(); WIDTH]; ROWS];
             for step in 0..self.depth {
@@ -403,14 +403,14 @@ impl<const WIDTH: usize> Strip<'_, WIDTH> {
         }
     }
 
-    /// Plain loops over values: a closure or a reference would drive the sums out of registers.
+    /// Plain loops over values: a closure or a reference would spill the sums from registers.
     ///
     /// # Safety
     /// `out` must be valid for these rows of the strip's columns.
     #[inline(always)]
     unsafe fn store<R: Register, const ROWS: usize>(self, sums: [[R; WIDTH]; ROWS], out: *mut f32) {
         for row in 0..ROWS {
-            // SAFETY: as the caller vouches.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 let out = out.add(row * self.stride);
                 if self.columns >= WIDTH * R::LANES {
@@ -431,7 +431,7 @@ impl<const WIDTH: usize> Strip<'_, WIDTH> {
     unsafe fn store_row<R: Register>(self, sums: [R; WIDTH], out: *mut f32) {
         for register in 0..WIDTH {
             let place = register * R::LANES;
-            // SAFETY: as the caller vouches; a bias is as long as its columns.
+            // SAFETY: guaranteed by the caller; a bias is as long as its columns.
             unsafe {
                 let out = out.add(place);
                 let first = match self.write {

@@ -3,7 +3,7 @@
 //! A block of the right operand is copied so that tiles of the output read it in order; the left
 //! one is read in place where its rows are contiguous. Both stay in the second-level cache.
 //!
-//! Three ways to cut a product, by its shape: [`few_rows`] for a handful of rows, [`row_blocks`] for
+//! Three methods of splitting a product, by its shape: [`few_rows`] for a handful of rows, [`row_blocks`] for
 //! most others, and by columns where there are many more of them than rows.
 
 #[cfg(target_arch = "x86_64")]
@@ -221,7 +221,7 @@ fn part_len(len: usize, most: usize) -> usize {
 }
 
 /// # Safety
-/// `out` must be valid for `m` rows of `n` floats that lie `stride` apart, not touched by
+/// `out` must be valid for `m` rows of `n` floats `stride` apart, not touched by
 /// anything else; the operands must hold their matrices.
 unsafe fn blocks(operands: Operands<'_>, out: *mut f32, stride: usize) {
     let Operands { dims: [m, n, k], lhs, rhs, write } = operands;
@@ -239,7 +239,7 @@ unsafe fn blocks(operands: Operands<'_>, out: *mut f32, stride: usize) {
                     let rows = ROWS.min(m - row);
                     let lhs = self::left(lhs.from(row, step), rows, depth, tile, left);
                     let dims = [rows, columns, depth];
-                    // SAFETY: this block of the matrices the caller vouches for.
+                    // SAFETY: this block of the matrices the caller guarantees.
                     unsafe {
                         let out = out.add(row * stride + column);
                         let (rhs, panel) = (&*right, kernel::COLUMNS * depth);

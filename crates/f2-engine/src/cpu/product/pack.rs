@@ -18,9 +18,9 @@ pub(super) fn right(matrix: Matrix<'_>, depth: usize, columns: usize, packed: &m
         if count < COLUMNS {
             partial_panel(matrix, count, panel);
         } else if matrix.column_stride == 1 {
-            straight_panel(matrix, panel);
+            contiguous_panel(matrix, panel);
         } else {
-            turned_panel(matrix, depth, panel);
+            transposed_panel(matrix, depth, panel);
         }
     }
 }
@@ -34,34 +34,17 @@ fn partial_panel(matrix: Matrix<'_>, count: usize, panel: &mut [f32]) {
     }
 }
 
-/// Columns lie side by side.
-fn straight_panel(matrix: Matrix<'_>, panel: &mut [f32]) {
+/// The columns are contiguous.
+fn contiguous_panel(matrix: Matrix<'_>, panel: &mut [f32]) {
     for (step, packed) in panel.as_chunks_mut::<COLUMNS>().0.iter_mut().enumerate() {
         let start = step * matrix.row_stride;
         packed.copy_from_slice(&matrix.elements[start..start + COLUMNS]);
     }
 }
 
-/// Rows lie side by side: the panel is a transpose.
-fn turned_panel(matrix: Matrix<'_>, depth: usize, panel: &mut [f32]) {
-    let mut done = 0;
-    #[cfg(target_arch = "x86_64")]
-    if Simd::used() >= Simd::Avx2 && matrix.row_stride == 1 {
-        done = depth - depth % 8;
-        let last = (COLUMNS - 1) * matrix.column_stride + done;
-        assert!(last <= matrix.elements.len() && done * COLUMNS <= panel.len());
-        for step in (0..done).step_by(8) {
-            for half in [0, 8] {
-                // SAFETY: AVX2 was found; eight rows of eight within both slices, as asserted.
-                unsafe {
-                    let from = matrix.elements.as_ptr().add(half * matrix.column_stride + step);
-                    let to = panel.as_mut_ptr().add(step * COLUMNS + half);
-                    transpose_8x8(from, matrix.column_stride, to, COLUMNS);
-                }
-            }
-        }
-    }
-    for step in done..depth {
+/// The rows are contiguous: the panel is a transpose.
+fn transposed_panel(matrix: Matrix<'_>, depth: usize, panel: &mut [f32]) {
+    for step in transpose_blocks(matrix, depth, panel)..depth {
         for column in 0..COLUMNS {
             let place = step * matrix.row_stride + column * matrix.column_stride;
             panel[step * COLUMNS + column] = matrix.elements[place];
@@ -69,11 +52,39 @@ fn turned_panel(matrix: Matrix<'_>, depth: usize, panel: &mut [f32]) {
     }
 }
 
+/// Transposes blocks of eight steps where AVX2 is available; returns how many steps are done.
+#[cfg(target_arch = "x86_64")]
+fn transpose_blocks(matrix: Matrix<'_>, depth: usize, panel: &mut [f32]) -> usize {
+    if Simd::used() >= Simd::Avx2 && matrix.row_stride == 1 {
+        let done = depth - depth % 8;
+        let last = (COLUMNS - 1) * matrix.column_stride + done;
+        assert!(last <= matrix.elements.len() && done * COLUMNS <= panel.len());
+        for step in (0..done).step_by(8) {
+            for half in [0, 8] {
+                // SAFETY: AVX2 is available; eight rows of eight within both slices, as asserted.
+                unsafe {
+                    let from = matrix.elements.as_ptr().add(half * matrix.column_stride + step);
+                    let to = panel.as_mut_ptr().add(step * COLUMNS + half);
+                    transpose_8x8(from, matrix.column_stride, to, COLUMNS);
+                }
+            }
+        }
+        return done;
+    }
+    0
+}
+
+/// Other targets have no block transposition.
+#[cfg(not(target_arch = "x86_64"))]
+fn transpose_blocks(_: Matrix<'_>, _: usize, _: &mut [f32]) -> usize {
+    0
+}
+
 /// Eight rows of eight, `from_stride` apart, become eight columns.
 ///
 /// # Safety
-/// `from` must be valid for eight rows of eight floats that lie `from_stride` apart, `to` for as many
-/// that lie `to_stride` apart, and AVX2 must have been found.
+/// `from` must be valid for eight rows of eight floats `from_stride` apart, `to` for as many
+/// `to_stride` apart, and AVX2 must be available.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 unsafe fn transpose_8x8(from: *const f32, from_stride: usize, to: *mut f32, to_stride: usize) {
@@ -81,7 +92,7 @@ unsafe fn transpose_8x8(from: *const f32, from_stride: usize, to: *mut f32, to_s
         _mm256_loadu_ps, _mm256_permute2f128_ps, _mm256_shuffle_ps, _mm256_storeu_ps,
         _mm256_unpackhi_ps, _mm256_unpacklo_ps,
     };
-    // SAFETY: the caller vouches for eight rows on both sides.
+    // SAFETY: the caller guarantees eight rows on both sides.
     let row = |index: usize| unsafe { _mm256_loadu_ps(from.add(index * from_stride)) };
     let pairs = |a: usize| {
         let (a, b) = (row(a), row(a + 1));
@@ -121,7 +132,7 @@ pub(super) unsafe fn turn(
 ) {
     for row in (0..rows).step_by(8) {
         for column in (0..columns).step_by(8) {
-            // SAFETY: as the caller vouches.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 let from = from.add(column * from_stride + row);
                 let to = to.add(row * to_stride + column);
@@ -141,7 +152,7 @@ pub(super) unsafe fn turn(
 }
 
 /// Copies `[rows, depth]` of the left operand into panels of `tile` rows: `[rows / tile, depth,
-/// tile]`. For operands whose rows lie side by side.
+/// tile]`. For operands with a row stride of 1.
 pub(super) fn left(matrix: Matrix<'_>, rows: usize, depth: usize, tile: usize, packed: &mut [f32]) {
     match tile {
         12 => left_panels::<12>(matrix, rows, depth, packed),

@@ -3,7 +3,7 @@
 /// A vector register.
 ///
 /// # Safety
-/// Every function may run only where the register's instruction set was found, and pointers must be
+/// Every function may run only where the register's instruction set is available, and pointers must be
 /// valid for [`Self::LANES`] floats, or for one where one is read.
 pub(super) unsafe trait Register: Copy {
     /// Floats it holds: a divisor of a panel's columns.
@@ -41,13 +41,13 @@ unsafe impl Register for Portable {
 
     #[inline(always)]
     unsafe fn load(from: *const f32) -> Self {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         Self(unsafe { from.cast::<[f32; 4]>().read() })
     }
 
     #[inline(always)]
     unsafe fn splat(from: *const f32) -> Self {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         Self([unsafe { *from }; 4])
     }
 
@@ -63,7 +63,7 @@ unsafe impl Register for Portable {
 
     #[inline(always)]
     unsafe fn store(self, to: *mut f32) {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { to.cast::<[f32; 4]>().write(self.0) }
     }
 }
@@ -73,43 +73,43 @@ unsafe impl Register for Portable {
 macro_rules! register {
     ($type:ty, $lanes:literal, zero: $zero:expr, load: $load:path, splat: $splat:expr,
      mul_add: $mul_add:expr, add: $add:path, store: $store:path) => {
-        // SAFETY: the intrinsics ask for what the trait's callers vouch for.
+        // SAFETY: the intrinsics ask for what the trait's callers guarantee.
         unsafe impl Register for $type {
             const LANES: usize = $lanes;
 
             #[inline(always)]
             unsafe fn zero() -> Self {
-                // SAFETY: as the caller vouches.
+                // SAFETY: guaranteed by the caller.
                 unsafe { $zero }
             }
 
             #[inline(always)]
             unsafe fn load(from: *const f32) -> Self {
-                // SAFETY: as the caller vouches.
+                // SAFETY: guaranteed by the caller.
                 unsafe { $load(from) }
             }
 
             #[inline(always)]
             unsafe fn splat(from: *const f32) -> Self {
-                // SAFETY: as the caller vouches.
+                // SAFETY: guaranteed by the caller.
                 unsafe { $splat(from) }
             }
 
             #[inline(always)]
             unsafe fn mul_add(self, factor: Self, sum: Self) -> Self {
-                // SAFETY: as the caller vouches.
+                // SAFETY: guaranteed by the caller.
                 unsafe { $mul_add(self, factor, sum) }
             }
 
             #[inline(always)]
             unsafe fn add(self, other: Self) -> Self {
-                // SAFETY: as the caller vouches.
+                // SAFETY: guaranteed by the caller.
                 unsafe { $add(self, other) }
             }
 
             #[inline(always)]
             unsafe fn store(self, to: *mut f32) {
-                // SAFETY: as the caller vouches.
+                // SAFETY: guaranteed by the caller.
                 unsafe { $store(to, self) }
             }
         }

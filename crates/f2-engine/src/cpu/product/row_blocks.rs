@@ -17,11 +17,11 @@ const COPY: usize = 8 * kernel::COLUMNS;
 /// Rows worth a task of their own.
 const FEWEST_ROWS: usize = 24;
 
-/// Whether this is the way for such a product.
+/// Whether these operands are multiplied here.
 pub(super) fn suits(operands: Operands<'_>) -> bool {
     let Operands { dims: [m, n, k], lhs, .. } = operands;
     let slice = n * part_len(k, DEPTH);
-    // A left operand that must be copied too is copied once this way.
+    // A left operand that must be packed too is packed only once by this method.
     let enough = if lhs.column_stride == 1 { 2 * m >= n } else { m >= 4 * FEWEST_ROWS || m >= n };
     slice <= COPIED && enough
 }
@@ -30,7 +30,7 @@ pub(super) fn suits(operands: Operands<'_>) -> bool {
 /// one row. The number is that of its first element.
 pub(in crate::cpu) type Then<'a> = &'a (dyn Fn(usize, &mut [f32]) + Sync);
 
-/// `out = lhs · rhs`, or what `write` says, the rows of `out` side by side.
+/// `out = lhs · rhs`, or what `write` says, the rows of `out` contiguous.
 pub(super) fn product(
     threads: &Threads,
     operands: Operands<'_>,

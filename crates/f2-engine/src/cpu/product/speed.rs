@@ -53,7 +53,7 @@ impl Cpu {
 
 impl Products<'_> {
     /// Multiply-adds per second times two, from tiles whose operands stay in the first cache, on
-    /// all threads at once: what no matrix product can pass. The best of a few short rounds.
+    /// all threads at once: an upper bound for matrix products. The best of a few short rounds.
     pub(in crate::cpu) fn measured_peak(self) -> f64 {
         const ROUNDS: usize = 40;
         const REPETITIONS: usize = 1000;

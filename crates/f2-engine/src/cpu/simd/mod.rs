@@ -22,7 +22,9 @@ pub(super) trait Arithmetic {
 /// With one rounding; where the instruction exists.
 pub(super) struct Fused;
 
-/// With two roundings: without the instruction a fused product is a slow library call.
+/// With two roundings: without the instruction a fused product is a slow library call. ARM always
+/// has it.
+#[cfg(any(test, not(target_arch = "aarch64")))]
 pub(super) struct Separate;
 
 impl Arithmetic for Fused {
@@ -32,6 +34,7 @@ impl Arithmetic for Fused {
     }
 }
 
+#[cfg(any(test, not(target_arch = "aarch64")))]
 impl Arithmetic for Separate {
     #[inline(always)]
     fn mul_add(a: f32, b: f32, c: f32) -> f32 {
@@ -40,7 +43,7 @@ impl Arithmetic for Separate {
 }
 
 /// Defines a function that runs the kernel compiled for the best instruction set present. The
-/// kernel must be `#[inline(always)]`, to be compiled anew inside each version.
+/// kernel must be `#[inline(always)]`, so that each version compiles its own copy.
 macro_rules! vectorised {
     ($(#[$attribute:meta])* $visibility:vis fn $name:ident($($argument:ident: $type:ty),* $(,)?)
      $(-> $result:ty)? = $kernel:path) => {
@@ -59,7 +62,7 @@ macro_rules! vectorised {
                 }
                 let used = $crate::cpu::simd::Simd::used();
                 if used >= $crate::cpu::simd::Simd::Avx512 {
-                    // SAFETY: an instruction set is used only where it was found.
+                    // SAFETY: an instruction set is used only where it is available.
                     return unsafe { avx512($($argument),*) };
                 }
                 if used == $crate::cpu::simd::Simd::Avx2 {
@@ -152,7 +155,7 @@ pub(super) fn maximum(x: &[f32]) -> f32 {
 #[inline(always)]
 pub(super) fn exp<A: Arithmetic>(x: f32) -> f32 {
     // x = n ln 2 + r with |r| ≤ ln 2 / 2. Adding 1.5 · 2²³ leaves the nearest integer in the lowest
-    // bits, subtracting it gives n, and ln 2 comes in two parts so that n ln 2 is exact enough.
+    // bits, subtracting it gives n, and ln 2 is split into two parts so that n ln 2 is exact enough.
     const ROUND: f32 = 12_582_912.0;
     let rounded = A::mul_add(x, std::f32::consts::LOG2_E, ROUND);
     let n = rounded - ROUND;

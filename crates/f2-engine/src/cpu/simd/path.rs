@@ -72,7 +72,7 @@ impl Simd {
         let available = Self::available();
         let known = Self::ALL.into_iter().find(|simd| simd.word() == word);
         known.filter(|simd| available.contains(simd)).ok_or_else(|| Error::Simd {
-            asked: word.to_owned(),
+            value: word.to_owned(),
             available: available.iter().map(|simd| simd.word()).collect::<Vec<_>>().join(", "),
         })
     }
@@ -115,18 +115,18 @@ fn x86_has_bf16() -> bool {
     is_x86_feature_detected!("avx512bf16")
 }
 
-/// Whether the processor has AMX with bf16 and the system lets this process use it. Linux wants to
-/// be asked once, since the tiles make every thread's saved state larger; other systems are not.
+/// Whether the processor has AMX with bf16 and the system lets this process use it. Linux requires a
+/// request, since tiles enlarge every thread's saved state; other systems are not supported.
 #[cfg(target_arch = "x86_64")]
 fn amx_is_granted() -> bool {
     const BF16: u32 = 1 << 22;
     const TILE: u32 = 1 << 24;
     let features = std::arch::x86_64::__cpuid_count(7, 0).edx;
-    features & (BF16 | TILE) == BF16 | TILE && ask_for_tiles()
+    features & (BF16 | TILE) == BF16 | TILE && request_tiles()
 }
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-fn ask_for_tiles() -> bool {
+fn request_tiles() -> bool {
     const ARCH_REQ_XCOMP_PERM: libc::c_int = 0x1023;
     const TILE_DATA: libc::c_int = 18;
     // SAFETY: the call takes two numbers and changes what this process may use.
@@ -134,7 +134,7 @@ fn ask_for_tiles() -> bool {
 }
 
 #[cfg(all(target_arch = "x86_64", not(target_os = "linux")))]
-fn ask_for_tiles() -> bool {
+fn request_tiles() -> bool {
     false
 }
 
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_there_can_be_asked_for_and_nothing_else() {
+    fn available_sets_can_be_requested_and_no_others() {
         for simd in Simd::available() {
             assert_eq!(Simd::named(simd.word()).unwrap(), simd);
         }
@@ -163,8 +163,8 @@ mod tests {
             let tests = std::env::current_exe().unwrap();
             let output =
                 std::process::Command::new(tests).env(VARIABLE, simd.word()).output().unwrap();
-            let told = String::from_utf8_lossy(&output.stdout);
-            assert!(output.status.success(), "on {}:\n{told}", simd.name());
+            let printed = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success(), "on {}:\n{printed}", simd.name());
         }
     }
 }

@@ -13,7 +13,7 @@ pub(super) use shared::Shared;
 
 use crate::Error;
 
-/// Pieces of work a thread gets to choose from.
+/// Tasks per thread, so that faster threads can take more of them.
 const SHARES: usize = 4;
 
 /// A fixed set of threads.

@@ -9,7 +9,7 @@ pub(in crate::cpu) struct Shared<'a> {
     borrowed: PhantomData<&'a mut [f32]>,
 }
 
-// SAFETY: callers of the methods vouch that no two threads touch one element.
+// SAFETY: callers of the methods guarantee that no two threads touch one element.
 unsafe impl Send for Shared<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Shared<'_> {}
@@ -31,7 +31,7 @@ impl<'a> Shared<'a> {
     ///
     /// # Safety
     /// Nothing else may touch these elements while the slice lives.
-    #[allow(clippy::mut_from_ref, reason = "the caller vouches that pieces are disjoint")]
+    #[allow(clippy::mut_from_ref, reason = "the caller guarantees that pieces are disjoint")]
     pub(in crate::cpu) unsafe fn piece(&self, offset: usize, len: usize) -> &mut [f32] {
         assert!(offset + len <= self.len);
         // SAFETY: within the matrix, and not touched by anything else.

@@ -1,9 +1,9 @@
-//! The caller and its workers, who share jobs of many small tasks.
+//! A thread pool: the calling thread and its workers share jobs of many small tasks.
 //!
-//! A step of training is hundreds of jobs, most of them shorter than it takes to put a thread to
-//! sleep and wake it. So workers look out for the next job for a while before they sleep, the
-//! caller works too, and it waits only for workers that have joined: one that wakes late finds the
-//! job closed and is not missed.
+//! A training step is hundreds of jobs, most of them shorter than it takes to put a thread to
+//! sleep and wake it. So workers spin for a while before they sleep, the caller runs tasks too, and
+//! it waits only for workers that have joined the job: one that wakes late finds the job closed and
+//! does not delay anybody.
 
 use std::any::Any;
 use std::cell::UnsafeCell;
@@ -14,34 +14,35 @@ use std::thread::{self, JoinHandle};
 
 use crate::Error;
 
-/// Looks a waiting thread takes before it lets others run: tens of microseconds.
-const LOOKS: usize = 2_000;
-/// How often a worker does so before it sleeps: a millisecond in all. Whoever wakes a thread may get
-/// it on the wrong core, beside another that works; within a step nobody should sleep.
-const TURNS: usize = 20;
+/// Iterations a waiting thread spins before it yields: tens of microseconds.
+const SPINS: usize = 2_000;
+/// How often a worker yields before it sleeps: a millisecond in all. A thread that is woken may be
+/// scheduled on the core of another that is running; within a step no worker should sleep.
+const YIELDS: usize = 20;
 
-/// Set while workers may join the job; below it, their number; above it, the job's.
+/// The bit of [`State::status`] that is set while workers may join the job. Below it is the number
+/// of workers that have joined, from [`GENERATION_SHIFT`] on the job's generation.
 const OPEN: u64 = 1 << 31;
-const NUMBER_SHIFT: u32 = 32;
+const GENERATION_SHIFT: u32 = 32;
 
 /// A fixed set of threads, the caller's among them.
 #[derive(Debug)]
 pub(super) struct Team {
     state: Arc<State>,
     workers: Vec<JoinHandle<()>>,
-    /// Held by the caller whose job it is.
-    turn: Mutex<()>,
+    /// Held by the caller whose job the workers run.
+    caller: Mutex<()>,
 }
 
 struct State {
-    /// The job's number, whether it is open and how many workers are at it.
-    desk: AtomicU64,
+    /// The job's generation, whether it is open, and how many workers have joined it.
+    status: AtomicU64,
     job: UnsafeCell<Job>,
-    /// The first task nobody has taken.
+    /// The first task that no thread has taken.
     next: AtomicUsize,
     failure: Mutex<Option<Box<dyn Any + Send>>>,
     asleep: Box<[AtomicBool]>,
-    dismissed: AtomicBool,
+    shutdown: AtomicBool,
 }
 
 /// `task(0)`, …, `task(tasks - 1)`.
@@ -51,15 +52,15 @@ struct Job {
     tasks: usize,
 }
 
-// SAFETY: `job` is written while the desk is closed and nobody is at it, and read by those who
-// joined; all else is atomic or locked.
+// SAFETY: `job` is written while the job is closed and no worker has joined, and read by workers
+// that have joined; the other fields are atomic or locked.
 unsafe impl Send for State {}
 // SAFETY: as above.
 unsafe impl Sync for State {}
 
 impl std::fmt::Debug for State {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("State").field("desk", &self.desk).finish_non_exhaustive()
+        f.debug_struct("State").field("status", &self.status).finish_non_exhaustive()
     }
 }
 
@@ -68,19 +69,19 @@ impl Team {
     pub(super) fn new(count: usize) -> Result<Self, Error> {
         let workers = count - 1;
         let state = Arc::new(State {
-            desk: AtomicU64::new(0),
+            status: AtomicU64::new(0),
             job: UnsafeCell::new(Job { task: &|_| (), tasks: 0 }),
             next: AtomicUsize::new(0),
             failure: Mutex::new(None),
             asleep: (0..workers).map(|_| AtomicBool::new(false)).collect(),
-            dismissed: AtomicBool::new(false),
+            shutdown: AtomicBool::new(false),
         });
-        let mut team = Self { state, workers: Vec::new(), turn: Mutex::new(()) };
+        let mut team = Self { state, workers: Vec::new(), caller: Mutex::new(()) };
         for index in 0..workers {
             let state = Arc::clone(&team.state);
             let worker = thread::Builder::new()
                 .name(format!("f2-engine-{}", index + 1))
-                .spawn(move || state.serve(index))
+                .spawn(move || state.run_worker(index))
                 .map_err(|error| Error::Threads { threads: count, reason: error.to_string() })?;
             team.workers.push(worker);
         }
@@ -92,43 +93,43 @@ impl Team {
     }
 
     /// Runs `task(0)`, …, `task(tasks - 1)`, each once, on any thread, in any order. A caller that
-    /// finds the workers busy with another's job does it all itself.
+    /// finds the workers busy with another caller's job runs all tasks itself.
     pub(super) fn run(&self, tasks: usize, task: &(dyn Fn(usize) + Sync)) {
-        let turn = match self.turn.try_lock() {
+        let caller = match self.caller.try_lock() {
             _ if tasks <= 1 || self.workers.is_empty() => None,
-            Ok(turn) => Some(turn),
-            // A task of the caller's panicked once; the job was closed all the same.
-            Err(TryLockError::Poisoned(turn)) => Some(turn.into_inner()),
+            Ok(guard) => Some(guard),
+            // A task panicked on the calling thread; its job was closed nevertheless.
+            Err(TryLockError::Poisoned(error)) => Some(error.into_inner()),
             Err(TryLockError::WouldBlock) => None,
         };
-        if turn.is_none() {
+        if caller.is_none() {
             return (0..tasks).for_each(task);
         }
         let state = &*self.state;
-        // SAFETY: the task outlives this call, and nobody reads it after the job is closed below.
+        // SAFETY: the task outlives this call, and no thread reads it after the job is closed below.
         let task = unsafe {
             std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(task)
         };
         let job = Job { task, tasks };
-        // SAFETY: the last job is closed and everybody has left it; this thread has the turn.
+        // SAFETY: the last job is closed, all workers have left it, and this thread holds the lock.
         unsafe { *state.job.get() = job };
         *state.failure() = None;
         state.next.store(0, Ordering::Relaxed);
-        let number = (state.desk.load(Ordering::Relaxed) >> NUMBER_SHIFT) + 1;
-        state.desk.store(number << NUMBER_SHIFT | OPEN, Ordering::SeqCst);
+        let generation = (state.status.load(Ordering::Relaxed) >> GENERATION_SHIFT) + 1;
+        state.status.store(generation << GENERATION_SHIFT | OPEN, Ordering::SeqCst);
         self.wake(tasks - 1);
         let closing = Closing(state);
         // SAFETY: the job is this thread's own.
         unsafe { state.work(job) };
         drop(closing);
         let failure = state.failure().take();
-        drop(turn);
+        drop(caller);
         if let Some(failure) = failure {
             resume_unwind(failure);
         }
     }
 
-    /// Wakes up to `most` workers that sleep.
+    /// Wakes up to `most` sleeping workers.
     fn wake(&self, most: usize) {
         let asleep = self.workers.iter().zip(&self.state.asleep);
         for (worker, _) in asleep.filter(|(_, flag)| flag.swap(false, Ordering::SeqCst)).take(most)
@@ -140,33 +141,33 @@ impl Team {
 
 impl Drop for Team {
     fn drop(&mut self) {
-        self.state.dismissed.store(true, Ordering::SeqCst);
+        self.state.shutdown.store(true, Ordering::SeqCst);
         for worker in self.workers.drain(..) {
             worker.thread().unpark();
-            // A worker's panics were handed to the caller; it has none of its own.
+            // Panics of tasks were passed to the caller; a worker has none of its own.
             let _ = worker.join();
         }
     }
 }
 
-/// Closes the job when the caller is done, even by a panic, and waits for those who are at it.
+/// Closes the job when the caller is done, also by a panic, and waits for the workers that joined.
 struct Closing<'a>(&'a State);
 
 impl Drop for Closing<'_> {
     fn drop(&mut self) {
         self.0.next.store(usize::MAX / 2, Ordering::Relaxed);
-        self.0.desk.fetch_and(!OPEN, Ordering::AcqRel);
-        let mut looks = 0;
-        while self.0.desk.load(Ordering::Acquire) & (OPEN - 1) != 0 {
-            pause(&mut looks);
+        self.0.status.fetch_and(!OPEN, Ordering::AcqRel);
+        let mut spins = 0;
+        while self.0.status.load(Ordering::Acquire) & (OPEN - 1) != 0 {
+            pause(&mut spins);
         }
     }
 }
 
-/// Waits a moment; every so often, lets others run.
-fn pause(looks: &mut usize) {
-    *looks += 1;
-    if looks.is_multiple_of(LOOKS) {
+/// Spins once; yields every [`SPINS`] calls.
+fn pause(spins: &mut usize) {
+    *spins += 1;
+    if spins.is_multiple_of(SPINS) {
         thread::yield_now();
     } else {
         std::hint::spin_loop();
@@ -178,52 +179,52 @@ impl State {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A worker's life.
-    fn serve(&self, index: usize) {
+    /// The loop of a worker thread.
+    fn run_worker(&self, index: usize) {
         let mut last = 0;
-        while let Some(number) = self.next_job(index, last) {
-            last = number;
-            if !self.join(number) {
+        while let Some(generation) = self.next_job(index, last) {
+            last = generation;
+            if !self.join(generation) {
                 continue;
             }
-            // SAFETY: joined, so the job stays as it is until this thread leaves.
+            // SAFETY: this thread has joined, so the job does not change until it leaves.
             let result = catch_unwind(AssertUnwindSafe(|| unsafe { self.work(*self.job.get()) }));
             if let Err(failure) = result {
                 self.next.store(usize::MAX / 2, Ordering::Relaxed);
                 *self.failure() = Some(failure);
             }
-            self.desk.fetch_sub(1, Ordering::AcqRel);
+            self.status.fetch_sub(1, Ordering::AcqRel);
         }
     }
 
-    /// Waits for a job other than the last one; `None` when the team is dismissed.
+    /// Waits for a job other than the last one; `None` on shutdown.
     fn next_job(&self, index: usize, last: u64) -> Option<u64> {
-        let news = || {
-            let number = self.desk.load(Ordering::SeqCst) >> NUMBER_SHIFT;
-            number != last || self.dismissed.load(Ordering::SeqCst)
+        let changed = || {
+            let generation = self.status.load(Ordering::SeqCst) >> GENERATION_SHIFT;
+            generation != last || self.shutdown.load(Ordering::SeqCst)
         };
-        let mut looks = 0;
-        while !news() {
-            pause(&mut looks);
-            if looks > TURNS * LOOKS {
-                // Said before the last look, so that a job opened after it finds the flag.
+        let mut spins = 0;
+        while !changed() {
+            pause(&mut spins);
+            if spins > YIELDS * SPINS {
+                // Set before the last check, so that a caller that opens a job after it sees the flag.
                 self.asleep[index].store(true, Ordering::SeqCst);
-                if !news() {
+                if !changed() {
                     thread::park();
                 }
                 self.asleep[index].store(false, Ordering::SeqCst);
             }
         }
-        let number = self.desk.load(Ordering::SeqCst) >> NUMBER_SHIFT;
-        (!self.dismissed.load(Ordering::SeqCst)).then_some(number)
+        let generation = self.status.load(Ordering::SeqCst) >> GENERATION_SHIFT;
+        (!self.shutdown.load(Ordering::SeqCst)).then_some(generation)
     }
 
-    /// Whether the job was still open.
-    fn join(&self, number: u64) -> bool {
-        let open = |desk: u64| desk >> NUMBER_SHIFT == number && desk & OPEN != 0;
-        self.desk
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |desk| {
-                open(desk).then_some(desk + 1)
+    /// Joins the job of a generation. False if it is closed already.
+    fn join(&self, generation: u64) -> bool {
+        let open = |status: u64| status >> GENERATION_SHIFT == generation && status & OPEN != 0;
+        self.status
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |status| {
+                open(status).then_some(status + 1)
             })
             .is_ok()
     }
@@ -233,7 +234,7 @@ impl State {
     /// # Safety
     /// The job's task must be alive.
     unsafe fn work(&self, job: Job) {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         let task = unsafe { &*job.task };
         loop {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
@@ -262,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn workers_who_slept_are_woken() {
+    fn sleeping_workers_are_woken() {
         let team = Team::new(2).unwrap();
         while !team.state.asleep[0].load(Ordering::SeqCst) {
             thread::yield_now();
@@ -275,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_may_ask_for_more_and_others_may_call() {
+    fn jobs_nest_and_several_threads_may_call() {
         let team = Team::new(2).unwrap();
         let total = AtomicUsize::new(0);
         thread::scope(|scope| {

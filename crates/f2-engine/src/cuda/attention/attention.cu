@@ -31,11 +31,11 @@ __device__ __forceinline__ float attend(int keys, i64 stride, int width, int lan
 
 KERNEL attention_any(int positions, int length, int heads, int width, float scale, const real* qkv,
                      real* out, float* log_sums) {
-    extern __shared__ float room[];
+    extern __shared__ float shared[];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     int position = blockIdx.x * (blockDim.x / 32) + warp, head = blockIdx.y;
     if (position >= positions) return;
-    float *query = room + warp * 2 * width, *sum = query + width;
+    float *query = shared + warp * 2 * width, *sum = query + width;
     i64 total = (i64)heads * width, stride = 3 * total;
     int first = position / length * length;
     const real* rows = qkv + head * width;
@@ -63,11 +63,11 @@ KERNEL attention_deltas(int positions, int heads, int width, const real* out, co
 KERNEL attention_any_backward_queries(int positions, int length, int heads, int width, float scale,
                                       const real* qkv, const float* log_sums, const float* deltas,
                                       const real* d_out, real* d_qkv) {
-    extern __shared__ float room[];
+    extern __shared__ float shared[];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     int position = blockIdx.x * (blockDim.x / 32) + warp, head = blockIdx.y;
     if (position >= positions) return;
-    float *query = room + warp * 3 * width, *d = query + width, *sum = d + width;
+    float *query = shared + warp * 3 * width, *d = query + width, *sum = d + width;
     i64 total = (i64)heads * width, stride = 3 * total;
     int first = position / length * length;
     const real* rows = qkv + head * width;
@@ -92,11 +92,11 @@ KERNEL attention_any_backward_queries(int positions, int length, int heads, int 
 KERNEL attention_any_backward_keys(int positions, int length, int heads, int width, float scale,
                                    const real* qkv, const float* log_sums, const float* deltas,
                                    const real* d_out, real* d_qkv) {
-    extern __shared__ float room[];
+    extern __shared__ float shared[];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     int position = blockIdx.x * (blockDim.x / 32) + warp, head = blockIdx.y;
     if (position >= positions) return;
-    float *key = room + warp * 4 * width, *value = key + width;
+    float *key = shared + warp * 4 * width, *value = key + width;
     float *d_key = value + width, *d_value = d_key + width;
     i64 total = (i64)heads * width, stride = 3 * total;
     int end = (position / length + 1) * length;
@@ -141,11 +141,11 @@ KERNEL store_in_cache(int rows, int heads, int width, int capacity, const u32* s
 KERNEL attend_to_cache(int rows, int heads, int width, int capacity, float scale,
                        const u32* sequences, const u32* places, const real* qkv, const real* keys,
                        const real* values, real* out) {
-    extern __shared__ float room[];
+    extern __shared__ float shared[];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     int row = blockIdx.x * (blockDim.x / 32) + warp, head = blockIdx.y;
     if (row >= rows) return;
-    float *query = room + warp * 2 * width, *sum = query + width;
+    float *query = shared + warp * 2 * width, *sum = query + width;
     i64 total = (i64)heads * width;
     for (int i = lane; i < width; i += 32)
         query[i] = widen(qkv[row * 3 * total + head * width + i]);

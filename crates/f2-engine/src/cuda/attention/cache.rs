@@ -4,8 +4,8 @@ use crate::cuda::memory::Buffer;
 use crate::cuda::runtime::{Stream, Upload};
 use crate::{AttentionHeads, Error, Span};
 
-/// Keys and values, `[layers, 2, sequences, heads, capacity, head width]`: what one head of one
-/// sequence reads lies together.
+/// Keys and values, `[layers, 2, sequences, heads, capacity, head width]`: those of one head of one
+/// sequence are contiguous.
 #[derive(Debug)]
 pub struct Cache<E> {
     elements: Buffer<E>,

@@ -1,11 +1,11 @@
 // Causal attention on the tensor cores of compute capability 9.0: bf16, heads of 64 columns. The
-// kernels do what those of attention_tensor.cu do, but four warps multiply together, in the
-// background, and the tensor cores read tiles from shared memory themselves, rows or columns first.
+// kernels correspond to those of tensor.cu, but use asynchronous warpgroup products (WGMMA), whose
+// operands the tensor cores read from shared memory, transposed or not.
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL) && !defined(F32)
-// A tile as the tensor cores are told of it, counting sixteens of bytes: where it lies, that eight rows
-// come 1,024 bytes after eight others, and that chunks are swizzled within 128 bytes.
-__device__ __forceinline__ u64 describe(u32 tile) {
+// The WGMMA descriptor of a tile, in units of 16 bytes: its start address, 1,024 bytes from one group of
+// eight rows to the next, and the 128-byte swizzle.
+__device__ __forceinline__ u64 wgmma_descriptor(u32 tile) {
     return (u64)(tile >> 4) | (u64)1 << 16 | (u64)64 << 32 | (u64)1 << 62;
 }
 
@@ -16,7 +16,7 @@ __device__ __forceinline__ u64 describe(u32 tile) {
     "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,"  \
     "%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31}, "
 
-// What registers hold is theirs from here on, until the products are waited for.
+// The products own their registers from here on, until they are waited for.
 __device__ __forceinline__ void begin_products() {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
@@ -25,7 +25,7 @@ __device__ __forceinline__ void commit_products() {
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-// All products but the last `PENDING` commits, among them those that go to `x`.
+// Waits for all but the last `PENDING` committed groups, which include the products written to `x`.
 template <int PENDING>
 __device__ __forceinline__ void wait_products(float (&x)[8][4]) {
     asm volatile("wgmma.wait_group.sync.aligned %32;" : ALL(x) : "n"(PENDING) : "memory");
@@ -39,7 +39,8 @@ __device__ __forceinline__ void multiply_tiles(float (&to)[8][4], u32 own, u32 t
         asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, %34, 0;\n" PRODUCT
                      "%32, %33, add, 1, 1, 0, 0;\n}"
                      : ALL(to)
-                     : "l"(describe(own) + 2 * step), "l"(describe(tile) + 2 * step), "r"(step));
+                     : "l"(wgmma_descriptor(own) + 2 * step),
+                       "l"(wgmma_descriptor(tile) + 2 * step), "r"(step));
     commit_products();
 }
 
@@ -52,7 +53,7 @@ __device__ __forceinline__ void add_product(float (&to)[8][4], const u32 (&value
                      "{%32,%33,%34,%35}, %36, add, 1, 1, 1;\n}"
                      : ALL(to)
                      : "r"(values[step][0]), "r"(values[step][1]), "r"(values[step][2]),
-                       "r"(values[step][3]), "l"(describe(tile) + 128 * step));
+                       "r"(values[step][3]), "l"(wgmma_descriptor(tile) + 128 * step));
     commit_products();
 }
 
@@ -66,21 +67,21 @@ __device__ __forceinline__ void round_values(u32 (&to)[4][4], const float (&from
     }
 }
 
-// What all threads have copied so far is there, and the tensor cores see it.
+// Waits for all threads' copies and makes them visible to the tensor cores.
 __device__ __forceinline__ void receive() {
     wait<0>();
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     __syncthreads();
 }
 
-// A float to shared memory in the background; zero where there is nothing to read.
+// Copies a float to shared memory asynchronously; writes zero where there is nothing to read.
 __device__ __forceinline__ void copy_float(u32 to, const float* from, bool there) {
     int bytes = there ? 4 : 0;
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(bytes));
 }
 
 // 128 queries of one head of one sequence, 64 to four warps; 64 keys at a time. A tile is read while
-// the next one comes; the last one's product may still be under way.
+// the next one is copied; the last one's product may still be running.
 KERNEL __launch_bounds__(256, 2)
 attention_64_hopper(int positions, int length, int heads, float scale, const real* qkv, real* out,
                     float* log_sums) {
@@ -118,7 +119,7 @@ attention_64_hopper(int positions, int length, int heads, float scale, const rea
         round_values(weights, scores);
         add_product(output, weights, v);
     } while (++tile <= diagonal);
-    // The other four warps have one more tile to share.
+    // The other four warps share one more tile.
     if (tile <= last) receive();
     wait_products<0>(output);
     int start = sequence * length + first;
@@ -161,7 +162,7 @@ attention_64_backward_queries_hopper(int positions, int length, int heads, float
     float scores[8][4], d_scores[8][4], gradient[8][4] = {};
     int last = first / 64, tile = 0;
     do {
-        // The next tile takes the last one's place.
+        // The next tile overwrites the last one.
         wait_products<0>(gradient);
         receive();
         if (tile < last) copy(tile + 1);
@@ -204,7 +205,7 @@ attention_64_backward_queries_hopper(int positions, int length, int heads, float
                       sums + block * stride + head * HEAD, lane);
 }
 
-// The gradients of 64 keys and values over all later queries. Scores stand on their side here: keys
+// The gradients of 64 keys and values over all later queries. Scores are transposed here: keys
 // are rows, queries columns.
 KERNEL __launch_bounds__(128, 3)
 attention_64_backward_keys_hopper(int positions, int length, int heads, float scale,
@@ -218,7 +219,7 @@ attention_64_backward_keys_hopper(int positions, int length, int heads, float sc
     const real* rows = qkv + (i64)start * stride + head * HEAD;
     u32 keys = shared_address(tiles), values = keys + TILE_BYTES;
     // Logarithms of sums and Σ out · d_out of three tiles' queries; half of the threads copies each.
-    float* room = (float*)(tiles + 8 * TILE_BYTES);
+    float* statistics_tiles = (float*)(tiles + 8 * TILE_BYTES);
     statistics += (i64)(threadIdx.x / 64 * heads + head) * positions + start + threadIdx.x % 64;
     auto queries = [=](int tile) { return keys + (2 + tile % 3 * 2) * TILE_BYTES; };
     const real *next = own_chunk(rows, stride),
@@ -228,8 +229,8 @@ attention_64_backward_keys_hopper(int positions, int length, int heads, float sc
         u32 to = own_chunk(queries(tile));
         copy_rows<64, 128>(to, next, stride, left);
         copy_rows<64, 128>(to + TILE_BYTES, d_next, total, left);
-        // Zeros where there is no query: what is computed of them must be finite to be dropped.
-        copy_float(shared_address(room + tile % 3 * 128 + threadIdx.x), statistics,
+        // Zeros where there is no query: results computed from them are discarded but must be finite.
+        copy_float(shared_address(statistics_tiles + tile % 3 * 128 + threadIdx.x), statistics,
                    threadIdx.x % 64 < left);
         commit();
         next += 64 * stride, d_next += 64 * total, statistics += 64;
@@ -242,14 +243,14 @@ attention_64_backward_keys_hopper(int positions, int length, int heads, float sc
     do {
         receive();
         if (tile + 1 < end) copy(tile + 1);
-        // Operands of the last tile's products are in the registers that come next.
+        // The last tile's products still read the registers written next.
         wait_products<0>(d_key);
         wait_products<0>(d_value);
         u32 q = queries(tile), d = q + TILE_BYTES;
         multiply_tiles(scores, keys, q);
         multiply_tiles(d_scores, values, d);
         wait_products<1>(scores);
-        const float* log_sum = room + tile % 3 * 128 + lane % 4 * 2;
+        const float* log_sum = statistics_tiles + tile % 3 * 128 + lane % 4 * 2;
 #pragma unroll
         for (int part = 0; part < 8; part++) {
             float2 shift = *(const float2*)(log_sum + part * 8);

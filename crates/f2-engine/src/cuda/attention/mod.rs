@@ -101,8 +101,8 @@ impl<P: Precision> Attention for Cuda<P> {
             let from = Backward { qkv, out, log_sums, d_out };
             return self.backward_on_tensor_cores(sequences, heads, &from, d_qkv);
         }
-        let room = positions * heads.count * size_of::<f32>();
-        let Some(deltas) = self.scratch(room) else { return };
+        let bytes = positions * heads.count * size_of::<f32>();
+        let Some(deltas) = self.scratch(bytes) else { return };
         let AttentionHeads { count, width } = heads;
         let (out, d_out) = (out.at(0), d_out.at(0));
         // SAFETY: the operation's buffers have these sizes.
@@ -115,12 +115,12 @@ impl<P: Precision> Attention for Cuda<P> {
         }
         let rows_of_floats =
             [(ATTENTION_ANY_BACKWARD_QUERIES, 3), (ATTENTION_ANY_BACKWARD_KEYS, 4)];
-        for (kernel, room) in rows_of_floats {
+        for (kernel, rows) in rows_of_floats {
             // SAFETY: the operation's buffers have these sizes.
             unsafe {
                 self.launch(
                     kernel,
-                    by_rows(positions, heads, room),
+                    by_rows(positions, heads, rows),
                     (
                         positions,
                         sequences.length,
@@ -247,15 +247,15 @@ fn scale(heads: AttentionHeads) -> f32 {
     1.0 / (heads.width as f32).sqrt()
 }
 
-/// A warp for every row and head, with room for some rows of floats each.
-fn by_rows(rows: usize, heads: AttentionHeads, room: usize) -> Grid {
+/// A warp for every row and head, with `shared` rows of floats each in shared memory.
+fn by_rows(rows: usize, heads: AttentionHeads, shared: usize) -> Grid {
     Grid::blocks(rows.div_ceil(WARPS), 32 * WARPS as u32)
         .by(heads.count)
-        .sharing(WARPS * room * heads.width * size_of::<f32>())
+        .sharing(WARPS * shared * heads.width * size_of::<f32>())
 }
 
 impl<P: Precision> Cuda<P> {
-    /// The queries' kernel goes first: it leaves what the keys' kernel reads.
+    /// The queries' kernel runs first: it writes the statistics that the keys' kernel reads.
     fn backward_on_tensor_cores(
         &self,
         sequences: Sequences,
@@ -269,8 +269,8 @@ impl<P: Precision> Cuda<P> {
         let (positions, scale) = (sequences.positions(), scale(heads));
         let (blocks, columns) = (count * tiles, 3 * heads.total_width());
         let floats = 2 * positions * heads.count;
-        let room = (floats + blocks * columns) * size_of::<f32>();
-        let Some(statistics) = self.scratch(room) else { return };
+        let bytes = (floats + blocks * columns) * size_of::<f32>();
+        let Some(statistics) = self.scratch(bytes) else { return };
         let sums = statistics + (floats * size_of::<f32>()) as u64;
         let (qkv, out, d_out) = (from.qkv.at(0), from.out.at(0), from.d_out.at(0));
         let (log_sums, d_qkv) = (from.log_sums.at(0), d_qkv.at(0));

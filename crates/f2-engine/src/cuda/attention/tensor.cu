@@ -1,6 +1,6 @@
 // Causal attention on the tensor cores: bf16, heads of 64 columns. Scores live in registers, one tile
-// of keys at a time, and are computed anew in the backward pass. Queries' gradients and those of
-// keys and values have kernels of their own, so that no sum depends on which block came first.
+// of keys at a time, and are recomputed in the backward pass. Queries' gradients and those of
+// keys and values have kernels of their own, so that no sum depends on the order of blocks.
 
 #ifndef F32
 __device__ __forceinline__ void load_matrices(u32 (&r)[4], u32 address) {
@@ -95,13 +95,13 @@ __device__ __forceinline__ void multiply_columns(float (&to)[8][4], const float 
 KERNEL __launch_bounds__(128, 2)
 attention_64(int positions, int length, int heads, float scale, const real* qkv, real* out,
              float* log_sums) {
-    __shared__ __align__(128) unsigned char room[6 * TILE_BYTES];
+    __shared__ __align__(128) unsigned char shared[6 * TILE_BYTES];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     auto [head, sequence, tile_of_head] = find_place(heads);
     int first = (gridDim.y - 1 - tile_of_head) * 128, there = length - first;
     int total = heads * HEAD, stride = 3 * total;
     const real* rows = qkv + (i64)sequence * length * stride + head * HEAD;
-    u32 queries = shared_address(room);
+    u32 queries = shared_address(shared);
     u32 tiles = queries + 2 * TILE_BYTES;
     auto keys = [=](int tile) { return tiles + (tile % 2) * 2 * TILE_BYTES; };
     auto copy = [=](int tile) {
@@ -188,7 +188,7 @@ KERNEL __launch_bounds__(128, 3)
 attention_64_backward_queries(int positions, int length, int heads, float scale, const real* qkv,
                               const real* out, const float* log_sums, const real* d_out,
                               float* statistics, real* d_qkv, float* sums) {
-    __shared__ __align__(128) unsigned char room[6 * TILE_BYTES];
+    __shared__ __align__(128) unsigned char shared[6 * TILE_BYTES];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     auto [head, sequence, tile_of_head] = find_place(heads);
     int first = (gridDim.y - 1 - tile_of_head) * 64, there = length - first;
@@ -196,7 +196,7 @@ attention_64_backward_queries(int positions, int length, int heads, float scale,
     const real* rows = qkv + (i64)sequence * length * stride + head * HEAD;
     i64 start = (i64)sequence * length + first;
     const real* d_rows = d_out + start * total + head * HEAD;
-    u32 queries = shared_address(room), d_queries = queries + TILE_BYTES;
+    u32 queries = shared_address(shared), d_queries = queries + TILE_BYTES;
     u32 tiles = queries + 2 * TILE_BYTES;
     auto keys = [=](int tile) { return tiles + (tile % 2) * 2 * TILE_BYTES; };
     auto copy = [=](int tile) {
@@ -257,12 +257,12 @@ attention_64_backward_queries(int positions, int length, int heads, float scale,
     write_rows(gradient, scale, scale, warp * 16, there, stride, d_qkv + start * stride + head * HEAD,
                lane);
     i64 block = (i64)sequence * gridDim.y + first / 64;
-    sum_rows_of_warps(gradient, scale, warp * 16, there, (float*)room,
+    sum_rows_of_warps(gradient, scale, warp * 16, there, (float*)shared,
                       sums + block * stride + head * HEAD, lane);
 }
 
-// The gradients of 64 keys and values, 16 to a warp, over all later queries. Scores stand on their
-// side here: keys are rows, queries columns.
+// The gradients of 64 keys and values, 16 to a warp, over all later queries. Scores are transposed
+// here: keys are rows, queries columns.
 KERNEL __launch_bounds__(128, 3)
 attention_64_backward_keys(int positions, int length, int heads, float scale, const real* qkv,
                            const real* d_out, const float* statistics, real* d_qkv, float* sums) {
@@ -284,7 +284,7 @@ attention_64_backward_keys(int positions, int length, int heads, float scale, co
         copy_tile<64, 128>(queries(tile) + TILE_BYTES, d_rows + (i64)tile * 64 * total, total, left);
         commit();
         if (threadIdx.x < 64) {
-            // Zeros where there is no query: what is computed of them must be finite to be dropped.
+            // Zeros where there is no query: results computed from them are discarded but must be finite.
             int place = tile * 64 + threadIdx.x;
             bool is_there = threadIdx.x < left;
             log_sum[tile % 2][threadIdx.x] = is_there ? log_sums[place] : 0.0f;
@@ -337,8 +337,8 @@ attention_64_backward_keys(int positions, int length, int heads, float scale, co
     write_rows(d_key, scale, scale, warp * 16, there, stride, to + total, lane);
     write_rows(d_value, 1.0f, 1.0f, warp * 16, there, stride, to + 2 * total, lane);
     float* own_sums = sums + ((i64)sequence * gridDim.y + tile_of_head) * stride + head * HEAD;
-    float* room = (float*)all_tiles;
-    sum_rows_of_warps(d_key, scale, warp * 16, there, room, own_sums + total, lane);
-    sum_rows_of_warps(d_value, 1.0f, warp * 16, there, room, own_sums + 2 * total, lane);
+    float* shared = (float*)all_tiles;
+    sum_rows_of_warps(d_key, scale, warp * 16, there, shared, own_sums + total, lane);
+    sum_rows_of_warps(d_value, 1.0f, warp * 16, there, shared, own_sums + 2 * total, lane);
 }
 #endif

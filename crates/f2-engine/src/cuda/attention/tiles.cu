@@ -7,7 +7,7 @@
 constexpr int HEAD = 64;
 constexpr int TILE_BYTES = 64 * HEAD * 2;
 constexpr float LOG2_E = 1.4426950408889634f;
-// Heads whose rows are at work at the same time: some 16 MiB of sequences of 1,024.
+// Heads processed at the same time: about 16 MiB of sequences of 1,024.
 constexpr int SECTION = 32;
 
 // The head and the tile a block takes. Heads come section by section, so that the cache holds what
@@ -74,9 +74,9 @@ __device__ __forceinline__ void write_rows(const float (&from)[8][4], float uppe
 }
 
 // The sums over the rows of four warps, each with rows `row + lane / 4` and eight below of which
-// `there` exist, times a factor, to 64 columns of `to`. `room` has space for `[4, 64]`.
+// `there` exist, times a factor, to 64 columns of `to`. `shared: [4, 64]`.
 __device__ __forceinline__ void sum_rows_of_warps(const float (&from)[8][4], float factor, int row,
-                                                  int there, float* room, float* to, int lane) {
+                                                  int there, float* shared, float* to, int lane) {
     bool upper = row + lane / 4 < there, lower = row + lane / 4 + 8 < there;
     __syncthreads();
 #pragma unroll
@@ -87,11 +87,11 @@ __device__ __forceinline__ void sum_rows_of_warps(const float (&from)[8][4], flo
             sum += __shfl_xor_sync(0xffffffffu, sum, 4);
             sum += __shfl_xor_sync(0xffffffffu, sum, 8);
             sum += __shfl_xor_sync(0xffffffffu, sum, 16);
-            if (lane < 4) room[row / 16 * 64 + tile * 8 + lane * 2 + i] = sum;
+            if (lane < 4) shared[row / 16 * 64 + tile * 8 + lane * 2 + i] = sum;
         }
     __syncthreads();
     if (threadIdx.x < 64) {
-        const float* own = room + threadIdx.x;
+        const float* own = shared + threadIdx.x;
         to[threadIdx.x] = ((own[0] + own[64]) + (own[128] + own[192])) * factor;
     }
 }
@@ -122,7 +122,7 @@ __device__ __forceinline__ void soften(float (&scores)[8][4], float (&out)[8][4]
     }
 }
 
-// Scores of keys after their query go.
+// Masks the scores of keys after their query.
 __device__ __forceinline__ void hide_later(float (&scores)[8][4], int query, int key, int lane) {
 #pragma unroll
     for (int tile = 0; tile < 8; tile++)
@@ -132,7 +132,7 @@ __device__ __forceinline__ void hide_later(float (&scores)[8][4], int query, int
                 scores[tile][i] = NEVER;
 }
 
-// Probabilities of keys, which are rows here, for queries before them or beyond the end go.
+// Masks the probabilities of keys, which are rows here, for queries before them or beyond the end.
 __device__ __forceinline__ void drop_earlier(float (&scores)[8][4], int key, int query, int length,
                                              int lane) {
 #pragma unroll
@@ -161,7 +161,7 @@ __device__ __forceinline__ float delta_of(const real* out, const real* d_out, in
     return sum + __shfl_xor_sync(0xffffffffu, sum, 2);
 }
 
-// Divides what a warp has summed up by the softmax's denominators and writes it, and their logarithms.
+// Divides a warp's sums by the softmax's denominators, and writes them and the logarithms of those.
 __device__ __forceinline__ void write_output(const float (&output)[8][4], const float (&largest)[2],
                                              float (&sum)[2], float scale, int row, int there,
                                              i64 stride, real* out, float* log_sums, int lane) {

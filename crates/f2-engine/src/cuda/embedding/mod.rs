@@ -87,8 +87,8 @@ impl<P: Precision> Embeddings for Cuda<P> {
     ) {
         let mask = Mask::of(dropout);
         let width = embedding.tokens.columns;
-        // How many tokens are distinct, or common, changes with the batch, the grid of a recorded
-        // graph cannot: what lies beyond the last one ends at once.
+        // The numbers of distinct and of common tokens change with the batch, but the grid of a
+        // recorded graph cannot: blocks beyond the last token end at once.
         let most = tokens.capacity().min(embedding.tokens.rows);
         let chunks = width.div_ceil(256);
         let blocks = tokens.common_capacity().min(COMMON_BLOCKS);

@@ -25,7 +25,7 @@ impl Tokens {
     pub(super) fn load(&mut self, ids: &[u32]) {
         let Self { words, positions, occurrences } = self;
         let positions = *positions;
-        assert!(ids.len() <= positions, "room for {positions} tokens");
+        assert!(ids.len() <= positions, "{} tokens exceed the capacity of {positions}", ids.len());
         words.write(words.len(), |words| {
             let (to_ids, words) = words.split_at_mut(positions);
             let (order, words) = words.split_at_mut(positions);

@@ -41,8 +41,8 @@ __device__ double mass_up_to(int count, const double* p, int own, int& before) {
     return mass;
 }
 
-// The class a number falls on; -1 where no class has a probability. `distribution` and `kept` have
-// room for one number per class.
+// The class a number falls on; -1 where no class has a probability. `distribution` and `kept` hold
+// one number per class.
 __device__ int draw_class(int classes, const float* logits, float log_sum, double temperature, int k,
                           double most, double uniform, double* distribution, double* kept) {
     __shared__ int drawn;

@@ -16,7 +16,7 @@ const MOST_CLASSES: usize = 4096;
 const UNIFORM_WORDS: usize = 2;
 const DRAWN_WORDS: usize = 4;
 
-/// Uniform numbers on their way in, and what was drawn on its way out.
+/// Buffers for the uniform numbers and the draws.
 #[derive(Debug)]
 pub struct Draws {
     uniforms: Upload,

@@ -1,4 +1,4 @@
-// Softmax losses of rows of logits: loss out, the gradient over the logits in place.
+// Softmax losses of rows of logits; the gradient overwrites the logits.
 
 // The part of a row of logits a softmax is over: columns from `begin` to before `end`. Rows begin at
 // multiples of eight.
@@ -82,7 +82,7 @@ struct Candidates {
 //
 // A candidate of probability p pulls by a = p / (1 - p), and its own column gets
 // p (1 - Σ of the others' pulls). One candidate at most has p above one half: its 1 - p is the sum
-// of what all other columns have, and its pull is kept apart, since a difference would lose both.
+// of all other probabilities, and its pull is held separately, since a difference would lose both.
 __device__ float own_gradients(Candidates list, const real* row, int columns, float log_sum,
                                u32 target, float weight, float* own, float& penalty) {
     __shared__ u32 sure;
@@ -124,8 +124,8 @@ __device__ float own_gradients(Candidates list, const real* row, int columns, fl
     return pull + sure_pull;
 }
 
-// A block for each long row. With candidates, `penalties` gets theirs; the block then needs room
-// for one float per candidate of the row.
+// A block for each long row. With candidates, `penalties` gets theirs; the block then needs shared
+// memory for one float per candidate of the row.
 KERNEL __launch_bounds__(1024)
 softmax_long_rows(int columns, int stride, int first, const u32* order, const u32* targets,
                   const float* weights, int backward, real* logits, float* losses,

@@ -1,5 +1,5 @@
 //! The loss: a softmax over some rows of the output matrix for some entries of the targets, a chunk
-//! at a time. The plain softmax is one such pass over everything; F² has one for every group of
+//! at a time. The plain softmax is one such pass over all tokens; F² has one for every group of
 //! classes, and a softmax over classes for every position.
 
 use std::ops::Range;
@@ -14,7 +14,7 @@ use crate::{Classes, Head, Parameter};
 
 /// Rows of at most this many columns get a warp each, longer ones a block.
 const SHORT: usize = 1024;
-/// Candidates a block has room for.
+/// The most candidates whose gradients fit a block's shared memory.
 const MOST_CANDIDATES: usize = 11 << 10;
 
 /// A softmax over the token vectors `vectors`, for some entries of the targets.
@@ -74,8 +74,8 @@ impl<P: Precision> Cuda<P> {
             self.class_loss(classes, weights, targets, hidden, losses, gradients);
             parts = [losses.at(positions), 0];
         }
-        // Where every position counts and there is one class, entries are positions: nothing has to
-        // be moved.
+        // Where every position counts and there is one class, entries are positions: no gather is
+        // needed.
         let moves = head.classes.is_some() || entries != positions;
         let from = if moves { &targets.hidden } else { hidden };
         if moves {
@@ -185,14 +185,14 @@ impl<P: Precision> Cuda<P> {
             return self.softmax_short_rows(rows);
         }
         // A longer row is one class alone, or the plain softmax: it is over all columns.
-        let (mut candidates, mut settings, mut room) = ([0; 3], (0.0, 0.0), 0);
+        let (mut candidates, mut settings, mut longest) = ([0; 3], (0.0, 0.0), 0);
         if let Some(penalty) = targets.penalties {
             candidates = targets.candidates();
             settings = (penalty.weight, penalty.floor);
-            room = penalty.longest;
+            longest = penalty.longest;
         }
-        if room > MOST_CANDIDATES {
-            let reason = format!("{room} candidates of one position are too many");
+        if longest > MOST_CANDIDATES {
+            let reason = format!("{longest} candidates of one position are too many");
             return self.stream.note("unlikelihood", Err(reason));
         }
         let threads = if rows.columns > 4 * SHORT { 1024 } else { 256 };
@@ -200,7 +200,7 @@ impl<P: Precision> Cuda<P> {
         unsafe {
             self.launch(
                 SOFTMAX_LONG_ROWS,
-                Grid::blocks(rows.count, threads).sharing(room * size_of::<f32>()),
+                Grid::blocks(rows.count, threads).sharing(longest * size_of::<f32>()),
                 (
                     rows.columns,
                     stride(rows.columns),

@@ -165,7 +165,7 @@ impl<P: Precision> Heads for Cuda<P> {
             by_class = self.class_logits(rows, classes, weights, hidden.at(0));
         }
         let Some(by_class) = by_class else {
-            // Memory ran out on the way, as was noted.
+            // Out of memory; the failure is recorded.
             return self.stream.synchronise().map(|()| Vec::new());
         };
         self.draw_tokens(head, sampling, by_class, uniforms, logits, draws);
@@ -205,7 +205,7 @@ impl<P: Precision> Cuda<P> {
         Some([ends, logits])
     }
 
-    /// From logits of all tokens, `[rows, vocabulary]`, to their log-posteriors.
+    /// Turns the logits of all tokens, `[rows, vocabulary]`, into log-posteriors.
     fn add_class_logs(
         &self,
         rows: usize,

@@ -6,7 +6,7 @@ use crate::cuda::memory::Buffer;
 use crate::cuda::runtime::{Stream, Upload};
 use crate::{Error, Head, IGNORED, Labels};
 
-/// Logits at hand at once, whatever the batch: enough rows for products near full speed.
+/// Logits held at once, whatever the batch: enough rows for products near full speed.
 const CHUNK: usize = 1 << 26;
 /// Rows a chunk has at least.
 const FEWEST_ROWS: usize = 128;
@@ -114,7 +114,11 @@ impl<E: Copy> Targets<E> {
 
     pub(super) fn load(&mut self, head: &Head, labels: &Labels<'_>) {
         let capacity = self.capacity;
-        assert!(labels.ids.len() <= capacity, "room for {capacity} targets");
+        assert!(
+            labels.ids.len() <= capacity,
+            "{} targets exceed the capacity of {capacity}",
+            labels.ids.len()
+        );
         self.positions = labels.ids.len();
         self.penalties = labels.penalties.map(|penalties| Penalty {
             weight: penalties.weight,
@@ -136,7 +140,7 @@ impl<E: Copy> Targets<E> {
         };
     }
 
-    /// Gives positions other weights. The lists are still where they were written.
+    /// Gives positions other weights. The lists stay where they were written.
     pub(super) fn reweigh(&mut self, weights: &[f32]) {
         let (capacity, entries) = (self.capacity, self.entries());
         self.words.write(LISTS * capacity, |words| {
@@ -168,7 +172,7 @@ impl<E: Copy> Targets<E> {
         *self.starts.last().expect("never empty") as usize
     }
 
-    /// Cuts entries into equal chunks of rows with `columns` logits the workspace has room for.
+    /// Cuts entries into equal chunks of rows whose `columns` logits fit the workspace.
     pub(super) fn chunks(
         &self,
         entries: Range<usize>,
@@ -176,8 +180,8 @@ impl<E: Copy> Targets<E> {
         bytes: usize,
     ) -> impl Iterator<Item = Range<usize>> + use<E> {
         let Range { start, end } = entries;
-        let room = (self.logits.len() * size_of::<E>() / bytes / stride(columns)).max(1);
-        let count = (end - start).div_ceil(room).max(1);
+        let most = (self.logits.len() * size_of::<E>() / bytes / stride(columns)).max(1);
+        let count = (end - start).div_ceil(most).max(1);
         let rows = (end - start).div_ceil(count).max(1);
         (start..end).step_by(rows).map(move |from| from..end.min(from + rows))
     }

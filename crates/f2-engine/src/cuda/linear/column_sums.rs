@@ -1,5 +1,5 @@
-//! Sums of columns, which are what bias gradients are made of. The operation that writes a gradient
-//! can add its columns up by the way; the linear layer that comes next then needs no pass for it.
+//! Sums of columns: bias gradients. The operation that writes a gradient can sum its columns in the
+//! same pass; the linear layer's backward pass that follows then needs no pass of its own.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -20,23 +20,24 @@ pub(in crate::cuda) struct ColumnSums {
     pub(in crate::cuda) partial: u64,
 }
 
-/// The sums the last operation left in scratch, and what had been asked for by then: anything asked
-/// for since may have changed either.
+/// The sums the last operation left in scratch, and the number of operations enqueued by then: any
+/// later operation may have overwritten the sums or the matrix.
 #[derive(Default)]
 pub(in crate::cuda) struct LastSums(Mutex<Option<(ColumnSums, u64)>>);
 
 impl<P: Precision> Cuda<P> {
-    /// Leaves sums for the operation that comes next.
+    /// Leaves sums for the next operation.
     pub(in crate::cuda) fn leave_sums(&self, sums: ColumnSums) {
         let mut last = self.last_sums.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *last = Some((sums, self.stream.asked()));
+        *last = Some((sums, self.stream.enqueued()));
     }
 
     /// `to += Σ rows of x`, `x: [rows, columns]`.
     pub(super) fn add_column_sums(&self, rows: usize, columns: usize, x: u64, to: u64) {
         let last = self.last_sums.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let known = last.filter(|(sums, asked)| {
-            (sums.of, sums.rows, sums.columns, *asked) == (x, rows, columns, self.stream.asked())
+        let known = last.filter(|(sums, enqueued)| {
+            (sums.of, sums.rows, sums.columns, *enqueued)
+                == (x, rows, columns, self.stream.enqueued())
         });
         if let Some((sums, _)) = known {
             return self.add_partial(sums.blocks, [columns, 0], sums.partial, [to, 0]);

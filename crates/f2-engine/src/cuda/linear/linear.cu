@@ -73,8 +73,8 @@ KERNEL gelu(u64 chunks, const real* x, real* y) {
     store8(y + 8 * i, 0, 8, values);
 }
 
-// Back through GELU in place, `d: [rows, columns]`; the sums of its columns go to
-// `partial: [blocks, columns]`. A warp has four rows on their way at a time.
+// The backward pass of GELU in place, `d: [rows, columns]`; the sums of its columns go to
+// `partial: [blocks, columns]`. A warp has four rows in flight.
 KERNEL __launch_bounds__(256)
 gelu_backward(int rows, int columns, int per_block, const real* before, real* d, float* partial) {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, column = blockIdx.x * 256 + lane * 8;

@@ -156,13 +156,17 @@ impl Indices {
 
     /// Makes their number `len`, for a kernel to write them.
     pub(super) fn resize(&mut self, len: usize) {
-        assert!(len <= self.words.len(), "room for {} indices", self.words.len());
+        assert!(
+            len <= self.words.len(),
+            "{len} indices exceed the capacity of {}",
+            self.words.len()
+        );
         self.len = len;
     }
 }
 
-/// Room for partial sums, grown when an operation first needs more. A buffer outgrown stays, since
-/// a recorded graph may still write to it.
+/// Scratch for partial sums, grown when an operation first needs more. Smaller buffers are not freed,
+/// since a recorded graph may still write to them.
 #[derive(Default)]
 pub(super) struct Scratch {
     buffers: Mutex<Vec<Buffer<u64>>>,
@@ -178,7 +182,7 @@ impl<P: Precision> Cuda<P> {
             match Buffer::zeroed(&self.stream, words.next_power_of_two().max(1 << 17)) {
                 Ok(buffer) => buffers.push(buffer),
                 Err(error) => {
-                    self.stream.note("room for partial sums", Err(error));
+                    self.stream.note("allocating scratch", Err(error));
                     return None;
                 }
             }

@@ -13,14 +13,14 @@ use cudarc::driver::{DriverError, result};
 use f2_files::write_text_atomically;
 use sha2::{Digest, Sha256};
 
-use super::plan::{Algorithm, Plan};
+use super::descriptors::{Algorithm, Descriptors};
 use super::{Choice, Finish, Matrix, Target, WORKSPACE};
 use crate::cuda::runtime::cache_folder;
 use crate::cuda::{Cuda, Precision};
 
 /// Counts of rows are rounded up to a multiple of this where an algorithm is looked up, since the
 /// sizes of classes change with every batch. The choice depends on nothing but the rounded count, so
-/// that equal batches give equal bits whatever came before.
+/// that equal batches give equal bits whatever ran before.
 const ROW_BUCKET: usize = 128;
 /// Suggestions that are tried, how often each is timed, and the products timed together.
 const SUGGESTIONS: usize = 12;
@@ -136,7 +136,7 @@ impl<P: Precision> Cuda<P> {
     pub(super) fn choose(
         &self,
         key: &Key,
-        plan: &Plan,
+        descriptors: &Descriptors,
         a: Matrix,
         b: Matrix,
         to: Target,
@@ -148,11 +148,11 @@ impl<P: Precision> Cuda<P> {
             return *known;
         }
         let most = if key.measured { SUGGESTIONS } else { 1 };
-        let suggestions = Plan::new(products.element, key.sizes, a, b, to, finish)
-            .and_then(|plan| plan.suggestions(products.handle, key.alignments, most))
+        let suggestions = Descriptors::new(products.element, key.sizes, a, b, to, finish)
+            .and_then(|descriptors| descriptors.suggestions(products.handle, key.alignments, most))
             .unwrap_or_default();
         let number = if suggestions.len() > 1 {
-            self.fastest(&choices, key, plan, a, b, to, &suggestions)
+            self.fastest(&choices, key, descriptors, a, b, to, &suggestions)
         } else {
             Some(0)
         };
@@ -169,7 +169,7 @@ impl<P: Precision> Cuda<P> {
         &self,
         choices: &Choices,
         key: &Key,
-        plan: &Plan,
+        descriptors: &Descriptors,
         a: Matrix,
         b: Matrix,
         to: Target,
@@ -191,7 +191,7 @@ impl<P: Precision> Cuda<P> {
         let mut best = [f32::INFINITY; SUGGESTIONS];
         for _ in 0..ROUNDS {
             for (best, suggestion) in best.iter_mut().zip(suggestions) {
-                let time = self.time(plan, a, b, to, suggestion).unwrap_or(f32::INFINITY);
+                let time = self.time(descriptors, a, b, to, suggestion).unwrap_or(f32::INFINITY);
                 *best = best.min(time);
             }
         }
@@ -207,13 +207,13 @@ impl<P: Precision> Cuda<P> {
     /// Milliseconds of a product; none where the algorithm does not take it.
     fn time(
         &self,
-        plan: &Plan,
+        descriptors: &Descriptors,
         a: Matrix,
         b: Matrix,
         to: Target,
         algorithm: &Algorithm,
     ) -> Option<f32> {
-        self.run(plan, a, b, to, algorithm).ok()?;
+        self.run(descriptors, a, b, to, algorithm).ok()?;
         let raw = self.stream.raw();
         let event = || result::event::create(CUevent_flags::CU_EVENT_DEFAULT);
         let (start, end) = (event().ok()?, event().ok()?);
@@ -221,9 +221,9 @@ impl<P: Precision> Cuda<P> {
             // SAFETY: the events and the stream are alive.
             unsafe { result::event::record(start, raw) }?;
             for _ in 0..REPEATS {
-                let _ = self.run(plan, a, b, to, algorithm);
+                let _ = self.run(descriptors, a, b, to, algorithm);
             }
-            // SAFETY: as above; both events were recorded before their distance is asked for.
+            // SAFETY: as above; both events were recorded before the elapsed time is read.
             unsafe {
                 result::event::record(end, raw)?;
                 result::event::synchronize(end)?;

@@ -1,7 +1,7 @@
 //! Matrix products by cuBLASLt, the algorithm for each shape chosen once.
 
 mod choice;
-mod plan;
+mod descriptors;
 mod speed;
 
 use std::ffi::c_void;
@@ -11,7 +11,7 @@ use cudarc::cublaslt::result::{self, CublasError};
 use cudarc::cublaslt::sys::{self, cublasLtEpilogue_t, cudaDataType_t};
 
 use choice::{Choices, Key};
-use plan::{Algorithm, Plan};
+use descriptors::{Algorithm, Descriptors};
 
 use super::memory::Buffer;
 use super::runtime::{Address, Grid, Stream, kernels};
@@ -24,7 +24,7 @@ pub fn cublaslt_is_present() -> bool {
     unsafe { sys::is_culib_present() }
 }
 
-/// Room for sums that several blocks share.
+/// The workspace for sums that several blocks share, in bytes.
 pub(super) const WORKSPACE: usize = 64 << 20;
 
 /// Rows, columns and sum length; both operands with their steps; the output, its stride and whether it
@@ -67,7 +67,7 @@ pub(super) struct Target {
     pub(super) stride: usize,
     /// `f32` instead of working precision.
     pub(super) float: bool,
-    /// Whether it is added to what is there.
+    /// Whether it is added to the output.
     pub(super) add: bool,
 }
 
@@ -120,7 +120,7 @@ impl Finish {
     }
 }
 
-/// The library, its workspace, and what it said about shapes.
+/// The library, its workspace, and the algorithms chosen by shape.
 pub(super) struct Products {
     pub(super) handle: sys::cublasLtHandle_t,
     workspace: Buffer<u8>,
@@ -166,15 +166,15 @@ impl<P: Precision> Cuda<P> {
         }
     }
 
-    /// [`product`](Self::product) of a shape that comes again and again.
+    /// [`product`](Self::product) of a shape that recurs.
     pub(super) fn layer_product(&self, sizes: [usize; 3], a: Matrix, b: Matrix, to: Target) {
         if !self.library_product(sizes, a, b, to, Finish::Nothing, Choice::Measured) {
             self.plain_product(sizes, a, b, to);
         }
     }
 
-    /// [`product`](Self::product) with something done to it before it is written. False where the
-    /// library cannot.
+    /// [`product`](Self::product) with an epilogue. False where the library does not support
+    /// it.
     pub(super) fn library_product(
         &self,
         sizes: [usize; 3],
@@ -184,23 +184,24 @@ impl<P: Precision> Cuda<P> {
         finish: Finish,
         choice: Choice,
     ) -> bool {
-        let Ok(plan) = Plan::new(self.products.element, sizes, a, b, to, finish) else {
+        let Ok(descriptors) = Descriptors::new(self.products.element, sizes, a, b, to, finish)
+        else {
             return false;
         };
         let key = Key::new(sizes, a, b, to, finish, choice);
-        let Some(algorithm) = self.choose(&key, &plan, a, b, to, finish) else {
+        let Some(algorithm) = self.choose(&key, &descriptors, a, b, to, finish) else {
             return false;
         };
-        // Where the bucket's algorithm does not fit this very size, its own is looked up each time.
-        self.run(&plan, a, b, to, &algorithm).is_ok()
-            || plan.suggestions(self.products.handle, key.alignments, 1).is_ok_and(|own| {
-                own.first().is_some_and(|own| self.run(&plan, a, b, to, own).is_ok())
+        // Where the bucket's algorithm does not fit this exact size, one is looked up each time.
+        self.run(&descriptors, a, b, to, &algorithm).is_ok()
+            || descriptors.suggestions(self.products.handle, key.alignments, 1).is_ok_and(|own| {
+                own.first().is_some_and(|own| self.run(&descriptors, a, b, to, own).is_ok())
             })
     }
 
     fn run(
         &self,
-        plan: &Plan,
+        descriptors: &Descriptors,
         a: Matrix,
         b: Matrix,
         to: Target,
@@ -208,13 +209,13 @@ impl<P: Precision> Cuda<P> {
     ) -> Result<(), CublasError> {
         self.stream.count();
         let (one, beta) = (1.0_f32, if to.add { 1.0_f32 } else { 0.0 });
-        let [left, right, output] = plan.layouts;
+        let [left, right, output] = descriptors.layouts;
         // SAFETY: the addresses are buffers of this device, as large as the layouts say; the
         // numbers on the host are read before the call returns.
         unsafe {
             result::matmul(
                 self.products.handle,
-                plan.operation,
+                descriptors.operation,
                 (&raw const one).cast(),
                 (&raw const beta).cast(),
                 b.start as *const c_void,

@@ -85,7 +85,7 @@ __device__ __forceinline__ u32 shared_address(const void* pointer) {
     return (u32)__cvta_generic_to_shared(pointer);
 }
 
-// Sixteen bytes to shared memory in the background; zeros where there is nothing to read.
+// Copies sixteen bytes to shared memory asynchronously; writes zeros where there is nothing to read.
 __device__ __forceinline__ void copy_chunk(u32 to, const void* from, bool there) {
     int bytes = there ? 16 : 0;
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes));
@@ -98,7 +98,7 @@ __device__ __forceinline__ void wait() {
     asm volatile("cp.async.wait_group %0;" ::"n"(PENDING));
 }
 
-// Eight columns of a row to shared memory in the background, to be read there by the same thread;
+// Copies eight columns of a row to shared memory asynchronously, to be read there by the same thread;
 // zeros beyond the row's end.
 __device__ __forceinline__ void fetch8(real* to, const real* row, int column, int width) {
     if (width % 8 == 0) {

@@ -12,7 +12,7 @@ use super::kernel_cache::KernelCache;
 use crate::Error;
 use crate::cuda::{DEVICE, Precision};
 
-/// All kernels, in the order they are compiled: what is shared comes first.
+/// All kernels, in the order they are compiled: shared code first.
 pub(super) const SOURCES: [(&str, &str); 12] = [
     ("common.cu", include_str!("common.cu")),
     ("memory/memory.cu", include_str!("../memory/memory.cu")),
@@ -73,10 +73,10 @@ pub(in crate::cuda) fn cached_kernels<P: Precision>(
     Ok(code)
 }
 
-/// All that the machine code could depend on.
+/// Everything that the machine code depends on.
 fn compiled_from<P: Precision>(capability: (i32, i32)) -> String {
     let mut driver = 0;
-    // SAFETY: a device of this driver's is open, so it is there; the place has room for a number.
+    // SAFETY: a device of this driver's is open, so it is loaded; the pointer is valid for one number.
     let _ = unsafe { cudarc::driver::sys::cuDriverGetVersion(&raw mut driver) };
     let options = options::<P>(capability).join(" ");
     format!("driver {driver}, {options}\n{}", source())
@@ -114,13 +114,13 @@ pub(in crate::cuda) fn cache_folder() -> Option<PathBuf> {
         .or_else(|| named("LOCALAPPDATA").map(|folder| folder.join("f2")))
 }
 
-/// A program of NVRTC's, given back at the end.
+/// An NVRTC program, destroyed when dropped.
 struct Program(sys::nvrtcProgram);
 
 impl Program {
     fn machine_code(&self) -> Result<Vec<u8>, Error> {
         let mut size = 0;
-        // SAFETY: the program is alive, and the size has room for one number.
+        // SAFETY: the program is alive, and the pointer is valid for one number.
         unsafe { sys::nvrtcGetCUBINSize(self.0, &raw mut size) }.result().map_err(failed)?;
         let mut code = vec![0_u8; size];
         // SAFETY: the library writes exactly the number of bytes it has just named.

@@ -5,13 +5,13 @@ use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
 
 use super::Stream;
 
-/// How far a recording has come.
+/// The state of a recording.
 #[derive(Default)]
 pub enum Recording {
     /// Never run.
     #[default]
     New,
-    /// Run once as it is, so that everything set up at first use has been.
+    /// Run once without recording, so that everything set up at first use exists.
     Warm,
     /// Recorded.
     Recorded(Graph),

@@ -1,7 +1,7 @@
 //! Compiled kernels on the disk: a file for each thing they were compiled from, with a checksum.
 //!
 //! A file is the magic number, the SHA-256 of what the code was compiled from followed by the code
-//! itself, and the code. One that does not match is as good as none.
+//! itself, and the code. A file that does not match is ignored.
 
 use std::fs;
 use std::io::Write as _;
@@ -29,15 +29,14 @@ impl KernelCache {
         Self { path: folder.join(format!("{name}-{key}.cubin")), compiled_from }
     }
 
-    /// The code, if it is there and whole.
+    /// The code, if the file exists and is intact.
     pub(in crate::cuda) fn load(&self) -> Option<Vec<u8>> {
         let file = fs::read(&self.path).ok()?;
         let (checksum, code) = file.strip_prefix(&MAGIC)?.split_at_checked(CHECKSUM)?;
         (checksum == self.checksum(code)).then(|| code.to_vec())
     }
 
-    /// Keeps the code. A cache that cannot be written costs time at the next start and nothing
-    /// else.
+    /// Stores the code. A cache that cannot be written only costs time at the next start.
     pub(in crate::cuda) fn store(&self, code: &[u8]) {
         let _ = self.path.parent().map(disk::create_folders);
         let _ = write_atomically(&self.path, |file| {

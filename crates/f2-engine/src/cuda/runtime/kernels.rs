@@ -13,7 +13,7 @@ use super::stream::Stream;
 use crate::Error;
 use crate::cuda::{DEVICE, Precision};
 
-/// The module, and its functions once they were asked for.
+/// The module, and the functions loaded from it so far.
 pub(in crate::cuda) struct Kernels {
     module: Arc<CudaModule>,
     /// The most bytes a block can share.
@@ -46,7 +46,7 @@ impl Kernels {
         Ok(function)
     }
 
-    /// More than the 48 KiB a block gets by default has to be asked for.
+    /// More than the default of 48 KiB per block must be requested explicitly.
     fn allow_all_shared_memory(&self, function: &CudaFunction) -> Result<(), DriverError> {
         let own = function.shared_size_bytes()?;
         function.set_attribute(

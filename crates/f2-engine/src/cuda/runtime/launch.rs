@@ -176,11 +176,11 @@ macro_rules! tuples {
 tuples!(A B C D E F G H I J K L M N O P Q R S);
 
 impl<P: Precision> Cuda<P> {
-    /// Puts a kernel on the stream. A grid without blocks is no work.
+    /// Enqueues a kernel on the stream. An empty grid launches nothing.
     ///
     /// # Safety
-    /// The addresses must be zero where the kernel allows it, or lie in buffers of this device with
-    /// room for everything the kernel reads and writes at these sizes.
+    /// The addresses must be zero where the kernel allows it, or lie in buffers of this device
+    /// that hold everything the kernel reads and writes at these sizes.
     pub(in crate::cuda) unsafe fn launch<A: Arguments>(
         &self,
         kernel: Kernel<A>,
@@ -202,7 +202,7 @@ impl<P: Precision> Cuda<P> {
                 *pointer = (&raw mut *argument).cast::<c_void>();
             }
             // SAFETY: the arguments are of the types the kernel declares, as a test compares; the
-            // caller vouches for the addresses; the driver copies the arguments.
+            // caller guarantees the addresses; the driver copies the arguments.
             unsafe {
                 result::launch_kernel(
                     function.cu_function(),

@@ -8,7 +8,7 @@ use super::stream::Stream;
 use crate::Error;
 use crate::cuda::DEVICE;
 
-/// A fixed number of words, zero at first, and the moment their last copy has ended.
+/// A fixed number of words, zero at first, and the event of their last copy.
 pub(in crate::cuda) struct Pinned<T> {
     start: *mut T,
     len: usize,
@@ -99,7 +99,7 @@ impl<T: Word> Pinned<T> {
 
 impl<T> Drop for Pinned<T> {
     fn drop(&mut self) {
-        // SAFETY: the event and the memory were made in `new` and are given back here only, after
+        // SAFETY: the event and the memory were made in `new` and are freed here only, after
         // the last copy has ended.
         let freed = unsafe {
             result::event::synchronize(self.copied)

@@ -5,7 +5,7 @@ use super::stream::Stream;
 use crate::Error;
 use crate::cuda::memory::Buffer;
 
-/// One float on its way.
+/// One float being copied.
 pub struct Reading {
     host: Pinned<f32>,
     stream: Stream,

@@ -1,4 +1,4 @@
-//! The one stream all work of a device is put on, and what went wrong there.
+//! The one stream that all operations of a device are enqueued on, and its first failure.
 
 use std::fmt::Display;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,11 +17,11 @@ const OLDEST_CAPABILITY: (i32, i32) = (8, 0);
 pub(in crate::cuda) struct Stream {
     cuda: Arc<CudaStream>,
     failure: Arc<Mutex<Option<String>>>,
-    /// How much was asked for so far.
-    asked: Arc<AtomicU64>,
+    /// The number of operations enqueued so far.
+    enqueued: Arc<AtomicU64>,
 }
 
-/// Says why there is no GPU to work on.
+/// Checks for a driver and a GPU; the error says what is missing.
 pub(in crate::cuda) fn find_driver() -> Result<(), Error> {
     // SAFETY: loading the driver runs its initialisers, as in every CUDA program.
     if !unsafe { sys::is_culib_present() } {
@@ -56,7 +56,7 @@ impl Stream {
         // SAFETY: everything is put on one stream, so nothing has to wait for events.
         unsafe { context.disable_event_tracking() };
         let stream = context.new_stream().map_err(failed)?;
-        Ok(Self { cuda: stream, failure: Arc::default(), asked: Arc::default() })
+        Ok(Self { cuda: stream, failure: Arc::default(), enqueued: Arc::default() })
     }
 
     pub(in crate::cuda) fn context(&self) -> &Arc<CudaContext> {
@@ -91,14 +91,14 @@ impl Stream {
         Ok(free as u64)
     }
 
-    /// Counts work that may write to a buffer.
+    /// Counts an operation that may write to a buffer.
     pub(in crate::cuda) fn count(&self) {
-        self.asked.fetch_add(1, Ordering::Relaxed);
+        self.enqueued.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A number that stays the same as long as nothing is asked for.
-    pub(in crate::cuda) fn asked(&self) -> u64 {
-        self.asked.load(Ordering::Relaxed)
+    /// The number of operations enqueued so far.
+    pub(in crate::cuda) fn enqueued(&self) -> u64 {
+        self.enqueued.load(Ordering::Relaxed)
     }
 
     /// Records the first failure for the next call that waits.
@@ -109,14 +109,14 @@ impl Stream {
         }
     }
 
-    /// Waits for all work and tells what failed.
+    /// Waits for all operations and reports the first failure.
     pub(in crate::cuda) fn synchronise(&self) -> Result<(), Error> {
         let waited: Result<(), DriverError> = self.cuda.synchronize();
         self.note("waiting for the GPU", waited);
         self.check()
     }
 
-    /// Tells what has failed so far.
+    /// Reports the first failure so far.
     pub(in crate::cuda) fn check(&self) -> Result<(), Error> {
         match self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone() {
             Some(reason) => Err(failed(reason)),

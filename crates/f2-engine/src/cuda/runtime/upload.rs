@@ -20,7 +20,7 @@ impl Upload {
         Ok(Self { host, device, stream: stream.clone() })
     }
 
-    /// How many words there is room for.
+    /// The capacity in words.
     pub(in crate::cuda) fn len(&self) -> usize {
         self.device.len()
     }
@@ -37,7 +37,7 @@ impl Upload {
 
     /// Lets `fill` write the first `len` words, then copies them.
     pub(in crate::cuda) fn write(&mut self, len: usize, fill: impl FnOnce(&mut [u32])) {
-        assert!(len <= self.len(), "room for {} words", self.len());
+        assert!(len <= self.len(), "{len} words exceed the capacity of {}", self.len());
         fill(&mut self.host.words_mut()[..len]);
         self.host.copy_to(self.device.at(0), len);
     }
@@ -47,7 +47,7 @@ impl Upload {
         if words.len() > self.len() {
             match Self::new(&self.stream, words.len().next_power_of_two()) {
                 Ok(larger) => *self = larger,
-                Err(error) => return self.stream.note("room for a list", Err(error)),
+                Err(error) => return self.stream.note("allocating a list", Err(error)),
             }
         }
         self.write(words.len(), |to| to.copy_from_slice(words));
@@ -68,7 +68,7 @@ pub(in crate::cuda) struct Lists {
 }
 
 impl Lists {
-    /// The GPU's address of a list; none, with a failure noted, where memory is out.
+    /// The GPU's address of a list; `None`, with the failure recorded, when out of memory.
     pub(in crate::cuda) fn load(&self, stream: &Stream, list: &[u64]) -> Option<u64> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, buffer)) = known.iter().find(|(known, _)| known == list) {
@@ -82,7 +82,7 @@ impl Lists {
                 Some(address)
             }
             Err(error) => {
-                stream.note("room for a list", Err(error));
+                stream.note("allocating a list", Err(error));
                 None
             }
         }

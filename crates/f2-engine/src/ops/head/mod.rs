@@ -16,10 +16,10 @@ pub use sampling::{ClassSampling, Drawn, Sampling, TokenSampling};
 pub trait Heads: Memory {
     /// Targets grouped by class, with the workspace of the head's loss.
     type Targets;
-    /// Room for drawing tokens.
+    /// The buffers of [`draw`](Self::draw).
     type Draws;
 
-    /// Room for the targets of `positions` hidden states, and for the workspace of the head's loss.
+    /// Buffers for the targets of `positions` hidden states and for the workspace of the head's loss.
     fn targets(&self, positions: usize, head: &Head) -> Result<Self::Targets, Error>;
     /// The bytes [`targets`](Self::targets) of these sizes take.
     fn target_bytes(positions: usize, head: &Head) -> usize;
@@ -87,13 +87,13 @@ pub trait Heads: Memory {
         log_posterior: &mut Self::Floats,
     );
 
-    /// Room for drawing `rows` tokens at a time; none where the host draws from what it reads.
+    /// Buffers for drawing `rows` tokens at a time; none if the device leaves drawing to the host.
     fn draws(&self, rows: usize) -> Result<Option<Self::Draws>, Error>;
     /// Whether [`draw`](Self::draw) takes this head with these settings.
     fn can_draw(&self, head: &Head, sampling: &Sampling) -> bool;
     /// Draws a token from every hidden state. `uniforms: [rows, 2]` are numbers from `[0, 1)`: the
     /// first decides the class and the second the token, or the first the token where there is no
-    /// class to draw. `logits` has room for `[rows, vocabulary]`. Waits for the result.
+    /// class to draw. `logits` is scratch of `[rows, vocabulary]`. Waits for the result.
     fn draw(
         &self,
         head: &Head,

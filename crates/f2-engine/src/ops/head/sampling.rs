@@ -35,7 +35,7 @@ pub struct TokenSampling {
 /// A token that was drawn, with its probability under the model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drawn {
-    /// The token; none where the model's numbers are not numbers.
+    /// The token; none where the model's logits are NaN.
     pub id: Option<u32>,
     /// The logarithm of its probability, its class's included.
     pub log_probability: f32,

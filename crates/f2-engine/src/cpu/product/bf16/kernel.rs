@@ -48,7 +48,7 @@ enum Initial {
 ///
 /// # Safety
 /// The tiles must hold the operands; the output must be valid for its rows and columns, and nothing
-/// else may touch it. bf16 must have been found.
+/// else may touch it. bf16 must be available.
 pub(super) unsafe fn multiply(
     [m, n, k]: [usize; 3],
     left: &[f32],
@@ -66,7 +66,7 @@ pub(super) unsafe fn multiply(
         let second = if first + TILE < len { first + TILE } else { first };
         [first, second].map(|index| operand[index / TILE * stride..].as_ptr())
     };
-    // SAFETY: the tiles were checked; the output is as the caller vouches.
+    // SAFETY: the tiles were checked; the caller guarantees the output.
     unsafe {
         if amx {
             configure_tiles();
@@ -98,7 +98,7 @@ impl Output<'_> {
             Write::Bias(bias) => Write::Bias(&bias[column..]),
             other => other,
         };
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         Self { start: unsafe { self.start.add(row * self.stride + column) }, write, ..self }
     }
 
@@ -117,7 +117,7 @@ impl Output<'_> {
             && aligned(self.start)
             && row_bytes.is_multiple_of(LINE)
             && bias_aligned;
-        // SAFETY: as the caller vouches; a block that is not whole is computed beside the output.
+        // SAFETY: guaranteed by the caller; a block that is not whole is computed beside the output.
         unsafe {
             if in_place {
                 let initial = match self.write {
@@ -189,7 +189,7 @@ fn mask(count: usize) -> u16 {
 /// The tiles and what the sums begin with must be valid, `to` for 32 rows of 32 that lie so many
 /// bytes apart.
 unsafe fn block(amx: bool, tiles: Tiles, initial: Initial, to: *mut f32, row_bytes: usize) {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if amx {
             amx_block(tiles, initial, to, row_bytes);
@@ -218,9 +218,9 @@ static CONFIGURATION: Configuration = Configuration {
 };
 
 /// # Safety
-/// AMX must have been found and granted by the system.
+/// AMX must be available and granted by the system.
 unsafe fn configure_tiles() {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         asm!("ldtilecfg [{}]", in(reg) &raw const CONFIGURATION, options(nostack, readonly));
     }
@@ -229,7 +229,7 @@ unsafe fn configure_tiles() {
 /// # Safety
 /// As for [`configure_tiles`].
 unsafe fn release_tiles() {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         asm!(
             "tilerelease",
@@ -245,7 +245,7 @@ unsafe fn release_tiles() {
 /// # Safety
 /// As for [`block`], and the registers must be configured.
 unsafe fn amx_block(tiles: Tiles, initial: Initial, to: *mut f32, row_bytes: usize) {
-    // SAFETY: as the caller vouches; there is at least one step.
+    // SAFETY: guaranteed by the caller; there is at least one step.
     unsafe {
         match initial {
             Initial::Zero => asm!(
@@ -304,7 +304,7 @@ unsafe fn amx_block(tiles: Tiles, initial: Initial, to: *mut f32, row_bytes: usi
 /// The same by dot products of pairs: sixteen rows of sums at a time.
 ///
 /// # Safety
-/// As for [`block`], and the instructions must have been found.
+/// As for [`block`], and the instructions must be available.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
 unsafe fn avx512_block(tiles: Tiles, initial: Initial, to: *mut f32, row_bytes: usize) {
     for (i, left) in tiles.left.into_iter().enumerate() {
@@ -312,7 +312,7 @@ unsafe fn avx512_block(tiles: Tiles, initial: Initial, to: *mut f32, row_bytes: 
             let mut rows = [_mm512_setzero_ps(); TILE];
             if let Initial::At(from, bytes) = initial {
                 for (row, sum) in rows.iter_mut().enumerate() {
-                    // SAFETY: as the caller vouches.
+                    // SAFETY: guaranteed by the caller.
                     unsafe {
                         let from = from.byte_add((i * TILE + row) * bytes).add(j * TILE);
                         *sum = _mm512_load_ps(from);
@@ -320,7 +320,7 @@ unsafe fn avx512_block(tiles: Tiles, initial: Initial, to: *mut f32, row_bytes: 
                 }
             }
             for step in 0..tiles.steps {
-                // SAFETY: as the caller vouches.
+                // SAFETY: guaranteed by the caller.
                 let (left, right) =
                     unsafe { (left.add(step * TILE_LEN), right.add(step * TILE_LEN)) };
                 for pair in 0..TILE {
@@ -335,7 +335,7 @@ unsafe fn avx512_block(tiles: Tiles, initial: Initial, to: *mut f32, row_bytes: 
                 }
             }
             for (row, sum) in rows.into_iter().enumerate() {
-                // SAFETY: as the caller vouches; aligned, as all that AMX writes is.
+                // SAFETY: guaranteed by the caller; aligned, as all that AMX writes is.
                 unsafe {
                     let to = to.byte_add((i * TILE + row) * row_bytes).add(j * TILE);
                     _mm512_store_ps(to, sum);

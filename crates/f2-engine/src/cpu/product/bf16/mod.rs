@@ -20,12 +20,12 @@ use crate::cpu::threads::{Shared, Threads, with_packing, with_shared};
 const TILE: usize = 16;
 /// Steps of the sum in a tile.
 const STEP: usize = 32;
-/// Floats that take the room of a tile.
+/// The size of a tile in floats.
 const TILE_LEN: usize = TILE * STEP / 2;
 
 /// Steps of the sum before it is added to the output.
 const DEPTH: usize = 1024;
-/// Floats' room of the right operand copied at once: 1 MiB, which a second-level cache holds.
+/// The part of the right operand that is packed at once, in floats: 1 MiB, which fits the L2 cache.
 const COPIED: usize = 1 << 18;
 /// The same of a left operand that is copied for all threads: 8 MiB.
 const COPIED_LEFT: usize = 1 << 21;
@@ -35,12 +35,12 @@ const MOST_ROWS: usize = 4 * TILE;
 /// Tiles one task copies, in either direction.
 const COPY: usize = 4;
 
-/// Floats' room that `len` rows or columns of a sum of `depth` steps take in tiles.
+/// The size in floats of `len` rows or columns by `depth` steps, packed into tiles.
 pub(super) fn packed_len(len: usize, depth: usize) -> usize {
     len.div_ceil(TILE) * depth.div_ceil(STEP) * TILE_LEN
 }
 
-/// `out = lhs · rhs`, or what `write` says, the rows of `out` side by side; `then` is called with
+/// `out = lhs · rhs`, or what `write` says, the rows of `out` contiguous; `then` is called with
 /// every finished piece of a row or of several rows, and where it begins.
 pub(super) fn product(
     threads: &Threads,
@@ -169,7 +169,7 @@ unsafe fn multiply_rows(
     with_packing([packed_len(left.len, left.depth)], |[tiles]| {
         left.pack(tiles);
         let dims = [left.len, columns, left.depth];
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { multiply_tiles(dims, tiles, right, out, place, write) };
     });
 }
@@ -203,7 +203,7 @@ pub(super) fn pack_right(matrix: Matrix<'_>, depth: usize, columns: usize, tiles
 /// columns count; on the calling thread.
 ///
 /// # Safety
-/// `out` must be valid for `m` rows of `n` floats that lie `stride` apart, not touched by anything
+/// `out` must be valid for `m` rows of `n` floats `stride` apart, not touched by anything
 /// else; the operands must hold their matrices, the right one `depth` steps.
 pub(super) unsafe fn packed_product(
     dims @ [m, _, k]: [usize; 3],
@@ -217,7 +217,7 @@ pub(super) unsafe fn packed_product(
     with_packing([packed_len(m, k)], |[tiles]| {
         left.pack(tiles);
         let out = Output { start: out, stride, write: Write::Overwrite };
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { multiply(dims, tiles, rhs, depth.div_ceil(STEP), out) };
     });
 }
@@ -225,7 +225,7 @@ pub(super) unsafe fn packed_product(
 /// The product of two matrices, on the calling thread.
 ///
 /// # Safety
-/// `out` must be valid for `m` rows of `n` floats that lie `stride` apart, not touched by anything
+/// `out` must be valid for `m` rows of `n` floats `stride` apart, not touched by anything
 /// else; the operands must hold their matrices.
 pub(super) unsafe fn single_product(operands: Operands<'_>, out: *mut f32, stride: usize) {
     let Operands { dims: [m, n, k], lhs, rhs, write } = operands;
@@ -238,7 +238,7 @@ pub(super) unsafe fn single_product(operands: Operands<'_>, out: *mut f32, strid
             left.pack(left_tiles);
             right.pack(right_tiles);
             let (out, steps) = (Output { start: out, stride, write }, depth.div_ceil(STEP));
-            // SAFETY: as the caller vouches.
+            // SAFETY: guaranteed by the caller.
             unsafe { multiply([m, n, depth], left_tiles, right_tiles, steps, out) };
         });
     }

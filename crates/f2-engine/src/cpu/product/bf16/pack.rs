@@ -70,8 +70,8 @@ impl<'a> Operand<'a> {
         assert!(tiles.len() >= packed_len(self.len, self.depth), "the tiles do not fit");
         assert!(self.matrix.row_stride == 1 || self.matrix.column_stride == 1);
         assert!(steps.start.is_multiple_of(STEP) && steps.end <= self.depth);
-        // SAFETY: bf16 is used only where its instructions were found; the rest is as asserted and
-        // as the caller vouches.
+        // SAFETY: bf16 is used only where its instructions are available; the rest is as asserted and
+        // as the caller guarantees.
         unsafe { self.pack_tiles(steps, tiles.start()) }
     }
 
@@ -81,7 +81,7 @@ impl<'a> Operand<'a> {
     /// The matrix and the tiles must hold the operand.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
     unsafe fn pack_tiles(self, steps: Range<usize>, tiles: *mut f32) {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if self.matrix.column_stride == 1 {
                 for first in (0..self.len).step_by(TILE) {
@@ -129,7 +129,7 @@ impl<'a> Operand<'a> {
 #[inline(always)]
 fn load(matrix: Matrix<'_>, row: usize, column: usize, count: usize) -> __m512 {
     let place = row * matrix.row_stride + column * matrix.column_stride;
-    // SAFETY: bf16 was found. `pack` checked that the operand holds what is not masked.
+    // SAFETY: bf16 is available. `pack` checked that the operand holds what is not masked.
     unsafe {
         if count == TILE {
             return _mm512_loadu_ps(matrix.elements.as_ptr().add(place));
@@ -145,7 +145,7 @@ fn load(matrix: Matrix<'_>, row: usize, column: usize, count: usize) -> __m512 {
 /// `[row, pair]` of a matrix whose rows are contiguous.
 #[inline(always)]
 fn load_rows(matrix: Matrix<'_>, len: usize, depth: usize) -> Tile {
-    // SAFETY: bf16 was found.
+    // SAFETY: bf16 is available.
     let mut tile = unsafe { [_mm512_setzero_si512(); TILE] };
     for row in 0..len {
         let low = load(matrix, row, 0, depth.min(TILE));
@@ -168,7 +168,7 @@ fn load_pairs(matrix: Matrix<'_>, len: usize, depth: usize) -> Tile {
         }
         order
     };
-    // SAFETY: bf16 was found; the constant has the size of a register.
+    // SAFETY: bf16 is available; the constant has the size of a register.
     unsafe {
         let in_turn = _mm512_loadu_si512((&raw const IN_TURN).cast());
         let mut tile = [_mm512_setzero_si512(); TILE];
@@ -184,7 +184,7 @@ fn load_pairs(matrix: Matrix<'_>, len: usize, depth: usize) -> Tile {
 /// 32 floats to bf16, to nearest, ties to even.
 #[inline(always)]
 fn round(high: __m512, low: __m512) -> __m512i {
-    // SAFETY: bf16 was found; both are 512 bits of any value.
+    // SAFETY: bf16 is available; both are 512 bits of any value.
     unsafe { std::mem::transmute::<__m512bh, __m512i>(_mm512_cvtne2ps_pbh(high, low)) }
 }
 

@@ -1,7 +1,7 @@
 //! One product in cuBLASLt's terms.
 //!
-//! The library counts columns first, so a product of row-major matrices `to = a · b` is asked for
-//! as `toᵀ = bᵀ · aᵀ`: the right matrix comes first.
+//! The library is column-major, so a product of row-major matrices `to = a · b` is expressed as
+//! `toᵀ = bᵀ · aᵀ`: the right matrix comes first.
 
 use std::ffi::c_void;
 
@@ -16,13 +16,13 @@ use super::{Finish, Matrix, Target, WORKSPACE};
 /// An algorithm of the library's.
 pub(super) type Algorithm = sys::cublasLtMatmulAlgo_t;
 
-/// Descriptions of the operation and of its three matrices.
-pub(super) struct Plan {
+/// cuBLASLt's descriptors of the operation and of its three matrices.
+pub(super) struct Descriptors {
     pub(super) operation: sys::cublasLtMatmulDesc_t,
     pub(super) layouts: [sys::cublasLtMatrixLayout_t; 3],
 }
 
-impl Plan {
+impl Descriptors {
     pub(super) fn new(
         element: cudaDataType_t,
         [rows, columns, inner]: [usize; 3],
@@ -42,7 +42,7 @@ impl Plan {
             layout(element, columns, rows, matrix.stride)
         };
         let output = if to.float { float } else { element };
-        let plan = Self {
+        let descriptors = Self {
             operation,
             layouts: [
                 matrix(b, inner, columns)?,
@@ -50,8 +50,8 @@ impl Plan {
                 layout(output, columns, rows, to.stride)?,
             ],
         };
-        plan.describe(a, b, to, finish)?;
-        Ok(plan)
+        descriptors.describe(a, b, to, finish)?;
+        Ok(descriptors)
     }
 
     fn describe(
@@ -89,7 +89,7 @@ impl Plan {
         }
     }
 
-    /// The library's suggestions, the one it thinks best first.
+    /// The library's suggestions, best first.
     pub(super) fn suggestions(
         &self,
         handle: sys::cublasLtHandle_t,
@@ -102,7 +102,7 @@ impl Plan {
             vec![unsafe { std::mem::zeroed() }; most];
         let mut count = 0;
         let [a, b, c] = self.layouts;
-        // SAFETY: all descriptions are alive, and there is room for as many results as are asked for.
+        // SAFETY: all descriptions are alive, and `results` holds as many as are requested.
         unsafe {
             sys::cublasLtMatmulAlgoGetHeuristic(
                 handle,
@@ -124,9 +124,9 @@ impl Plan {
     }
 }
 
-impl Drop for Plan {
+impl Drop for Descriptors {
     fn drop(&mut self) {
-        // SAFETY: created with the plan, destroyed here only.
+        // SAFETY: created with the descriptors, destroyed here only.
         unsafe {
             let _ = result::destroy_matmul_desc(self.operation);
             for layout in self.layouts {
