@@ -79,6 +79,19 @@ impl Metric {
         }
     }
 
+    /// The name in files and programs, that of its field in [`Metrics`].
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Ppl => "ppl",
+            Self::Kld => "kld",
+            Self::MsJaccard => "ms_jaccard",
+            Self::SelfBleu => "self_bleu",
+            Self::Distinct => "distinct",
+            Self::Rep => "rep",
+            Self::Uniq => "uniq",
+        }
+    }
+
     /// The abbreviation in the headings of tables; an order may follow.
     pub fn abbreviation(self) -> &'static str {
         match self {

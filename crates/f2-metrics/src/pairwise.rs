@@ -68,7 +68,7 @@ impl Rule {
 pub struct Match {
     /// The winner of the point of each of [`Metric::ALL`], from the first one's view: `Greater` if
     /// the first, `Equal` if the values are level, `None` if one side lacks the value.
-    pub points: [Option<Ordering>; 7],
+    pub points: [Option<Ordering>; Metric::ALL.len()],
     /// Points over all orders of all metrics, won and lost, which decide a match that is level.
     pub all_orders: (usize, usize),
 }

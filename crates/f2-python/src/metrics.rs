@@ -1,7 +1,8 @@
 //! The metrics of `f2-metrics`.
 
 use f2_metrics::{
-    BandShares, Bands, Bootstrap, Convention, Error, Evaluation, Interval, Metrics, Settings,
+    BandShares, Bands, Bootstrap, Convention, Error, Evaluation, Interval, Metric, Metrics,
+    Settings,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -224,18 +225,13 @@ fn values<'py, V: Copy, T: IntoPyObject<'py>>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let values = PyDict::new(py);
     let set = |name: &str, of: &Option<V>| values.set_item(name, of.as_ref().map(&value));
-    set("kld", &metrics.kld)?;
-    for (name, orders) in [
-        ("ms_jaccard", &metrics.ms_jaccard),
-        ("self_bleu", &metrics.self_bleu),
-        ("distinct", &metrics.distinct),
-    ] {
-        for (order, of) in (1..).zip(orders) {
-            set(&format!("{name}_{order}"), of)?;
+    // Perplexity needs a model.
+    for metric in Metric::ALL.into_iter().filter(|metric| *metric != Metric::Ppl) {
+        for (order, of) in (1..).zip(metrics.orders(metric)) {
+            let order = if metric.has_orders() { format!("_{order}") } else { String::new() };
+            set(&format!("{}{order}", metric.key()), of)?;
         }
     }
-    set("rep", &metrics.rep)?;
-    set("uniq", &metrics.uniq)?;
     let shares = metrics.bands.as_ref().map(BandShares::shares);
     for (band, name) in f2_metrics::BAND_NAMES.iter().enumerate() {
         set(name, &shares.map(|shares| shares[band]))?;

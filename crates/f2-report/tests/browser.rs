@@ -53,12 +53,17 @@ fn a_browser_shows_every_table_and_figure_and_asks_for_nothing() {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
-    let report = Report::new(&invented::results());
-    let page = report.write(folder.path()).unwrap();
-    let opened = open(&browser, &page);
-    assert_eq!(opened.console, [""; 0]);
-    assert_eq!(opened.page.matches("<table>").count(), report.tables().count());
-    assert_eq!(opened.page.matches("<svg class=\"f2-figure\"").count(), report.figures().count());
+    let shown = |report: &Report, folder: &Path| {
+        let page = report.write(folder).unwrap();
+        let opened = open(&browser, &page);
+        assert_eq!(opened.console, [""; 0]);
+        assert_eq!(opened.page.matches("<table>").count(), report.tables().count());
+        let figures = opened.page.matches("<svg class=\"f2-figure\"").count();
+        assert_eq!(figures, report.figures().count());
+        (page, opened)
+    };
+    shown(&Report::new(&invented::study()), &folder.path().join("two-corpora"));
+    let (page, opened) = shown(&Report::new(&invented::results()), folder.path());
     for (name, count) in [("<article>", 6), ("data-hint=\"very rare", 12), ("class=\"tile\"", 6)] {
         assert_eq!(opened.page.matches(name).count(), count, "{name}");
     }

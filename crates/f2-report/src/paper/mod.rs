@@ -202,7 +202,7 @@ fn metrics(row: &Numbers) -> Metrics {
         distinct: fractions(&row[8..11]),
         rep: row[11].map(|percent| percent / 100.0),
         uniq: row[12].map(thousands),
-        bands: None,
+        ..Metrics::default()
     }
 }
 
