@@ -148,7 +148,7 @@ fn transfer_can_be_had_alone_from_text_and_from_corpora() {
     let paper = ["From scratch", "\"From scratch", "Transferred", "\"Transferred"];
     assert_eq!(rows[1..5], paper, "{table}");
     assert!(
-        run.stdout.contains("Pretrained on news, F² reaches a perplexity of"),
+        run.stdout.contains("Pretrained on news, F² reaches a test perplexity of"),
         "{}",
         run.stdout
     );

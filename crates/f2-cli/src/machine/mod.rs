@@ -1,11 +1,13 @@
-//! The machine: its cores, threads, memory, disk and GPUs.
+//! The machine: its cores and their load, threads, memory, disk and GPUs.
 
 pub(crate) mod cuda;
 mod disk;
+mod load;
 mod memory;
 mod threads;
 
 pub(crate) use disk::free_disk;
+pub(crate) use load::load;
 pub(crate) use memory::peak_memory;
 pub(crate) use threads::avoid_threads_if_unavailable;
 

@@ -90,6 +90,11 @@ impl DeviceChoice {
         Self { threads: self.threads.settled(), device, ..self }
     }
 
+    /// Whether it is a GPU.
+    pub(crate) fn is_gpu(self) -> bool {
+        self.resolve().is_some()
+    }
+
     /// The number of threads alone.
     pub(crate) fn only_threads(self) -> Threads {
         self.threads

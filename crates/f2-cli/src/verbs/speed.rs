@@ -16,26 +16,6 @@ const IN_VAIN: usize = 3;
 const A_LITTLE: f64 = 0.02;
 const MOST_TRIES: usize = 12;
 
-/// Measures the peak of a device several times.
-pub(crate) struct PeakRange;
-
-/// Floating-point operations per second, of several tries.
-pub(crate) struct Peaks {
-    /// The median: what a program gets beside the others that run.
-    pub(crate) usual: f64,
-    pub(crate) highest: f64,
-}
-
-impl Work for PeakRange {
-    type Output = Peaks;
-
-    fn run<D: Device>(self, device: D) -> Result<Peaks, Failure> {
-        let mut peaks: Vec<f64> = (0..MOST_TRIES).map(|_| device.measured_peak()).collect();
-        peaks.sort_by(f64::total_cmp);
-        Ok(Peaks { usual: peaks[MOST_TRIES / 2], highest: peaks[MOST_TRIES - 1] })
-    }
-}
-
 /// Measures the peak of a device once, for an estimate that is soon corrected by what stages take.
 pub(crate) struct Peak;
 

@@ -12,12 +12,12 @@ use serde_json::json;
 use super::experiment::{Experiment, LaidOut};
 use super::study::Study;
 use crate::failure::{Failure, Outcome};
-use crate::machine::free_disk;
+use crate::machine::{self, free_disk};
 use crate::output;
 use crate::verbs::device::Work;
-use crate::verbs::speed::{ASSUMED_SHARE, PeakRange, Peaks};
+use crate::verbs::speed::{ASSUMED_SHARE, Peak};
 
-/// A machine whose peak is usually this many times below its highest is busy with other programs.
+/// A machine on which other programs slow this one down by more than this factor is busy.
 const BUSY: f64 = 1.3;
 
 /// One stage that would run, or is done.
@@ -36,7 +36,7 @@ struct Measured {
     /// Bytes that the largest training needs, and that could be had now.
     training_bytes: u64,
     available_bytes: Option<u64>,
-    /// How many times below its highest the machine's peak usually was.
+    /// How many times slower other programs make this one.
     slowdown: f64,
     /// Whether steps of every model could be timed.
     timed: bool,
@@ -64,7 +64,8 @@ impl Work for &StepProbe {
 impl Study {
     pub(in crate::verbs) fn print_stages(&self, json: bool) -> Outcome {
         self.note_left_out();
-        let mut measured = Measured { timed: true, ..Measured::default() };
+        let mut measured =
+            Measured { timed: true, slowdown: self.slowdown(), ..Measured::default() };
         let mut lines = Vec::new();
         let mut flags = DeviceFlags::default();
         for experiment in &self.experiments {
@@ -78,6 +79,14 @@ impl Study {
         } else {
             self.to_text(&lines, &measured)
         })
+    }
+
+    /// How many times slower other programs make this one: those that want a processor share it
+    /// evenly. A GPU is not shared in this way.
+    fn slowdown(&self) -> f64 {
+        let on_cpu = self.experiments.iter().all(|each| !each.device.is_gpu());
+        let load = machine::load().filter(|_| on_cpu);
+        load.map_or(1.0, |load| 1.0 + load / machine::cores() as f64)
     }
 
     fn to_text(&self, lines: &[Line], measured: &Measured) -> String {
@@ -115,9 +124,8 @@ impl Experiment {
         let start = began.elapsed().as_secs_f64();
         measured.training_bytes = measured.training_bytes.max(needed);
         measured.available_bytes = available;
-        let Peaks { usual, highest } = self.device.run(PeakRange)?;
-        measured.slowdown = measured.slowdown.max(highest / usual);
-        let mut speed = Speed { start, ..Speed::assumed(ASSUMED_SHARE * usual) };
+        let operations = ASSUMED_SHARE * self.device.run(Peak)?;
+        let mut speed = Speed { start, ..Speed::assumed(operations) };
         for model in self.timed_models() {
             let probe = StepProbe::new(&self.plan, &self.corpora, model)?;
             match self.device.run(&probe)? {
@@ -167,7 +175,7 @@ impl Measured {
         }
         let busy = if self.slowdown > BUSY {
             format!(
-                "; it is busy with other programs, alone it may take about {}",
+                "; other programs keep it busy, and without them it may take about {}",
                 time(seconds / self.slowdown)
             )
         } else {

@@ -1,0 +1,17 @@
+//! How many programs want a processor.
+
+/// The mean number of threads that ran or waited for a core over the last minute; none where the
+/// system does not say.
+#[cfg(unix)]
+pub(crate) fn load() -> Option<f64> {
+    let mut minutes = [0.0; 3];
+    // SAFETY: the call writes as many numbers as it is told, which the array holds.
+    let written = unsafe { libc::getloadavg(minutes.as_mut_ptr(), 3) };
+    (written > 0).then_some(minutes[0])
+}
+
+/// Not known on this system.
+#[cfg(not(unix))]
+pub(crate) fn load() -> Option<f64> {
+    None
+}
