@@ -27,7 +27,7 @@ pub enum Error {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
     /// A corpus or text is not there.

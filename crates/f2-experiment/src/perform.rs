@@ -32,8 +32,8 @@ pub struct Moment<'a> {
     pub seconds_left: f64,
 }
 
-/// Runs the stages that are needed and not done yet, as far as they are to be done `now`. What is
-/// done stays done, whatever happens.
+/// Runs the stages that are needed and not done yet, as far as they are to be done `now`. The
+/// results of finished stages are kept whatever happens.
 pub fn perform<C: Conductor>(
     stages: &Stages,
     needed: &[bool],

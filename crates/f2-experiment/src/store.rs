@@ -49,7 +49,7 @@ impl Store {
     }
 
     /// Makes the folder ready and gives the task to run, which continues an earlier try where one
-    /// left something to go on with; else leftovers are removed.
+    /// left a run to resume; else leftovers are removed.
     pub(crate) fn begin(
         &self,
         number: usize,

@@ -105,7 +105,7 @@ impl Reader {
         Ok(SampleText { name: name.to_owned(), tokens: tokens.collect() })
     }
 
-    /// What each token adds to the text. One that holds only a part of a character adds
+    /// The text that each token adds. One that holds only a part of a character adds
     /// nothing, and the last of the character's tokens adds all of it.
     fn pieces(&self, ranks: &[u32]) -> Result<Vec<String>, Error> {
         let id = |rank: &u32| self.id_of_rank.as_ref().map_or(*rank, |ids| ids[*rank as usize]);

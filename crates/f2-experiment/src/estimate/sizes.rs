@@ -1,4 +1,4 @@
-//! The numbers estimates are made of: exact where a corpus is prepared, guessed from the size of
+//! The sizes that estimates depend on: exact where a corpus is prepared, guessed from the size of
 //! a text where it is not.
 
 use f2_corpus::{Corpus, Split};

@@ -1,22 +1,21 @@
-//! What an experiment is to do, as a TOML file says it.
+//! Plans: the models, decodings and ablations of an experiment, read from TOML.
 
 mod generation;
 mod model;
 mod preset;
+mod training;
 mod transfer;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
-use f2_lm::config::Preset;
 use f2_lm::decode::{Cut, Protocol, ProtocolName};
 use f2_report::PaperSet;
-use f2_report::results::ClassRule;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 
 pub use generation::Generation;
 pub use model::Model;
 pub use preset::PlanPreset;
+pub use training::{Ablation, Evaluation, Training};
 pub use transfer::Transfer;
 
 use crate::Error;
@@ -25,10 +24,10 @@ use crate::Error;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// The title of the report; made from the name of the text where it is missing.
+    /// The title of the report; from the name of the text where it is missing.
     #[serde(default)]
     pub title: Option<String>,
-    /// The paper's set whose numbers stand beside ours.
+    /// The paper's set whose numbers are shown beside ours.
     #[serde(default)]
     pub paper: Option<PaperSet>,
     /// Tokens to learn, where the corpus is still text.
@@ -67,65 +66,6 @@ fn default_vocabulary() -> usize {
 
 fn one() -> u64 {
     1
-}
-
-/// How models are trained.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Training {
-    /// The settings of `f2 train` it begins with: `demo`, `wikitext103` or `lyrics`.
-    #[serde(deserialize_with = "preset")]
-    pub preset: Preset,
-    /// Steps of a model trained from scratch; the preset's own limit where it is missing.
-    #[serde(default)]
-    pub steps: Option<u64>,
-    /// Steps of fine-tuning.
-    #[serde(default = "default_fine_tuning")]
-    pub fine_tuning_steps: u64,
-    /// Any setting by its name, such as `"model.layers" = 2`.
-    #[serde(default)]
-    pub settings: BTreeMap<String, toml::Value>,
-}
-
-fn preset<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Preset, D::Error> {
-    let name = String::deserialize(deserializer)?;
-    let found = Preset::ALL.into_iter().find(|preset| preset.name() == name);
-    found.ok_or_else(|| {
-        let names = Preset::ALL.map(Preset::name).join(", ");
-        serde::de::Error::custom(format!("there is no preset {name}; there are {names}"))
-    })
-}
-
-fn default_fine_tuning() -> u64 {
-    1_500
-}
-
-/// F² models that are trained with other classes.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Ablation {
-    /// MefMax methods beside `greedy`.
-    pub methods: Vec<ClassRule>,
-    /// Numbers of classes for equal tokens and equal frequency.
-    pub equal_k: Vec<usize>,
-}
-
-/// How texts are scored.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Evaluation {
-    /// How often texts are drawn for confidence intervals; 0 for none.
-    pub bootstrap: usize,
-    /// Prefixes from all over the test split whose continuations are shown.
-    pub samples: usize,
-    /// The first prefixes of the test split, whose continuations are shown too.
-    pub first_samples: usize,
-}
-
-impl Default for Evaluation {
-    fn default() -> Self {
-        Self { bootstrap: 0, samples: 4, first_samples: 2 }
-    }
 }
 
 impl Plan {

@@ -34,7 +34,7 @@ impl DeviceFlags {
 }
 
 impl Task<OsString> {
-    /// The words of the command, the verb first. What a verb prints goes to a file after `>`.
+    /// The words of the command, the verb first. Printed results go to a file after `>`.
     pub fn command(&self, flags: &DeviceFlags) -> Words {
         match self {
             Self::Prepare(task) => prepare(task, flags),

@@ -22,7 +22,7 @@ pub(crate) mod files {
     pub(crate) const SCORES: &str = "scores.json";
 }
 
-/// The stages laid out so far, and what they are laid out from.
+/// The stages laid out so far, with their plan and corpora.
 pub(super) struct Layout<'a> {
     pub(super) plan: &'a Plan,
     pub(super) corpora: &'a Corpora,

@@ -2,6 +2,7 @@
 
 mod command;
 mod corpus_place;
+mod kind;
 pub(crate) mod layout;
 mod part;
 mod stage;
@@ -9,12 +10,13 @@ mod subject;
 mod task;
 
 pub use command::DeviceFlags;
+pub use kind::TaskKind;
 pub use part::PaperPart;
 pub use stage::{Place, Purpose, Stage};
 pub use subject::{CorpusRole, Subject};
 pub use task::{
-    ClassesTask, GenerateTask, PerplexityTask, PrepareTask, ScoreTask, Task, TaskKind,
-    TokenizerSource, TrainTask,
+    ClassesTask, GenerateTask, PerplexityTask, PrepareTask, ScoreTask, Task, TokenizerSource,
+    TrainTask,
 };
 
 use f2_report::results::{ClassRule, Decoding};

@@ -11,17 +11,17 @@ use super::{CorpusRole, DeviceFlags, PaperPart, Subject, Task};
 pub struct Stage {
     /// Its name, unique in an experiment.
     pub name: String,
-    /// What it is for, by which its results are found.
+    /// Its purpose, by which its results are found.
     pub purpose: Purpose,
     /// The part of the paper it completes, where it completes one.
     pub part: Option<PaperPart>,
-    /// What it does.
+    /// Its work.
     pub task: Task<Place>,
     /// Files and folders it makes: they are there, and not empty, when it is done.
     pub makes: Vec<&'static str>,
 }
 
-/// What a stage is for.
+/// The purpose of a stage.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Purpose {
     /// The corpus of a role.
@@ -32,7 +32,7 @@ pub enum Purpose {
     Train(Subject),
     /// Its perplexity on the test split.
     Perplexity(Subject),
-    /// What it writes.
+    /// Its texts.
     Generate(Subject, Decoding),
     /// Scores of models that decode alike.
     Score(Decoding, Vec<Subject>),

@@ -1,4 +1,4 @@
-//! What a stage does, as values: the request its verb gets.
+//! Tasks: the work of a stage as values, from which the request of its verb is built.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -8,9 +8,10 @@ use f2_lm::decode::ProtocolName;
 use f2_report::results::{ClassRule, Decoding};
 use serde::{Serialize, Serializer};
 
+use super::TaskKind;
 use crate::Model;
 
-/// What a stage does. `P` is a path: a [`Place`](super::Place) in a plan, a `PathBuf` on a disk,
+/// The work of a stage. `P` is a path: a [`Place`](super::Place) in a plan, a `PathBuf` on a disk,
 /// the hash of a content in a key.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "task", rename_all = "kebab-case")]
@@ -34,7 +35,7 @@ pub enum Task<P> {
 pub struct PrepareTask<P> {
     /// Files and folders.
     pub texts: Vec<P>,
-    /// What cuts it into tokens.
+    /// The tokenizer that cuts it.
     pub tokenizer: TokenizerSource<P>,
     /// Where one document ends, in the words of `f2 prepare --documents`.
     pub documents: Option<String>,
@@ -133,9 +134,9 @@ pub struct GenerateTask<P> {
     pub factorised: bool,
     /// Decides every draw.
     pub seed: u64,
-    /// The file for what humans wrote.
+    /// The file for the references.
     pub references: P,
-    /// The file for what the model wrote.
+    /// The file for the texts.
     pub out: P,
 }
 
@@ -147,11 +148,11 @@ fn protocol_name<S: Serializer>(name: &ProtocolName, serializer: S) -> Result<S:
 /// Texts to score.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ScoreTask<P> {
-    /// What each model wrote.
+    /// The texts of each model.
     pub texts: Vec<P>,
     /// The models' names.
     pub names: Vec<String>,
-    /// What humans wrote.
+    /// The references.
     pub references: P,
     /// Token counts of the training split.
     pub counts: P,
@@ -159,51 +160,6 @@ pub struct ScoreTask<P> {
     pub bootstrap: usize,
     /// The file for the scores.
     pub out: P,
-}
-
-/// What kind of work a task is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TaskKind {
-    /// Text to corpus.
-    Prepare,
-    /// Counts to classes.
-    Classes,
-    /// Corpus to model.
-    Train,
-    /// Perplexity on the test split.
-    Perplexity,
-    /// Continuations of prefixes.
-    Generate,
-    /// Scores of texts.
-    Score,
-}
-
-impl TaskKind {
-    /// Every kind.
-    pub const ALL: [Self; 6] =
-        [Self::Prepare, Self::Classes, Self::Train, Self::Perplexity, Self::Generate, Self::Score];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Prepare => "prepare",
-            Self::Classes => "classes",
-            Self::Train => "train",
-            Self::Perplexity => "perplexity",
-            Self::Generate => "generate",
-            Self::Score => "score",
-        }
-    }
-
-    /// The revision of its results, a part of every key. To be raised when the same task has
-    /// another result than before, so that results of the earlier program are not reused.
-    pub fn revision(self) -> u32 {
-        match self {
-            Self::Classes | Self::Train | Self::Score | Self::Prepare => 1,
-            // Whole windows and documents only.
-            Self::Perplexity | Self::Generate => 2,
-        }
-    }
 }
 
 impl<P> Task<P> {

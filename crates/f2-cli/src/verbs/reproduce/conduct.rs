@@ -52,9 +52,10 @@ impl Runner {
     }
 
     fn stopped(&self) -> Failure {
-        Failure::new(Kind::Interrupted, "stopped; everything that was done is kept").advise(
-            format!("go on by the same command, with the same `--out {}`", self.out.display()),
-        )
+        Failure::new(Kind::Interrupted, "stopped; finished stages are kept").advise(format!(
+            "continue with the same command and the same `--out {}`",
+            self.out.display()
+        ))
     }
 }
 
@@ -91,7 +92,7 @@ impl Conductor for Runner {
     }
 }
 
-/// Runs a task. What its verb would print is written to the file of the task.
+/// Runs a task. Results that its verb would print are written to the file of the task.
 fn run(task: &Task<PathBuf>, device: DeviceChoice) -> Outcome {
     match task {
         Task::Prepare(task) => Prepare::of_task(task, device.only_threads())?.prepare().map(drop),

@@ -30,7 +30,7 @@ struct Line {
     bytes: u64,
 }
 
-/// What a dry run measured.
+/// Measurements of a dry run.
 #[derive(Default)]
 struct Measured {
     /// Bytes that the largest training needs, and that could be had now.

@@ -74,7 +74,7 @@ impl Experiment {
             ))
             .advise("use more text, or a plan with shorter ones (`[generation]`)"));
         }
-        // What cannot be continued is told before hours of training.
+        // A split that cannot be cut is refused before hours of training.
         self.plan.test_protocol(tokens).cut(&shard).map_err(|error| {
             let test = format!("the test split of {}: ", corpus.folder().display());
             Failure::from(error).before(&test).advise(
