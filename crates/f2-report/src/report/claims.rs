@@ -88,8 +88,9 @@ fn find<'a>(all: &'a [ResultRecord], name: &str) -> Option<&'a ResultRecord> {
     all.iter().find(|record| record.name == name)
 }
 
-fn percent(share: f64) -> String {
-    format!("{:.1} %", 100.0 * share)
+/// `None` where the share is one of 0.
+fn percent(share: f64) -> Option<String> {
+    share.is_finite().then(|| format!("{:.1} %", 100.0 * share))
 }
 
 /// The mean over the orders of the distance to human, relative to human.
@@ -103,7 +104,7 @@ fn gap(record: &ResultRecord, metric: Metric) -> Option<f64> {
 }
 
 fn own_gap(all: &[ResultRecord], metric: Metric) -> Option<String> {
-    gap(find(all, F2)?, metric).map(percent)
+    gap(find(all, F2)?, metric).and_then(percent)
 }
 
 /// The smallest gap among the other models.
@@ -111,7 +112,7 @@ fn next_gap(all: &[ResultRecord], metric: Metric) -> Option<String> {
     let others = all.iter().filter(|record| record.name != F2);
     let gaps = others.filter_map(|record| Some((record, gap(record, metric)?)));
     let (record, gap) = gaps.min_by(|one, other| one.1.total_cmp(&other.1))?;
-    Some(format!("{} ({})", percent(gap), record.name))
+    Some(format!("{} ({})", percent(gap)?, record.name))
 }
 
 /// How much better F² is than maximum likelihood, relative to it; `direction` is -1 where less
@@ -119,14 +120,14 @@ fn next_gap(all: &[ResultRecord], metric: Metric) -> Option<String> {
 fn gain(all: &[ResultRecord], metric: Metric, order: usize, direction: f64) -> Option<String> {
     let value = |name: &str| find(all, name)?.metrics.get(Measure::Metric(metric, order));
     let (f2, mle) = (value(F2)?, value("MLE")?);
-    (mle > 0.0).then(|| percent(direction * (f2 - mle) / mle))
+    percent(direction * (f2 - mle) / mle)
 }
 
 fn uniq_gain(all: &[ResultRecord]) -> Option<String> {
     let f2 = find(all, F2)?.metrics.uniq?;
     let others = all.iter().filter(|record| record.name != F2);
     let next = others.filter_map(|record| record.metrics.uniq).max_by(f64::total_cmp)?;
-    Some(percent((f2 - next) / next))
+    percent((f2 - next) / next)
 }
 
 /// Differences of bands to human, relative to human.
@@ -188,7 +189,8 @@ fn ppl_above(results: &Results) -> Option<String> {
     let below = points.iter().rev().find(|(k, _)| *k <= chosen)?;
     let largest = points.last().filter(|(k, _)| *k > chosen)?;
     let change = 100.0 * (largest.1 - below.1) / below.1;
-    Some(format!("{change:+.1} % from K = {} to {}", below.0, largest.0))
+    let told = format!("{change:+.1} % from K = {} to {}", below.0, largest.0);
+    change.is_finite().then_some(told)
 }
 
 #[cfg(test)]
