@@ -14,14 +14,18 @@ use choice::{Choices, Key};
 use descriptors::{Algorithm, Descriptors};
 
 use super::memory::Buffer;
-use super::runtime::{Address, Grid, Stream, kernels};
+use super::runtime::{Address, Grid, Stream, kernels, load_from_wheels};
 use super::{Cuda, DEVICE, Precision};
 use crate::Error;
 
-/// Whether cuBLASLt can be loaded.
+/// Whether cuBLASLt can be loaded, from the system or from the wheels beside the program.
 pub fn cublaslt_is_present() -> bool {
     // SAFETY: loading the library runs its initialisers, as in every program that uses it.
-    unsafe { sys::is_culib_present() }
+    let is_loaded = || unsafe { sys::is_culib_present() };
+    is_loaded() || {
+        load_from_wheels("cublasLt");
+        is_loaded()
+    }
 }
 
 /// The workspace for sums that several blocks share, in bytes.
@@ -136,8 +140,7 @@ unsafe impl Sync for Products {}
 impl Products {
     pub(super) fn new(stream: &Stream, element: cudaDataType_t) -> Result<Self, Error> {
         let failed = |reason: String| Error::Failed { device: DEVICE, reason };
-        // SAFETY: loading the library runs its initialisers, as in every program that uses it.
-        if !unsafe { sys::is_culib_present() } {
+        if !cublaslt_is_present() {
             return Err(failed("libcublasLt was not found; install the CUDA toolkit".to_owned()));
         }
         let handle = result::create_handle().map_err(|error| failed(error.to_string()))?;

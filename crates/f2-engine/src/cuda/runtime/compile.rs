@@ -9,6 +9,7 @@ use cudarc::nvrtc::result;
 use cudarc::nvrtc::sys;
 
 use super::kernel_cache::KernelCache;
+use super::wheels;
 use crate::Error;
 use crate::cuda::{DEVICE, Precision};
 
@@ -32,18 +33,22 @@ pub(super) const SOURCES: [(&str, &str); 12] = [
 /// newer ones know.
 pub(in crate::cuda) const HOPPER: (i32, i32) = (9, 0);
 
-/// Whether NVRTC can be loaded.
+/// Whether NVRTC can be loaded, from the system or from the wheels beside the program.
 pub fn nvrtc_is_present() -> bool {
     // SAFETY: loading the library runs its initialisers, as in every program that uses it.
-    unsafe { sys::is_culib_present() }
+    let is_loaded = || unsafe { sys::is_culib_present() };
+    is_loaded() || {
+        wheels::load("nvrtc");
+        is_loaded()
+    }
 }
 
 /// Machine code of all kernels for a compute capability such as (9, 0).
 pub fn compile_kernels<P: Precision>(capability: (i32, i32)) -> Result<Vec<u8>, Error> {
     if !nvrtc_is_present() {
         return Err(failed(
-            "libnvrtc was not found; install the CUDA toolkit (12 or later) or put the folder \
-             of libnvrtc into LD_LIBRARY_PATH",
+            "libnvrtc was not found; install the CUDA toolkit (12 or later), put the folder of \
+             libnvrtc into LD_LIBRARY_PATH, or `pip install 'f2-softmax[cuda]'`",
         ));
     }
     let source = CString::new(source()).map_err(failed)?;

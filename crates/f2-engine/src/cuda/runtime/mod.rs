@@ -11,6 +11,7 @@ mod reading;
 mod signatures;
 mod stream;
 mod upload;
+mod wheels;
 
 pub(super) use compile::cache_folder;
 pub use compile::{compile_kernels, nvrtc_is_present};
@@ -22,3 +23,4 @@ pub(super) use launch::{Address, Grid, Kernel, kernels};
 pub(super) use reading::Reading;
 pub(super) use stream::{Stream, find_driver};
 pub(super) use upload::{Lists, Upload};
+pub(super) use wheels::load as load_from_wheels;
