@@ -64,7 +64,7 @@ impl Results {
             let lengths = [classes.masses.len(), classes.efficiencies.len()];
             classes.tokens.is_empty() || lengths.iter().any(|&n| n != classes.tokens.len())
         });
-        unequal.map(|classes| {
+        let own = unequal.map(|classes| {
             format!(
                 "the classes of {} have {} sizes, {} masses and {} efficiencies",
                 classes.method,
@@ -72,7 +72,8 @@ impl Results {
                 classes.masses.len(),
                 classes.efficiencies.len()
             )
-        })
+        });
+        own.or_else(|| self.studies.iter().find_map(Self::contradiction))
     }
 
     /// The text of a `results.json`.
@@ -109,8 +110,12 @@ mod tests {
             efficiencies: vec![1.0, 0.9],
             ..Default::default()
         });
-        let error = load(&results.to_json()).unwrap_err().to_string();
-        assert!(error.contains("greedy have 2 sizes, 3 masses and 2 efficiencies"), "{error}");
+        let mut study = Results::new("Several corpora");
+        study.studies.push(results.clone());
+        for results in [results, study] {
+            let error = load(&results.to_json()).unwrap_err().to_string();
+            assert!(error.contains("greedy have 2 sizes, 3 masses and 2 efficiencies"), "{error}");
+        }
     }
 
     #[test]
