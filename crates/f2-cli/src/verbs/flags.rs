@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use f2_corpus::Split;
+use f2_experiment::{PaperPart, PlanPreset};
 use f2_lm::config::{ObjectiveName, Preset};
 use f2_lm::run::{Pick, SavedModel};
 
@@ -120,6 +121,16 @@ fn one_of<T: Copy + Send + Sync + 'static>(
 /// Reads an objective.
 pub(crate) fn objective() -> impl TypedValueParser<Value = ObjectiveName> {
     one_of(&ObjectiveName::ALL, |name| PossibleValue::new(name.as_str()).help(name.about()))
+}
+
+/// Reads the name of a plan.
+pub(crate) fn plan_preset() -> impl TypedValueParser<Value = PlanPreset> {
+    one_of(&PlanPreset::ALL, |preset| PossibleValue::new(preset.name()).help(preset.about()))
+}
+
+/// Reads the name of a part of the paper.
+pub(crate) fn paper_part() -> impl TypedValueParser<Value = PaperPart> {
+    one_of(&PaperPart::ALL, |part| PossibleValue::new(part.name()).help(part.about()))
 }
 
 /// Reads a preset.

@@ -7,12 +7,12 @@ mod study;
 
 use std::path::{Path, PathBuf};
 
-use clap::builder::{PossibleValuesParser, TypedValueParser as _};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use f2_experiment::{Corpora, CorpusSource, PaperPart, Plan, PlanPreset};
 
 use crate::failure::{Failure, Outcome};
 use crate::verbs::device::DeviceChoice;
+use crate::verbs::flags::{paper_part, plan_preset};
 pub(super) use experiment::Experiment;
 pub(super) use study::Study;
 
@@ -34,13 +34,13 @@ pub(crate) struct Reproduce {
     /// Corpora that `f2 prepare` wrote, or files and folders of text.
     #[arg(value_name = "CORPUS", required_unless_present = "show_plan")]
     corpus: Vec<PathBuf>,
-    /// The folder for everything that is made.
+    /// The folder for all results.
     #[arg(long, short, value_name = "DIR", required_unless_present_any = ["show_plan", "dry_run"])]
     out: Option<PathBuf>,
     /// A plan that comes with the program, or one for each corpus.
-    #[arg(long, value_enum, default_value = "tiny", value_delimiter = ',')]
-    #[arg(conflicts_with = "plan")]
-    preset: Vec<PresetName>,
+    #[arg(long, value_name = "PRESET", default_value = "tiny", value_delimiter = ',')]
+    #[arg(value_parser = plan_preset(), conflicts_with = "plan")]
+    preset: Vec<PlanPreset>,
     /// A plan of your own, or one for each corpus.
     #[arg(long, value_name = "FILE.toml", value_delimiter = ',')]
     plan: Vec<PathBuf>,
@@ -48,10 +48,10 @@ pub(crate) struct Reproduce {
     /// those take part in it whose plan has a `[transfer]`.
     #[arg(long, value_name = "TEXT_OR_CORPUS")]
     pretrain: Vec<PathBuf>,
-    /// Do only these parts, and what they need.
-    #[arg(long, value_name = "PART", value_delimiter = ',', value_parser = part_parser())]
+    /// Do only these parts, and the stages they need.
+    #[arg(long, value_name = "PART", value_delimiter = ',', value_parser = paper_part())]
     only: Vec<PaperPart>,
-    /// Print the stages, their time and their disk space, and do nothing.
+    /// Print the stages, their time, disk space and memory, and do nothing.
     #[arg(long)]
     dry_run: bool,
     /// Print the plan and do nothing.
@@ -62,45 +62,6 @@ pub(crate) struct Reproduce {
     /// Print the result as JSON.
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum PresetName {
-    /// Two models, minutes on two cores.
-    Demo,
-    /// Everything, in minutes: to see it work.
-    Tiny,
-    /// Everything, at a size that shows the effects: a day on two cores, minutes on a GPU.
-    Small,
-    /// The paper's Wikitext-103 half with its full settings, for a GPU.
-    Paper,
-    /// The paper's lyrics half with its full settings, for a GPU.
-    Lyrics,
-    /// The Wikitext-103 half at the paper's size, in less than 25 minutes on one H200.
-    H200,
-    /// The lyrics half at the paper's size, in about 10 minutes on one H200.
-    LyricsH200,
-}
-
-impl From<PresetName> for PlanPreset {
-    fn from(name: PresetName) -> Self {
-        match name {
-            PresetName::Demo => Self::Demo,
-            PresetName::Tiny => Self::Tiny,
-            PresetName::Small => Self::Small,
-            PresetName::Paper => Self::Paper,
-            PresetName::Lyrics => Self::Lyrics,
-            PresetName::H200 => Self::H200,
-            PresetName::LyricsH200 => Self::LyricsH200,
-        }
-    }
-}
-
-fn part_parser() -> impl clap::builder::TypedValueParser<Value = PaperPart> {
-    PossibleValuesParser::new(PaperPart::ALL.map(PaperPart::name)).map(|name| {
-        let part = PaperPart::ALL.into_iter().find(|part| part.name() == name);
-        part.expect("the parser lets names of parts through alone")
-    })
 }
 
 impl Reproduce {
@@ -114,7 +75,7 @@ impl Reproduce {
 
     fn print_plans(&self) -> Outcome {
         if self.plan.is_empty() {
-            let texts = self.preset.iter().map(|preset| PlanPreset::from(*preset).text());
+            let texts = self.preset.iter().map(|preset| preset.text());
             return crate::output::print(&texts.collect::<Vec<_>>().join("\n"));
         }
         let texts: Vec<String> =
@@ -147,7 +108,7 @@ impl Reproduce {
     /// A plan for each corpus.
     fn plans(&self, corpora: usize) -> Result<Vec<Plan>, Failure> {
         let plans: Vec<Plan> = if self.plan.is_empty() {
-            self.preset.iter().map(|preset| PlanPreset::from(*preset).plan()).collect()
+            self.preset.iter().map(|preset| preset.plan()).collect()
         } else {
             self.plan.iter().map(|path| Plan::load(path)).collect::<Result<_, _>>()?
         };

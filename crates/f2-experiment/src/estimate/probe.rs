@@ -32,9 +32,7 @@ impl StepProbe {
     /// The probe of a model of a plan.
     pub fn new(plan: &Plan, corpora: &Corpora, model: Model) -> Result<Self, Error> {
         let mut config = configuration(plan)?;
-        let named = |name: &ObjectiveName| name.as_str() == model.objective();
-        config.objective.name =
-            ObjectiveName::ALL.into_iter().find(named).expect("every model has an objective");
+        config.objective.name = model.objective();
         // Every step a sequence step: the others are those of token-level unlikelihood.
         let rate = std::mem::replace(&mut config.unlikelihood.sequence_rate, 1.0);
         let share = if model == Model::UnlikelihoodSequence { rate } else { 1.0 };

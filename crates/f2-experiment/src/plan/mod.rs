@@ -97,7 +97,7 @@ impl Plan {
             return Some("`models` is empty: name at least one".to_owned());
         }
         if let Some(twice) = self.models.iter().find(|model| first_twice(model) > 1) {
-            return Some(format!("`models` names {} twice", twice.objective()));
+            return Some(format!("`models` names {} twice", twice.key()));
         }
         if self.seeds == 0 {
             return Some("`seeds` is 0: the models are trained once at least".to_owned());

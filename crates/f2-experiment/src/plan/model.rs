@@ -1,5 +1,6 @@
 //! The models of the paper's tables.
 
+use f2_lm::config::ObjectiveName;
 use serde::{Deserialize, Serialize};
 
 /// A model of the paper's tables.
@@ -19,15 +20,20 @@ pub enum Model {
 }
 
 impl Model {
-    /// The name `f2 train --objective` knows it by.
-    pub fn objective(self) -> &'static str {
+    /// The objective it is trained with.
+    pub fn objective(self) -> ObjectiveName {
         match self {
-            Self::Mle => "mle",
-            Self::Face => "face",
-            Self::Unlikelihood => "unlikelihood",
-            Self::UnlikelihoodSequence => "unlikelihood-sequence",
-            Self::F2 => "f2",
+            Self::Mle => ObjectiveName::Mle,
+            Self::Face => ObjectiveName::Face,
+            Self::Unlikelihood => ObjectiveName::Unlikelihood,
+            Self::UnlikelihoodSequence => ObjectiveName::UnlikelihoodSequence,
+            Self::F2 => ObjectiveName::F2,
         }
+    }
+
+    /// Its name in stages and files: that of its objective.
+    pub fn key(self) -> &'static str {
+        self.objective().as_str()
     }
 
     /// Its name in the paper's tables.

@@ -46,6 +46,25 @@ impl PlanPreset {
         }
     }
 
+    /// A line about it, for help.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Demo => "two models, minutes on two cores",
+            Self::Tiny => "everything, in minutes: to see it work",
+            Self::Small => {
+                "everything, at a size that shows the effects: a day on two cores, minutes on a GPU"
+            }
+            Self::Paper => "the paper's Wikitext-103 half with its full settings, for a GPU",
+            Self::Lyrics => "the paper's lyrics half with its full settings, for a GPU",
+            Self::H200 => {
+                "the Wikitext-103 half at the paper's size, in less than 25 minutes on one H200"
+            }
+            Self::LyricsH200 => {
+                "the lyrics half at the paper's size, in about 10 minutes on one H200"
+            }
+        }
+    }
+
     /// The plan as TOML, the text of `plans/NAME.toml`.
     pub fn text(self) -> &'static str {
         match self {

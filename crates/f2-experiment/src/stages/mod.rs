@@ -190,7 +190,7 @@ mod tests {
         let commands = commands(&laid_out_as(&plan));
         for (seed, further) in [(6, 1), (7, 2)] {
             for model in &plan.models {
-                let name = format!("train-{}-seed-{further}: ", model.objective());
+                let name = format!("train-{}-seed-{further}: ", model.key());
                 let line = commands.iter().find(|line| line.starts_with(&name)).unwrap();
                 assert!(line.contains(&format!("--seed {seed} ")), "{line}");
             }

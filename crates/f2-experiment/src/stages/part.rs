@@ -45,6 +45,22 @@ impl PaperPart {
         !matches!(self, Self::Main | Self::Greedy | Self::TopK | Self::Transfer)
     }
 
+    /// A line about it, for help.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Main => "the main table, the bands and the samples",
+            Self::Greedy => "the greedy table and the matches",
+            Self::TopK => "the tables of other k",
+            Self::Decoupling => "decoupled decoding on and off",
+            Self::Nucleus => "nuclei of classes",
+            Self::Authors => "F² as the authors' program trains and decodes it",
+            Self::Classes => "classes of equal tokens and of equal frequency, over K",
+            Self::Methods => "the MefMax methods side by side",
+            Self::Seeds => "the models trained from further seeds",
+            Self::Transfer => "a pretrained model transferred to the text",
+        }
+    }
+
     /// The name it is asked for by.
     pub fn name(self) -> &'static str {
         match self {

@@ -36,8 +36,8 @@ impl Subject {
     /// Its name in stages and files.
     pub fn name(self) -> String {
         match self {
-            Self::Model(model) => model.objective().to_owned(),
-            Self::Repeated(model, further) => format!("{}-seed-{further}", model.objective()),
+            Self::Model(model) => model.key().to_owned(),
+            Self::Repeated(model, further) => format!("{}-seed-{further}", model.key()),
             Self::Classes(rule, None) => format!("f2-{}", rule.name()),
             Self::Classes(rule, Some(k)) => format!("f2-{}-{k}", rule.name()),
             Self::Pretrained => "pretrained".to_owned(),

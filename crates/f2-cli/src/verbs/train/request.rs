@@ -48,12 +48,11 @@ impl Settings {
     pub(super) fn of_task(task: &TrainTask<PathBuf>) -> Self {
         let new = !task.resume;
         let preset = task.preset.filter(|_| new);
-        let objective = ObjectiveName::named(task.model.objective());
         let settings = task.settings.iter().filter(|_| new);
         Self {
             preset,
             config: None,
-            objective: objective.filter(|_| new),
+            objective: new.then(|| task.model.objective()),
             steps: task.steps.filter(|_| new),
             epochs: None,
             tokens: None,
