@@ -1,4 +1,4 @@
-//! What holds for any counts.
+//! Properties that hold for any counts.
 
 use f2_classes::{FrequencyClasses, Method, RankCounts, mean_efficiency, select};
 use proptest::prelude::*;

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_told_by_its_name() {
+    fn text_is_recognised_by_its_name() {
         assert!(["a.TXT", "b/c.jsonl.gz", "d.parquet", "e.tokens.zst"].into_iter().all(is_text));
         assert!(["README.md", "a.json", "b.parquet.gz", "c.zip"].into_iter().all(|n| !is_text(n)));
     }

@@ -1,4 +1,4 @@
-//! What the program says: results on standard output, remarks on standard error.
+//! Output of the program: results on standard output, remarks on standard error.
 
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};

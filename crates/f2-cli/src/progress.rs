@@ -19,7 +19,7 @@ pub(crate) enum Unit {
     Tokens,
     /// Texts drawn again for an interval; without a total, a job that needs none.
     Draws,
-    /// A job that cannot tell how far it is.
+    /// A job of unknown progress.
     Time,
 }
 

@@ -1,4 +1,4 @@
-//! What `cargo deny check` checks, in a second and without the network: licences, crates that stand
+//! The checks of `cargo deny check`, in a second and without the network: licences, crates that stand
 //! twice in the tree, where crates come from, and known advisories.
 //!
 //! The rules are those of deny.toml. The advisories are those of `RustSec` as they were when
@@ -74,7 +74,7 @@ fn every_crate_comes_from_the_registry() {
 }
 
 #[test]
-fn no_crate_stands_twice_in_the_tree_without_a_reason() {
+fn no_crate_is_twice_in_the_tree_without_a_reason() {
     let mut versions: BTreeMap<String, Vec<Version>> = BTreeMap::new();
     for package in locked() {
         versions.entry(package.name).or_default().push(package.version);
@@ -83,7 +83,7 @@ fn no_crate_stands_twice_in_the_tree_without_a_reason() {
     let twice: BTreeSet<String> = twice.map(|(name, _)| name).collect();
     let known: BTreeSet<String> = rules().bans.skip.into_iter().map(|skip| skip.name).collect();
     let new: Vec<_> = twice.difference(&known).collect();
-    assert!(new.is_empty(), "twice in the tree, `cargo tree -d` tells why: {new:?}");
+    assert!(new.is_empty(), "twice in the tree, `cargo tree -d` shows why: {new:?}");
     let gone: Vec<_> = known.difference(&twice).collect();
     assert!(gone.is_empty(), "no longer twice in the tree, take out of deny.toml: {gone:?}");
 }
@@ -106,7 +106,7 @@ impl Advisory {
         self.name == package.name && package.source.is_some() && !self.safe.iter().any(safe)
     }
 
-    /// That somebody no longer maintains what others build on is for them to mend.
+    /// That somebody no longer maintains what others build on is for them to fix.
     fn matters(&self) -> bool {
         !matches!(self.kind.as_deref(), Some("unmaintained" | "notice"))
     }
@@ -136,7 +136,7 @@ fn an_old_version_would_be_noticed() {
         version: version.parse().unwrap(),
         source: Some(String::new()),
     };
-    // An endless loop, mended in 0.23.5.
+    // An endless loop, fixed in 0.23.5.
     let concerned = |package: &Locked| advisories().iter().any(|each| each.concerns(package));
     assert!(concerned(&old("rustls", "0.23.4")) && !concerned(&old("rustls", "0.23.30")));
 }

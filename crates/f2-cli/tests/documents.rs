@@ -10,7 +10,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// What lies between two marks, each time they occur in that order.
+/// The text between two marks, each time they occur in that order.
 fn between<'a>(text: &'a str, open: &str, close: &str) -> Vec<&'a str> {
     let parts = text.split(open).skip(1);
     parts.filter_map(|part| part.split_once(close).map(|(inner, _)| inner)).collect()

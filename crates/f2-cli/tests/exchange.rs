@@ -20,16 +20,16 @@ fn f2(folder: &Folder, arguments: &str) -> String {
 }
 
 #[test]
-fn a_gpt2_comes_in_and_goes_out_again() {
+fn a_gpt2_is_imported_and_exported_again() {
     let folder = Folder::new();
     hub(&folder, "untied", "gpt2");
-    let told = [
+    let messages = [
         f2(&folder, "import gpt2 --out model"),
         f2(&folder, "export model --out exported"),
         f2(&folder, "import exported --out again --json"),
         f2(&folder, "export again --format hf --out twice --json"),
     ];
-    insta::assert_snapshot!(told.join("\n"));
+    insta::assert_snapshot!(messages.join("\n"));
     for name in ["model.safetensors", "model.json", "tokenizer.json"] {
         let [first, second] = ["model", "again"].map(|model| folder.path(model).join(name));
         assert_eq!(fs::read(first).unwrap(), fs::read(second).unwrap(), "{name}");
@@ -52,14 +52,14 @@ fn a_trained_run_goes_out_with_its_head_and_comes_back() {
         let run = folder.f2(&arguments.split_whitespace().collect::<Vec<_>>());
         assert_eq!(run.code, 0, "{what}: {}", run.stderr);
     }
-    let told = [
+    let messages = [
         f2(&folder, "export run --out exported"),
         f2(&folder, "import exported --out back"),
         f2(&folder, "export run --checkpoint last --out last"),
         f2(&folder, "export run --checkpoint 7 --out seven"),
         f2(&folder, "export run --checkpoint worst --out worst"),
     ];
-    insta::assert_snapshot!(told.join("\n"));
+    insta::assert_snapshot!(messages.join("\n"));
     for name in ["model.safetensors", "model.json", "tokenizer.json", "classes.json", "counts.json"]
     {
         let [kept, back] =
@@ -69,7 +69,7 @@ fn a_trained_run_goes_out_with_its_head_and_comes_back() {
 }
 
 #[test]
-fn mistakes_are_told_with_their_cure() {
+fn mistakes_are_reported_with_advice() {
     let folder = Folder::new();
     hub(&folder, "tied", "gpt2");
     hub(&folder, "tied", "llama");
@@ -87,7 +87,7 @@ fn mistakes_are_told_with_their_cure() {
     hub(&folder, "tied", "small");
     let config = folder.read("small/config.json").replace(": 270", ": 200");
     folder.write("small/config.json", config);
-    let told = [
+    let messages = [
         f2(&folder, "import nowhere --out model"),
         f2(&folder, "import llama --out model"),
         f2(&folder, "import erf --out model"),
@@ -97,7 +97,7 @@ fn mistakes_are_told_with_their_cure() {
         f2(&folder, "import gpt2 --out llama"),
         f2(&folder, "export gpt2 --out exported"),
     ];
-    insta::assert_snapshot!(told.join("\n"));
+    insta::assert_snapshot!(messages.join("\n"));
     assert!(!folder.path("model").exists() && !folder.path("exported").exists());
     assert!(folder.names().iter().all(|name| !name.starts_with('.')));
 }

@@ -245,7 +245,7 @@ fn temperature_zero_is_greedy_and_a_beam_of_one_too() {
 }
 
 #[test]
-fn long_and_empty_prompts_are_told() {
+fn long_and_empty_prompts_are_reported() {
     let workshop = workshop();
     let long = "sol mira ken tolu ".repeat(30);
     let kept = generate(&["f2", "--prompt", &long, "--greedy", "--new-tokens", "3"]);
@@ -272,7 +272,7 @@ fn long_and_empty_prompts_are_told() {
 }
 
 #[test]
-fn mistakes_are_told_with_their_cure() {
+fn mistakes_are_reported_with_advice() {
     let workshop = workshop();
     workshop.write("bad.jsonl", "{\"text\":\"sol\"}\n{\"text\":3}\n");
     workshop.write("none.jsonl", "{\"words\":\"sol\"}\n");
@@ -344,9 +344,9 @@ fn mistakes_are_told_with_their_cure() {
     insta::assert_snapshot!(refused.join("\n"));
 }
 
-/// As many texts at once as no machine has room for; what does not fit is told before it is tried.
+/// More texts at once than any machine has memory for are refused before anything is allocated.
 #[test]
-fn too_little_memory_is_told_with_what_is_needed_and_what_is_there() {
+fn too_little_memory_is_reported_with_needed_and_available_bytes() {
     let many = (1_u64 << 62).to_string();
     let arguments = ["generate", "f2", "--prompt", "sol", "-n", &many, "--batch", &many];
     for more in [&[][..], &["--new-tokens", &many]] {
@@ -423,9 +423,9 @@ fn a_stride_scores_every_token_but_the_first() {
     assert_eq!(text["words"].as_u64().unwrap(), 600 * 12);
 }
 
-/// What could not be kept is not made: more texts than a life is long are refused at once.
+/// A request of more texts than memory could hold is refused at once.
 #[test]
-fn a_file_that_cannot_be_written_is_told_before_the_first_token() {
+fn a_file_that_cannot_be_written_is_reported_before_the_first_token() {
     for place in ["absent/x.jsonl", "corpus"] {
         let arguments = ["generate", "f2", "--prompt", "sol", "-n", "1000000000", "--out", place];
         let refused = workshop().f2(&arguments);
@@ -440,7 +440,7 @@ fn ctrl_c_keeps_what_is_finished() {
     let workshop = workshop();
     let arguments = ["generate", "mle", "--prompt", "sol", "-n", "100000", "--out", "cut.jsonl"];
     let mut child = workshop.start(&[&arguments[..], &["--json"]].concat());
-    // The first line tells that a text is finished.
+    // The first line means that a text is finished.
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(lines.next().unwrap().unwrap().starts_with('{'));
     let rest = std::thread::spawn(move || lines.count());

@@ -9,7 +9,7 @@ use support::printed::{SMALLER_PLAN, commands, replaced, two_texts, type_in, wri
 
 const GUIDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide.md");
 
-/// What makes a command of the guide small: words, and what stands in their place here.
+/// Replacements that make a command of the guide small: words, and their replacements here.
 const SMALLER: [(&str, &str); 7] = [
     ("--vocab-size 4096", "--vocab-size 400"),
     ("--steps 600", "--steps 2 --set model.layers=1 --set model.width=16 --set batch.size=2"),

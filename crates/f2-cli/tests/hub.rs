@@ -131,7 +131,7 @@ fn a_model_that_lies_in_the_cache_in_part_is_completed() {
 }
 
 #[test]
-fn what_is_not_what_was_announced_is_refused_and_not_kept() {
+fn a_file_with_another_hash_is_refused_and_removed() {
     let user = User::of_model(Manners { damages: true, ..Manners::default() });
     let run = user.f2(&["import", "gpt2", "--out", "model"]);
     assert_eq!(run.code, 3, "{}", run.stderr);
@@ -159,9 +159,9 @@ fn the_token_is_for_the_hub_alone() {
 }
 
 #[test]
-fn mistakes_are_told_with_their_cure() {
+fn mistakes_are_reported_with_advice() {
     let user = User::of_model(Manners::default());
-    let told = |name: &str, environment: &[(&str, &str)]| {
+    let message = |name: &str, environment: &[(&str, &str)]| {
         let run = user.f2_with(&["import", name, "--out", "model"], environment);
         let here = user.folder.path("");
         let hidden = [(user.hub.endpoint.as_str(), "HUB"), (here.to_str().unwrap(), "")];
@@ -171,14 +171,14 @@ fn mistakes_are_told_with_their_cure() {
         format!("{name}: exit code {}\n{}\n", run.code, lines.collect::<Vec<_>>().join("\n"))
     };
     let online = ("HF_HUB_OFFLINE", "0");
-    let told = [
-        told("nobody/nothing", &[online]),
-        told("gpt2@v7", &[online]),
-        told("gpt2", &[("HF_HUB_OFFLINE", "1")]),
-        told("./gpt2", &[online]),
-        told("gpt2", &[online, ("HF_ENDPOINT", "http://127.0.0.1:1")]),
+    let messages = [
+        message("nobody/nothing", &[online]),
+        message("gpt2@v7", &[online]),
+        message("gpt2", &[("HF_HUB_OFFLINE", "1")]),
+        message("./gpt2", &[online]),
+        message("gpt2", &[online, ("HF_ENDPOINT", "http://127.0.0.1:1")]),
     ];
-    insta::assert_snapshot!(told.join("\n"));
+    insta::assert_snapshot!(messages.join("\n"));
     assert!(!user.folder.path("model").exists());
 }
 
@@ -248,7 +248,7 @@ fn text_by_a_wrong_address_is_refused() {
     let user = dataset();
     for (address, code, word) in [
         ("hf://kim/novels", 2, "hf://datasets/"),
-        ("hf://datasets/kim/novels/cooked", 3, "nothing of what was asked for"),
+        ("hf://datasets/kim/novels/cooked", 3, "none of the files that are needed"),
         ("hf://datasets/kim/poems", 3, "there is none of this name"),
     ] {
         let run = user.f2(&["prepare", address, "--out", "corpus"]);

@@ -51,7 +51,7 @@ fn packages() -> Vec<Package> {
 }
 
 #[test]
-fn every_package_says_what_the_registry_asks_for() {
+fn every_package_has_the_fields_the_registry_requires() {
     for package in packages() {
         let name = &package.name;
         assert!(package.description.is_some_and(|it| it.len() > 20), "{name}: no description");

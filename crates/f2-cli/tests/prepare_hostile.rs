@@ -142,7 +142,7 @@ fn tokenizers_the_library_panics_on_are_refused() {
 }
 
 #[test]
-fn any_vocabulary_can_be_asked_for() {
+fn any_vocabulary_size_can_be_requested() {
     let folder = Folder::new();
     folder.write("text.txt", text());
     for size in ["1000000000", "18446744073709551615"] {
@@ -171,7 +171,7 @@ fn documents_without_end_are_refused() {
 }
 
 #[test]
-fn what_can_be_read_once_is_read_twice_all_the_same() {
+fn pipes_are_copied_so_that_they_can_be_read_twice() {
     let folder = Folder::new();
     prepared(&folder, "file", &text());
     let run = bash(&folder, "f2 prepare <(cat file.txt) --vocab-size 280 --out corpus");

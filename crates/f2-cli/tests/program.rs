@@ -43,7 +43,7 @@ fn every_verb_shows_an_example() {
 }
 
 #[test]
-fn doctor_tells_what_there_is() {
+fn doctor_lists_the_capabilities_of_the_machine() {
     let folder = Folder::new();
     let report: serde_json::Value =
         serde_json::from_str(&folder.f2(&["doctor", "--json"]).stdout).unwrap();

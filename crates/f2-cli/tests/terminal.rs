@@ -1,4 +1,4 @@
-//! What reaches a terminal: colours of our own where it has any, and no command of anybody else's.
+//! Output on a terminal: our own colours where it has any, and no escape sequences from input.
 #![cfg(target_os = "linux")]
 
 mod support;
@@ -27,7 +27,7 @@ fn commands(text: &str) -> Vec<&str> {
     rest.map(|rest| rest.split_inclusive(ends).next().unwrap_or_default()).collect()
 }
 
-/// What we ask of a terminal: bold, the colours of frequency bands, plain; and for progress a line
+/// The escape sequences we use: bold, the colours of frequency bands, plain; and for progress a line
 /// up or down, and one to clear.
 const OURS: [&str; 8] = ["[1m", "[36m", "[33m", "[1;31m", "[0m", "[1A", "[1B", "[2K"];
 

@@ -66,7 +66,7 @@ fn ctrl_c_saves_and_says_how_to_go_on() {
     let Run { code, stderr: said, .. } = interrupt(child);
     assert_eq!(code, 130, "{said}");
     assert!(said.contains("everything is saved"), "{said}");
-    assert!(said.contains("go on with `f2 train --resume run`"), "{said}");
+    assert!(said.contains("resume with `f2 train --resume run`"), "{said}");
     let step = newest(&workshop.path("run")).unwrap().to_string();
     assert!(said.contains(&format!("stopped after step {step};")), "{said}");
 }
@@ -88,7 +88,7 @@ fn a_dry_run_counts_the_papers_parameters() {
 }
 
 #[test]
-fn mistakes_are_told_with_their_cure() {
+fn mistakes_are_reported_with_advice() {
     let workshop = Workshop::new();
     workshop.0.write("typo.toml", "[model]\nlayers = 2\n\n[optimiser]\nlearning_rat = 1\n");
     workshop.0.write("short.txt", invented_text(50));

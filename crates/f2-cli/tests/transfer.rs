@@ -62,9 +62,9 @@ fn a_model_learns_on_from_another_corpus() {
 }
 
 #[test]
-fn mistakes_are_told_with_their_cure() {
+fn mistakes_are_reported_with_advice() {
     let folder = folder();
-    let told: Vec<String> = [
+    let messages: Vec<String> = [
         ("corpus", "--objective f2 --set batch.sequence=64"),
         ("other", "--objective f2 --set batch.sequence=12"),
         ("corpus", "--objective f2 --set batch.sequence=12 --set model.layers=3"),
@@ -78,7 +78,7 @@ fn mistakes_are_told_with_their_cure() {
         format!("$ f2 train {corpus} --init gpt2 {more}\n[exit code {code}]\n{stderr}")
     })
     .collect();
-    insta::assert_snapshot!(told.join("\n"));
+    insta::assert_snapshot!(messages.join("\n"));
     assert!(!folder.path("run").exists());
 }
 

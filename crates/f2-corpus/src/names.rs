@@ -3,7 +3,7 @@
 
 use crate::split::Split;
 
-/// What a corpus was made from, and the checksums of its files.
+/// The origin of a corpus, and the checksums of its files.
 pub const MANIFEST: &str = "manifest.json";
 /// Its tokenizer.
 pub const TOKENIZER: &str = "tokenizer.json";
@@ -18,7 +18,7 @@ pub(crate) fn shard(split: Split) -> String {
     format!("{}.bin", split.name())
 }
 
-/// The text of a split, where it was asked for.
+/// The text of a split, where it was requested.
 pub(crate) fn text(split: Split) -> String {
     format!("{}.jsonl", split.name())
 }

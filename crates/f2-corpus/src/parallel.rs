@@ -37,7 +37,7 @@ pub(crate) fn in_order<I, S: Send, R: Send>(
             while line.turn(&mut state, &work) {}
             state
         };
-        // Where fewer threads can be had, they do it all; where none can, the caller does.
+        // Fewer threads than requested share the work; without any, the caller does it.
         let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, serve).ok();
         let threads: Vec<_> = (0..threads.max(1)).filter_map(spawn).collect();
         if threads.is_empty() {
@@ -69,7 +69,7 @@ struct Finished<R, F> {
     panicked: bool,
 }
 
-/// Tells those who wait that a thread they may be waiting for has panicked.
+/// Wakes waiting threads when a thread they may be waiting for has panicked.
 struct Alarm<'a, T, R, F>(&'a Line<T, R, F>);
 
 impl<T, R, F> Drop for Alarm<'_, T, R, F> {

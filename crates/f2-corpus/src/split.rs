@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_come_out_as_asked() {
+    fn shares_are_as_requested() {
         let fractions = Fractions { train: 0.8, valid: 0.15, test: 0.05 };
         let mut found = [0_u32; 3];
         for number in 0..20_000 {

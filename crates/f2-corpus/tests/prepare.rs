@@ -224,7 +224,7 @@ fn interrupted_it_leaves_nothing_behind() {
 }
 
 #[test]
-fn an_existing_folder_is_replaced_only_when_asked() {
+fn an_existing_folder_is_replaced_only_on_request() {
     let folder = tempfile::tempdir().unwrap();
     let mut options = options(write_texts(folder.path()), &folder.path().join("corpus"));
     prepare(&options, &Silent).unwrap();

@@ -360,8 +360,8 @@ fn heads(bench: &Bench, vocabulary: usize) {
     let mut losses = noise(bench, 2 * positions);
     let weight = 1.0 / positions as f32;
 
-    let room = "there is memory";
-    let mut targets = bench.cpu.targets(positions, &plain).expect(room);
+    let allocated = "there is memory";
+    let mut targets = bench.cpu.targets(positions, &plain).expect(allocated);
     bench.cpu.load_targets(&plain, &Labels::uniform(&ids, weight), &mut targets);
     let flops = 2.0 * (positions * vocabulary * WIDTH) as f64;
     bench.run(&format!("softmax_loss {vocabulary}"), &Work::Flops(flops), |cpu| {
@@ -382,7 +382,7 @@ fn heads(bench: &Bench, vocabulary: usize) {
     let members = |id: &u32| classes.members(classes.class_of(*id)).len();
     let scored: usize = ids.iter().map(|id| members(id) + CLASSES).sum();
     let f2 = Head { tokens, classes: Some(classes) };
-    let mut targets = bench.cpu.targets(positions, &f2).expect(room);
+    let mut targets = bench.cpu.targets(positions, &f2).expect(allocated);
     bench.cpu.load_targets(&f2, &Labels::uniform(&ids, weight), &mut targets);
     let flops = 2.0 * (scored * WIDTH) as f64;
     bench.run(&format!("f2_loss {vocabulary}"), &Work::Flops(flops), |cpu| {

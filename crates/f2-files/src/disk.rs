@@ -1,7 +1,6 @@
 //! Every change of the disk goes through here, so that a test can make any one of them fail.
 //!
-//! The functions are those of [`std::fs`], with the [`fault`] that a debug build may have been told
-//! to inject.
+//! The functions are those of [`std::fs`], with the [`fault`] that a debug build can inject.
 
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};

@@ -41,7 +41,7 @@ pub const EXPRESSIONS: usize = 64 << 20;
 /// folder of the seed's files. Beside what the files warrant it may take `spare` bytes of memory.
 ///
 /// # Panics
-/// When the reader does, or asks for too much memory; the input is kept, and its number told.
+/// When the reader does, or asks for too much memory; the input is saved, and its number printed.
 pub fn fuzz(name: &str, seeds: &Seeds, repair: Repair, spare: usize, read: impl Fn(&Path)) {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     // In memory where there is such a place: disks are slow, and wear.

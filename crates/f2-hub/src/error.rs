@@ -35,8 +35,8 @@ pub enum Error {
         /// Its status.
         status: u16,
     },
-    /// It has nothing of what was asked for.
-    #[error("{repository} has nothing of what was asked for")]
+    /// It has none of the requested files.
+    #[error("{repository} has none of the files that are needed")]
     NothingWanted {
         /// The repository.
         repository: String,
@@ -49,7 +49,7 @@ pub enum Error {
         /// The system's error.
         reason: String,
     },
-    /// The hub does not speak as it should.
+    /// An unexpected answer of the hub.
     #[error("{url} answers with {reason}")]
     Answer {
         /// The address.

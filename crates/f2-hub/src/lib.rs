@@ -5,8 +5,8 @@
 //! usual environment variables are respected: `HF_HOME`, `HF_HUB_CACHE`, `HF_ENDPOINT`, `HF_TOKEN`
 //! and `HF_HUB_OFFLINE`.
 //!
-//! Fetching is the feature `download`. It is resumed where it was broken off, and every file is
-//! held against the hash that the hub announced before it gets its name.
+//! Fetching is the feature `download`. Interrupted downloads are resumed, and every file is verified
+//! against the hash that the hub announced before it gets its name.
 
 mod cache;
 #[cfg(feature = "download")]

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_follow_the_law() {
+    fn tokens_follow_zipfs_law() {
         let tokens = zipf_tokens(1_000, 100_000, 9);
         let share = |rank: u32| tokens.iter().filter(|t| **t == rank).count() as f64 / 1e5;
         // The harmonic number of 1,000 is 7.485: shares 0.1336 and 0.0668, deviation 0.001.

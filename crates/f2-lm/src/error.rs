@@ -1,4 +1,4 @@
-//! What can go wrong between a configuration and a trained model.
+//! Errors of configuring, training, generating and scoring.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ pub enum Error {
     /// A file or folder could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// Another process is at the run.
+    /// Another process is using the run.
     #[error(transparent)]
     Lock(#[from] LockError),
     /// A configuration file is not TOML.
@@ -28,7 +28,7 @@ pub enum Error {
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// What the parser met.
+        /// The parser's message.
         reason: String,
     },
     /// A key no configuration has.
@@ -48,7 +48,7 @@ pub enum Error {
         key: String,
         /// Where the value was given.
         place: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// A split does not hold what a step needs.
@@ -131,7 +131,7 @@ pub enum Error {
         /// The fingerprint of its counts.
         expected: String,
     },
-    /// A run's classes are not what they were.
+    /// A run's classes have changed.
     #[error(
         "the frequency classes in {} are not those this run was begun with: SHA-256 {found}, not \
          {expected}",
@@ -145,7 +145,7 @@ pub enum Error {
         /// That of the run's.
         expected: String,
     },
-    /// A run's corpus is not what it was.
+    /// A run's corpus has changed.
     #[error(
         "the corpus in {} is not the one this run was trained on: it has {found}, the run \
          {expected}",
@@ -210,7 +210,7 @@ pub enum Error {
         /// In what they differ.
         reason: String,
     },
-    /// The model a run started from is not what it was.
+    /// The model a run started from has changed.
     #[error(
         "the model in {} is not the one this run was begun from: SHA-256 {found}, not {expected}",
         path.display()
@@ -223,10 +223,10 @@ pub enum Error {
         /// That of the run's.
         expected: String,
     },
-    /// Early stopping has nothing to look at.
+    /// Early stopping without a validation split.
     #[error("`evaluation.patience` needs a validation split; the corpus has none")]
     NothingToWatch,
-    /// Nothing would ever end the run.
+    /// No limit ends the run.
     #[error("no limit is set: the run would never end")]
     Endless,
     /// A folder holds a run already.
@@ -240,7 +240,7 @@ pub enum Error {
     FolderTaken {
         /// The folder.
         path: PathBuf,
-        /// What would be written over.
+        /// The file that would be overwritten.
         name: &'static str,
     },
     /// A folder that should hold a run does not.
@@ -254,7 +254,7 @@ pub enum Error {
     NotAModel {
         /// The folder.
         path: PathBuf,
-        /// What is missing.
+        /// The reason.
         reason: String,
     },
     /// A corpus and a model that do not share a tokenizer.
@@ -276,7 +276,7 @@ pub enum Error {
     BadRun {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// A checkpoint is damaged, or not of this model.
@@ -284,7 +284,7 @@ pub enum Error {
     BadCheckpoint {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// Settings differ from those the run was trained with.
@@ -299,21 +299,21 @@ pub enum Error {
         /// Which.
         differences: Differences,
     },
-    /// The memory that is there would not do.
+    /// The available memory is too small.
     #[error(
         "{purpose} needs {} of memory; {} are available",
         gigabytes(*needed),
         gigabytes(*available)
     )]
     TooLittleMemory {
-        /// What for.
+        /// The purpose.
         purpose: Purpose,
         /// Bytes needed.
         needed: u64,
-        /// Bytes there are.
+        /// Bytes available.
         available: u64,
     },
-    /// The loss stopped being a number.
+    /// Training diverged: the loss is no longer finite.
     #[error(
         "the loss or its gradient was not finite for {in_a_row} steps in a row, up to step {step}"
     )]
@@ -325,18 +325,18 @@ pub enum Error {
         /// The step of the newest checkpoint from before, where there is one.
         kept: Option<u64>,
     },
-    /// Training ruined the parameters.
+    /// The parameters are no longer finite.
     #[error("the parameters are no longer finite numbers (`{name}`): they are not saved")]
     ParametersNotFinite {
         /// The first that is not.
         name: String,
     },
-    /// A way of decoding that cannot be followed.
+    /// A decoding strategy that the model cannot follow.
     #[error("{option}: {reason}")]
     Strategy {
         /// Which part of it.
         option: &'static str,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// A test protocol of documents finds none that is long enough.
@@ -361,13 +361,13 @@ pub enum Error {
         /// How many it has.
         tokens: u64,
     },
-    /// Nothing to go on from.
+    /// An empty prompt.
     #[error("prompt {} is empty: the model needs a token to go on from", prompt + 1)]
     EmptyPrompt {
         /// Which prompt, from 0.
         prompt: usize,
     },
-    /// A model that says nothing about what comes next.
+    /// A model whose probabilities are NaN.
     #[error("the model's probabilities are not numbers: its parameters are damaged")]
     NoProbabilities,
     /// The corpus cannot be read.

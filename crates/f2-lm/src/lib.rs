@@ -1,10 +1,10 @@
-//! The GPT-2 decoder with plain and frequency factorised heads: how it is configured, trained
-//! and kept.
+//! The GPT-2 decoder with plain and frequency-factorised heads: training, checkpoints, generation
+//! and perplexity.
 //!
-//! In the order a run goes through them: [`config`] says what to do, [`model`] lays the decoder
-//! out on a device of `f2-engine`, [`batch`] and [`schedule`] decide what a step sees and how far
-//! it goes, [`objective`] turns hidden states into a loss, [`train`] puts them together, [`run`]
-//! is the run folder on the disk, [`decode`] generates text, and [`perplexity`] scores it.
+//! In the order of a run: [`config`] holds the settings, [`model`] the decoder on a device of
+//! `f2-engine`, [`batch`] the tokens of every step and [`schedule`] its learning rate, [`objective`]
+//! the losses, [`train`] the training loop and [`run`] the run folder on the disk. [`decode`]
+//! generates text and [`perplexity`] scores it.
 //! [`exchange`] imports and exports models.
 
 pub mod batch;

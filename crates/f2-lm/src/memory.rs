@@ -14,7 +14,7 @@ pub enum Purpose {
     Loading,
     /// Training a model.
     Training,
-    /// Letting a model write.
+    /// Generating text.
     Generation,
     /// Taking a model's perplexity.
     Perplexity,
@@ -31,7 +31,7 @@ impl fmt::Display for Purpose {
     }
 }
 
-/// Refuses what the device's memory cannot hold, where it is known.
+/// Fails if the device's available memory is known and too small.
 pub fn check_memory<D: Device>(device: &D, purpose: Purpose, needed: u64) -> Result<(), Error> {
     match available_memory(device) {
         Some(available) if available < needed => {
@@ -41,13 +41,13 @@ pub fn check_memory<D: Device>(device: &D, purpose: Purpose, needed: u64) -> Res
     }
 }
 
-/// Bytes of a buffer with these extents; all there could be where they are beyond counting.
+/// Bytes of a buffer with these extents; saturates on overflow.
 pub(crate) fn bytes(extents: &[usize]) -> u64 {
     extents.iter().fold(1, |bytes: u64, &extent| bytes.saturating_mul(extent as u64))
 }
 
-/// Bytes of the memory a device works in that could be had now: its own, or the host's. Nothing
-/// where it is not known.
+/// Bytes available now in the memory a device uses: its own, or the host's. `None` where it is not
+/// known.
 pub fn available_memory<D: Device>(device: &D) -> Option<u64> {
     device.available_memory().or_else(|| host_memory().map(|memory| memory.available))
 }
@@ -57,12 +57,11 @@ pub fn available_memory<D: Device>(device: &D) -> Option<u64> {
 pub struct HostMemory {
     /// All of it.
     pub total: u64,
-    /// What could be had without swapping, or less where the process is confined to a control group
-    /// with a limit of its own.
+    /// The memory available without swapping, or less where a control group limits the process.
     pub available: u64,
 }
 
-/// The memory of this machine; nothing where the system does not say.
+/// The memory of this machine; `None` where the system does not report it.
 pub fn host_memory() -> Option<HostMemory> {
     let mut system = System::new();
     system.refresh_memory_specifics(MemoryRefreshKind::nothing().with_ram());
@@ -72,7 +71,7 @@ pub fn host_memory() -> Option<HostMemory> {
     (total > 0).then_some(HostMemory { total, available })
 }
 
-/// What a control group has left. Reads nothing where the limit is the word `max`.
+/// The memory a control group has left; `None` where its limit is `max`.
 fn group_limit(limit: &str, used: &str) -> Option<u64> {
     let number = |path| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
     Some(number(limit)?.saturating_sub(number(used)?))
@@ -83,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_beyond_counting_is_more_than_there_is() {
+    fn sizes_that_overflow_exceed_any_memory() {
         assert_eq!(bytes(&[3, 5, 4]), 60);
         assert_eq!(bytes(&[usize::MAX, 2]), u64::MAX);
         let cpu = f2_engine::Cpu::new(1).unwrap();

@@ -1,4 +1,4 @@
-//! How the learning rate moves, and when a run ends.
+//! The learning rate schedule, and the limits of a run.
 
 use std::f64::consts::PI;
 

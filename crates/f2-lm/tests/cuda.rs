@@ -130,7 +130,7 @@ fn batches_of_many_shapes_train_as_on_the_cpu() {
     }
 }
 
-/// What the GPU draws itself, the host draws from the CPU's probabilities: in full precision they
+/// The GPU's own draws and the host's from the CPU's probabilities: in full precision they
 /// differ where a number falls between two tokens, and after that the texts part.
 #[test]
 fn texts_drawn_by_the_gpu_are_the_cpus() {

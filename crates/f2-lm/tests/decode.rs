@@ -104,7 +104,7 @@ fn bits(text: &Continuation) -> Vec<Bits> {
 
 /// The same bits, so also the same text and log-probabilities within any tolerance.
 #[test]
-fn a_text_does_not_depend_on_its_company() {
+fn a_text_does_not_depend_on_its_batch() {
     let prompts = prompts();
     for ends in [&[][..], &[1, 4, 20, VOCABULARY as u32]] {
         let (model, alone) = (Model::new(VOCABULARY, ends, 2), Model::new(VOCABULARY, ends, 1));
@@ -250,7 +250,7 @@ fn a_beam_as_wide_as_the_vocabulary_is_exhaustive() {
     }
 }
 
-/// What the model says of every token after a prompt.
+/// The log-probability of every token after a prompt.
 fn log_probabilities(model: &Model, prompt: &[u32]) -> Vec<f64> {
     let Model { device, decoder, weights } = model;
     let mut memory = Incremental::new(model, 1, prompt.len()).unwrap();
@@ -381,7 +381,7 @@ fn seeds_and_samples_differ() {
 }
 
 #[test]
-fn what_cannot_be_done_is_refused() {
+fn strategies_a_model_cannot_follow_are_refused() {
     let model = Model::f2();
     let prompts = prompts();
     let class =
@@ -425,9 +425,9 @@ fn what_cannot_be_done_is_refused() {
     ");
 }
 
-/// A damaged model must be told apart from a bad draw.
+/// A damaged model is an error, not a bad draw.
 #[test]
-fn parameters_that_are_not_numbers_are_told() {
+fn parameters_that_are_nan_are_reported() {
     let mut model = Model::f2();
     let norm = model.decoder.final_norm.gain;
     model.set_values(norm, &vec![f32::NAN; norm.len()]);

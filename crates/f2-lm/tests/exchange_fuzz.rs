@@ -38,7 +38,7 @@ unsafe impl GlobalAlloc for Watched {
 #[global_allocator]
 static MEMORY: Watched = Watched;
 
-/// What is done to a file.
+/// A change to a file.
 #[derive(Clone, Debug)]
 enum Damage {
     /// A byte becomes another.
@@ -47,7 +47,7 @@ enum Damage {
     Cut,
     /// Bytes come in between.
     Insert(Vec<u8>),
-    /// The number that stands there becomes another; a header's length follows.
+    /// A number is replaced by another; the header's length is adjusted.
     Number(String),
 }
 

@@ -8,7 +8,7 @@ use f2_engine::Cpu;
 use f2_lm::config::TrainConfig;
 use f2_lm::model::Model;
 use f2_lm::run::{Manifest, Pick, RunFolder, SavedModel, checkpoint};
-use f2_lm::train::{Session, Source, Trainer};
+use f2_lm::train::{Session, Trainer, TrainingCorpus};
 use workshop::{TEXT, Workshop, decoder, named};
 
 #[test]
@@ -69,7 +69,7 @@ fn characters_are_held_back_until_they_are_whole() {
 
 /// Trains a few steps, so that the best checkpoint is not the last.
 fn run(workshop: &Workshop) -> RunFolder {
-    let source = Source::open(&workshop.path("corpus")).unwrap();
+    let source = TrainingCorpus::open(&workshop.path("corpus")).unwrap();
     let classes = workshop.classes("corpus");
     let model = decoder(270, Vec::new()).shape.model;
     let mut config = TrainConfig { model, ..TrainConfig::default() };
@@ -84,7 +84,7 @@ fn run(workshop: &Workshop) -> RunFolder {
     let manifest = Manifest::new(source.record.clone(), None, 0, "cpu", 1);
     let run = RunFolder::create(&workshop.path("run"), config, manifest).unwrap();
     let attachments = source.attachments(Some(&classes)).unwrap();
-    let text = source.text();
+    let text = source.splits();
     let mut ignore = |_: &_| {};
     let mut session =
         Session::new(trainer, run.clone(), text, attachments, 1, &mut ignore).unwrap();

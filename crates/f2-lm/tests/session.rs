@@ -13,7 +13,7 @@ use f2_lm::config::{BudgetConfig, ObjectiveName, TrainConfig, WindowOrder};
 use f2_lm::model::{Decoder, ModelShape};
 use f2_lm::run::{CorpusRecord, Event, Manifest, RunFolder, checkpoint, read_events};
 use f2_lm::schedule::Budget;
-use f2_lm::train::{Ending, Session, Text, Trainer};
+use f2_lm::train::{Ending, Session, Splits, Trainer};
 
 const VOCABULARY: usize = 53;
 const STEPS: u64 = 12;
@@ -102,7 +102,7 @@ fn run_with(
     };
     let latest = if resume { run.latest_checkpoint()? } else { None };
     let attachments = vec![("tokenizer.json".to_owned(), b"{}".to_vec())];
-    let text = Text { train: &train, valid: &valid, end_of_text: Some(0) };
+    let text = Splits { train: &train, valid: &valid, end_of_text: Some(0) };
     let trainer = trainer(config, class_ends);
     let mut session = Session::new(trainer, run, text, attachments, 2, observer)?;
     if let Some(latest) = latest {
@@ -364,7 +364,7 @@ fn a_run_that_was_ruined_from_the_start_keeps_no_checkpoint() {
 
 /// A file where the folder should be refuses every save, whoever runs the test.
 #[test]
-fn a_save_that_fails_is_told_and_training_goes_on() {
+fn a_failed_save_is_reported_and_training_continues() {
     let folder = tempfile::tempdir().unwrap();
     let checkpoints = folder.path().join("checkpoints");
     let aside = folder.path().join("aside");
@@ -479,7 +479,7 @@ fn a_limit_in_tokens_is_reached_whatever_the_padding() {
     config.budget = BudgetConfig { tokens: Some(500), ..BudgetConfig::default() };
     let folder = tempfile::tempdir().unwrap();
     let run = RunFolder::create(folder.path(), config.clone(), manifest()).unwrap();
-    let splits = Text { train: &songs, valid: &Vec::new(), end_of_text: None };
+    let splits = Splits { train: &songs, valid: &Vec::new(), end_of_text: None };
     let mut tokens = Vec::new();
     let mut observe = |event: &Event| {
         if let Event::Step { tokens: so_far, .. } = event {
@@ -529,7 +529,7 @@ fn validation_goes_document_by_document_where_training_does() {
         let folder = tempfile::tempdir().unwrap();
         let run = RunFolder::create(folder.path(), config.clone(), manifest()).unwrap();
         let train = songs(&[2, 3, 4, 5, 6, 7, 8]);
-        let splits = Text { train: &train, valid: &valid, end_of_text: None };
+        let splits = Splits { train: &train, valid: &valid, end_of_text: None };
         let mut found = None;
         let mut observe = |event: &Event| {
             if let Event::Evaluated { loss, tokens, .. } = event {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use f2_lm::config::{ConfigLayers, Preset, TrainConfig};
 
-/// What writes the page.
+/// The command that writes the page.
 const COMMAND: &str = "F2_WRITE_DOCS=1 cargo test -p f2-lm --test settings_page";
 
 const SOURCES: [&str; 3] = [
@@ -109,7 +109,7 @@ fn page() -> String {
     let mut text = format!(
         "# Settings\n\n\
          <!-- Made from the code by: {COMMAND} -->\n\n\
-         What `f2 train` can be told, with the default and the value in each preset (`–`: not \
+         The settings of `f2 train`, with the default and the value in each preset (`–`: not \
          set). Give a setting with `--set KEY=VALUE`, such as `--set \
          optimiser.learning_rate=1e-3`, or in a TOML file with `--config FILE`, where `[model]` \
          begins the section and `layers = 6` sets `model.layers`. A flag wins over the file, the \

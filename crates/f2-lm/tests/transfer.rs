@@ -13,7 +13,7 @@ use f2_lm::config::{ClassVectors, ConfigLayers};
 use f2_lm::exchange::ForeignModel;
 use f2_lm::model::{Batch, Decoder, Model, ModelShape, Network, Recordings, Workspace};
 use f2_lm::run::{Pick, SavedModel};
-use f2_lm::train::{InitialModel, Source};
+use f2_lm::train::{InitialModel, TrainingCorpus};
 
 /// Other words, and other frequencies, than the tokenizer was learnt from.
 const TEXT: &str = "a rat on a mat, a cat on a rat: and on, and on, sat the mat\n";
@@ -22,7 +22,7 @@ const TEXT: &str = "a rat on a mat, a cat on a rat: and on, and on, sat the mat\
 struct Crossing {
     folder: tempfile::TempDir,
     model: SavedModel,
-    source: Source,
+    source: TrainingCorpus,
     class_ends: Vec<u32>,
 }
 
@@ -33,7 +33,7 @@ impl Crossing {
         let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/gpt2");
         ForeignModel::open(&fixtures.join(hub)).unwrap().write(&model, &mut |_| true).unwrap();
         prepare_with(&corpus, TokenizerChoice::File(model.join("tokenizer.json")), keep_ids);
-        let source = Source::open(&corpus).unwrap();
+        let source = TrainingCorpus::open(&corpus).unwrap();
         let counts = RankCounts::new(&source.counts).unwrap();
         let selection = select(&counts, Method::EqualFrequency, Some(4)).unwrap();
         let class_ends = selection.classes().ends().iter().map(|end| *end as u32).collect();
@@ -167,7 +167,7 @@ fn rows_without_a_token_stay_behind() {
     fs::write(&path, json.to_string()).unwrap();
     let corpus = crossing.path("smaller");
     prepare_with(&corpus, TokenizerChoice::File(path), false);
-    let source = Source::open(&corpus).unwrap();
+    let source = TrainingCorpus::open(&corpus).unwrap();
     assert_eq!(source.record.vocabulary, 269);
     let initial = InitialModel::open(&crossing.path("model"), Some(&source)).unwrap();
     let shape = ModelShape { vocabulary: 269, class_ends: vec![4, 269], ..shape };
@@ -184,7 +184,7 @@ fn rows_without_a_token_stay_behind() {
 }
 
 #[test]
-fn what_cannot_be_carried_over_is_refused() {
+fn models_that_cannot_be_transferred_are_refused() {
     let crossing = Crossing::new("untied", false);
     let initial = crossing.initial();
     let refusal = |change: &dyn Fn(&mut ModelShape)| {
@@ -196,7 +196,8 @@ fn what_cannot_be_carried_over_is_refused() {
     };
     let other = crossing.path("other");
     prepare_with(&other, TokenizerChoice::Train { vocabulary_size: 262 }, false);
-    let other = InitialModel::open(&crossing.path("model"), Some(&Source::open(&other).unwrap()));
+    let other =
+        InitialModel::open(&crossing.path("model"), Some(&TrainingCorpus::open(&other).unwrap()));
     let other = other.unwrap_err().to_string();
     let folder = crossing.folder.path().canonicalize().unwrap();
     let other = other.replace(&folder.display().to_string(), "HERE");

@@ -47,7 +47,7 @@ fn advice(error: &ExchangeError) -> Option<String> {
                 .to_owned()
         }
         ExchangeError::Variant { .. } => {
-            "it would compute something else here, so it is not taken in".to_owned()
+            "its outputs would differ here, so it is not imported".to_owned()
         }
         ExchangeError::BadFile { .. }
         | ExchangeError::MissingTensor { .. }

@@ -90,14 +90,14 @@ fn advice(error: &Error) -> Option<String> {
         }
         Error::RunExists { path } => {
             format!(
-                "go on with it by `f2 train --resume {}`, or choose another --out",
+                "resume it with `f2 train --resume {}`, or choose another --out",
                 path.display()
             )
         }
         Error::ConfigChanged { differences } => {
             let allow: Vec<String> =
                 differences.keys().map(|key| format!("--allow {key}")).collect();
-            format!("to go on with the new values, add {}", allow.join(" "))
+            format!("to resume with the new values, add {}", allow.join(" "))
         }
         error => return general_advice(error).map(str::to_owned),
     })
@@ -160,7 +160,7 @@ fn general_advice(error: &Error) -> Option<&'static str> {
         Error::ShapeChanged { .. } => "start a new run with other settings",
         Error::TooLittleMemory { purpose, .. } => less_memory(*purpose),
         Error::Engine(f2_engine::Error::OutOfMemory { .. }) => {
-            "take less at a time: `--set batch.micro=1` to train, a smaller `--batch` to write"
+            "use less at a time: `--set batch.micro=1` to train, a smaller `--batch` to generate"
         }
         Error::Engine(_) => {
             "`f2 doctor` shows what this machine offers; `--device cpu` works everywhere"

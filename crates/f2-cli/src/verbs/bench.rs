@@ -1,4 +1,4 @@
-//! `f2 bench`: how fast this machine does the work.
+//! `f2 bench`: the speed of training and of matrix products on this machine.
 
 mod products;
 mod train;

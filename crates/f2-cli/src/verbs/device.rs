@@ -1,4 +1,4 @@
-//! Which device a verb works on.
+//! The flags that choose a device, and how a verb runs on it.
 
 use std::str::FromStr;
 
@@ -52,9 +52,9 @@ impl FromStr for DeviceName {
     }
 }
 
-/// What a verb does on a device, whichever it is.
-pub(crate) trait Work {
-    /// What comes of it.
+/// The part of a verb that runs on a device, generic over its type.
+pub(crate) trait DeviceTask {
+    /// The result.
     type Output;
     fn run<D: Device>(self, device: D) -> Result<Self::Output, Failure>;
 }
@@ -65,21 +65,21 @@ impl DeviceChoice {
         self.threads.count()
     }
 
-    /// Opens the device and works on it.
-    pub(crate) fn run<W: Work>(self, work: W) -> Result<W::Output, Failure> {
+    /// Opens the device and runs the task on it.
+    pub(crate) fn run<T: DeviceTask>(self, task: T) -> Result<T::Output, Failure> {
         use PrecisionName as Precision;
         match (self.resolve(), self.precision) {
             (None, None | Some(Precision::F32)) => {
-                work.run(Cpu::new(self.threads()).map_err(failure)?)
+                task.run(Cpu::new(self.threads()).map_err(failure)?)
             }
             (None, Some(Precision::Bf16)) => {
-                work.run(Cpu::with_bf16(self.threads()).map_err(failure)?)
+                task.run(Cpu::with_bf16(self.threads()).map_err(failure)?)
             }
             (Some(number), None | Some(Precision::Bf16)) => {
-                work.run(Cuda::<Bf16>::new(number).map_err(failure)?)
+                task.run(Cuda::<Bf16>::new(number).map_err(failure)?)
             }
             (Some(number), Some(Precision::F32)) => {
-                work.run(Cuda::<F32>::new(number).map_err(failure)?)
+                task.run(Cuda::<F32>::new(number).map_err(failure)?)
             }
         }
     }

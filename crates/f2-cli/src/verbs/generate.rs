@@ -21,7 +21,7 @@ use f2_lm::run::SavedModel;
 
 use crate::failure::{Failure, Kind, Outcome};
 use crate::progress::{Progress, Unit};
-use crate::verbs::device::{DeviceChoice, Work};
+use crate::verbs::device::{DeviceChoice, DeviceTask};
 use crate::verbs::flags::{ModelChoice, from_one};
 use crate::{interrupt, output};
 use prompts::{PromptFlags, Prompts};
@@ -29,7 +29,7 @@ use record::Record;
 use screen::Screen;
 use strategy::StrategyFlags;
 
-/// Let a model write: continue prompts greedily, by sampling or by beam search.
+/// Continue prompts with a model: greedily, by sampling or by beam search.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -54,13 +54,13 @@ pub(crate) struct Generate {
     prompts: PromptFlags,
     #[command(flatten)]
     strategy: StrategyFlags,
-    /// Tokens to write after each prompt, at most [default: 100, or what the protocol says].
+    /// Tokens to generate after each prompt, at most [default: 100, or what the protocol says].
     #[arg(long, value_name = "N")]
     new_tokens: Option<usize>,
     /// Texts for each prompt.
     #[arg(long, short = 'n', value_name = "N", default_value = "1", value_parser = from_one)]
     samples: NonZeroUsize,
-    /// Decides every draw.
+    /// The seed of all random draws.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Do not stop where the model ends a text.
@@ -88,7 +88,7 @@ struct Writing<'a> {
     request: &'a Request<'a>,
 }
 
-impl Work for Writing<'_> {
+impl DeviceTask for Writing<'_> {
     type Output = (Generated, f64);
 
     fn run<D: Device>(self, device: D) -> Result<Self::Output, Failure> {

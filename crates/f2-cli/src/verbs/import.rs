@@ -1,4 +1,4 @@
-//! `f2 import`: a GPT-2 of Hugging Face in, a model folder out.
+//! `f2 import`: from a GPT-2 of Hugging Face to a model folder.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use crate::hub::model_folder;
 use crate::progress::{Progress, Unit};
 use crate::{interrupt, output};
 
-/// Bring in a GPT-2 of Hugging Face: a folder, or a name on its hub.
+/// Import a GPT-2 of Hugging Face: a folder, or a name on its hub.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -43,7 +43,7 @@ impl Import {
         interrupt::listen();
         let opens = |folder: &Path| match ForeignModel::open(folder) {
             Err(ExchangeError::Read(_) | ExchangeError::NotAFolder { .. }) => false,
-            // What is wrong in another way is told once, below.
+            // Other errors are reported once, below.
             _ => true,
         };
         let model = ForeignModel::open(&model_folder(&self.model, opens)?)?;

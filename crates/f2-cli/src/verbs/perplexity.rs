@@ -1,4 +1,4 @@
-//! `f2 perplexity`: a model and a text in, perplexities out.
+//! `f2 perplexity`: the perplexity of a text under a model.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -15,11 +15,11 @@ use serde::{Deserialize, Serialize};
 use crate::failure::{Failure, Kind, Outcome};
 use crate::progress::{Progress, Unit};
 use crate::texts::open_file_or_input;
-use crate::verbs::device::{DeviceChoice, Work};
+use crate::verbs::device::{DeviceChoice, DeviceTask};
 use crate::verbs::flags::{ModelChoice, SplitName};
 use crate::{interrupt, output};
 
-/// Take a model's perplexity on a corpus or a text: per token, per word, and in bits per byte.
+/// Compute a model's perplexity on a corpus or a text: per token, per word, and in bits per byte.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -57,7 +57,7 @@ pub(crate) struct Perplexity {
 }
 
 /// A text, and its size in the units perplexity is taken in.
-struct Text {
+struct ScoredText {
     tokens: Box<dyn TokenSource>,
     words: u64,
     bytes: u64,
@@ -88,11 +88,11 @@ pub(super) struct PerplexityReport {
 /// The model, text and windows to score, on whichever device.
 struct Scoring<'a> {
     model: &'a SavedModel,
-    text: &'a Text,
+    text: &'a ScoredText,
     windows: &'a ScoredWindows,
 }
 
-impl Work for Scoring<'_> {
+impl DeviceTask for Scoring<'_> {
     type Output = Likelihood;
 
     fn run<D: Device>(self, device: D) -> Result<Likelihood, Failure> {
@@ -131,11 +131,11 @@ impl Perplexity {
         Ok(PerplexityReport::new(&text, sliding, &windows, likelihood))
     }
 
-    fn read(&self, model: &SavedModel) -> Result<Text, Failure> {
+    fn read(&self, model: &SavedModel) -> Result<ScoredText, Failure> {
         if self.text.is_dir() { self.read_corpus(model) } else { read_file(&self.text, model) }
     }
 
-    fn read_corpus(&self, model: &SavedModel) -> Result<Text, Failure> {
+    fn read_corpus(&self, model: &SavedModel) -> Result<ScoredText, Failure> {
         let corpus = Corpus::open(&self.text)?;
         let split = Split::from(self.split);
         let tokens = model.tokens(&corpus, split)?;
@@ -146,7 +146,7 @@ impl Perplexity {
             return Err(Failure::data(format!("{path} has no {} split", split.name()))
                 .advise("name another with `--split`, or prepare the corpus with one"));
         }
-        Ok(Text { tokens, words, bytes, contexts: model.contexts })
+        Ok(ScoredText { tokens, words, bytes, contexts: model.contexts })
     }
 
     fn shown(&self, report: &PerplexityReport) -> String {
@@ -169,7 +169,7 @@ impl Perplexity {
     }
 }
 
-fn read_file(path: &Path, model: &SavedModel) -> Result<Text, Failure> {
+fn read_file(path: &Path, model: &SavedModel) -> Result<ScoredText, Failure> {
     let mut text = String::new();
     open_file_or_input(path)?.read_to_string(&mut text).map_err(|error| {
         Failure::data(format!("cannot read {}: {error}", path.display()))
@@ -178,13 +178,13 @@ fn read_file(path: &Path, model: &SavedModel) -> Result<Text, Failure> {
     let words = text.split_whitespace().count() as u64;
     let tokens = Box::new(model.vocabulary.encode(&text)?);
     // A file is one text, however short, and nobody's document.
-    Ok(Text { tokens, words, bytes: text.len() as u64, contexts: Contexts::Text })
+    Ok(ScoredText { tokens, words, bytes: text.len() as u64, contexts: Contexts::Text })
 }
 
 fn score_text<D: Device>(
     device: D,
     model: &SavedModel,
-    text: &Text,
+    text: &ScoredText,
     windows: &ScoredWindows,
 ) -> Result<Likelihood, Failure> {
     let model = model.load(device)?;
@@ -199,7 +199,7 @@ fn score_text<D: Device>(
 
 impl PerplexityReport {
     fn new(
-        text: &Text,
+        text: &ScoredText,
         sliding: SlidingWindows,
         windows: &ScoredWindows,
         likelihood: Likelihood,

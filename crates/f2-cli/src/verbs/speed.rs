@@ -1,13 +1,13 @@
-//! How fast training will be, before there is any.
+//! Estimates of training speed before training.
 
 use std::time::Duration;
 
 use f2_engine::Device;
 
 use crate::failure::Failure;
-use crate::verbs::device::Work;
+use crate::verbs::device::DeviceTask;
 
-/// What share of the device's peak training is assumed to reach.
+/// The share of the device's peak that training is assumed to reach.
 pub(crate) const ASSUMED_SHARE: f64 = 0.6;
 
 /// A peak counts once this many tries in a row found none that is higher by more than a little,
@@ -19,7 +19,7 @@ const MOST_TRIES: usize = 12;
 /// Measures the peak of a device once, for an estimate that is soon corrected by what stages take.
 pub(crate) struct Peak;
 
-impl Work for Peak {
+impl DeviceTask for Peak {
     type Output = f64;
 
     fn run<D: Device>(self, device: D) -> Result<f64, Failure> {

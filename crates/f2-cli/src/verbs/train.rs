@@ -1,4 +1,4 @@
-//! `f2 train`: a corpus in, a run folder out.
+//! `f2 train`: from a corpus to a run folder.
 
 mod curve;
 mod dry_run;
@@ -12,11 +12,11 @@ use clap::Args;
 use f2_engine::Device;
 use f2_experiment::TrainTask;
 use f2_lm::run::checkpoint::{self, TrainingState};
-use f2_lm::train::{Ending, InitialModel, NewRun, PreparedRun, ResumedRun, Source};
+use f2_lm::train::{Ending, InitialModel, NewRun, PreparedRun, ResumedRun, TrainingCorpus};
 use serde_json::json;
 
 use crate::failure::{Failure, Kind, Outcome};
-use crate::verbs::device::{DeviceChoice, Work};
+use crate::verbs::device::{DeviceChoice, DeviceTask};
 use crate::{interrupt, output};
 use request::Settings;
 use watch::Watch;
@@ -46,10 +46,10 @@ pub(crate) struct Train {
     #[arg(required_unless_present_any = ["resume", "dry_run", "show_config"])]
     out: Option<PathBuf>,
     /// Start from this trained model, with its settings: a run, one of its checkpoints, or what
-    /// `f2 import` wrote. Of another corpus it is carried over, if the tokenizer is the same.
+    /// `f2 import` wrote. A model of another corpus is transferred if the tokenizer is the same.
     #[arg(long, value_name = "MODEL", conflicts_with = "resume")]
     init: Option<PathBuf>,
-    /// Go on with this run, or from this checkpoint of one.
+    /// Resume this run, or from this checkpoint of one.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["out", "preset"])]
     resume: Option<PathBuf>,
     /// A setting, or a section of settings, that may differ from those of the resumed run.
@@ -80,7 +80,7 @@ pub(crate) struct Trained {
     state: TrainingState,
 }
 
-impl Work for &Train {
+impl DeviceTask for &Train {
     type Output = Trained;
 
     fn run<D: Device>(self, device: D) -> Result<Trained, Failure> {
@@ -99,7 +99,7 @@ impl Train {
             return self.print_config();
         }
         if self.dry_run {
-            return self.print_plan();
+            return self.print_cost();
         }
         let trained = self.finish()?;
         output::print(&if self.json { trained.to_json() } else { trained.to_text() })
@@ -157,18 +157,21 @@ impl Train {
     }
 
     /// The model `--init` names, for a corpus.
-    fn initial_model(&self, corpus: Option<&Source>) -> Result<Option<InitialModel>, Failure> {
+    fn initial_model(
+        &self,
+        corpus: Option<&TrainingCorpus>,
+    ) -> Result<Option<InitialModel>, Failure> {
         let open = |path| InitialModel::open(path, corpus);
         Ok(self.init.as_deref().map(open).transpose()?)
     }
 
     fn train<D: Device>(&self, device: D, prepared: PreparedRun) -> Result<Trained, Failure> {
-        let PreparedRun { run, source, .. } = &prepared;
+        let PreparedRun { run, corpus, .. } = &prepared;
         let folder = run.path().to_path_buf();
         let likelihood = run.config.objective.name.is_likelihood();
         let mut watch =
             Watch::new(device.measured_peak(), likelihood, run.config.schedule.warmup_steps);
-        if source.valid.is_empty() {
+        if corpus.valid.is_empty() {
             watch.say("note: the corpus has no validation split; perplexity will not be taken");
         }
         let threads = self.device.threads();
@@ -189,7 +192,7 @@ impl Trained {
                 Kind::Interrupted,
                 format!("stopped after step {}; everything is saved", state.step),
             )
-            .advise(format!("go on with `f2 train --resume {}`", folder.display())));
+            .advise(format!("resume with `f2 train --resume {}`", folder.display())));
         }
         if *ending == Ending::AlreadyComplete {
             remark!(

@@ -40,7 +40,7 @@ pub fn at_every_change(
     }
 }
 
-/// A fault of the disk is told as one; some are survived.
+/// A fault of the disk is reported as one; some are survived.
 fn check_code(kind: &str, plan: &str, run: &Run) {
     let expected: &[i32] = if kind == "kill" { &[137] } else { &[0, 4] };
     assert!(expected.contains(&run.code), "{plan}: {}", run.shown());

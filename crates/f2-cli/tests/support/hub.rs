@@ -1,5 +1,5 @@
 //! A Hugging Face hub of our own, on the loopback: it lists, announces hashes, sends large files
-//! from elsewhere, goes on in the middle, and misbehaves as told.
+//! from elsewhere, goes on in the middle, and misbehaves on request.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -43,7 +43,7 @@ struct Shared {
     repository: String,
     files: BTreeMap<String, Vec<u8>>,
     manners: Mutex<Manners>,
-    /// What was asked: method, path, and the headers that matter.
+    /// The requests so far: method, path, and the headers that matter.
     asked: Mutex<Vec<String>>,
 }
 
@@ -69,7 +69,7 @@ impl LoopbackHub {
         Self { endpoint, shared }
     }
 
-    /// What was asked so far, and forgets it.
+    /// Takes the requests so far.
     pub fn asked(&self) -> Vec<String> {
         std::mem::take(&mut *self.shared.asked.lock().unwrap())
     }
@@ -124,9 +124,9 @@ impl Shared {
         let mut words = request.split(' ');
         let (method, path) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
         let (range, token) = (header("range"), header("authorization"));
-        let told = [range.as_deref(), token.as_deref()].into_iter().flatten();
-        let told: Vec<&str> = [method, path].into_iter().chain(told).collect();
-        self.asked.lock().unwrap().push(told.join(" "));
+        let headers = [range.as_deref(), token.as_deref()].into_iter().flatten();
+        let request: Vec<&str> = [method, path].into_iter().chain(headers).collect();
+        self.asked.lock().unwrap().push(request.join(" "));
         self.respond(connection, method, path, range.as_deref(), token.as_deref())
     }
 

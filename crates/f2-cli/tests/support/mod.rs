@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-/// What a run of the program left on the screen.
+/// The output of a run of the program.
 pub struct Run {
     pub code: i32,
     pub stdout: String,

@@ -32,7 +32,7 @@ fn training_goes_on_where_standard_error_is_lost() {
     }
 }
 
-/// The failure itself cannot be told; the exit code still can.
+/// The failure itself cannot be printed; the exit code still says it.
 #[test]
 fn a_failure_keeps_its_exit_code_where_standard_error_is_lost() {
     let workshop = Workshop::new();

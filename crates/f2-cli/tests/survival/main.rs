@@ -1,4 +1,4 @@
-//! What the program survives: signals, lost output, other processes at the same folder, a disk
+//! Survival of signals, lost output, other processes at the same folder, a disk
 //! that fails at any moment, and kills at random.
 
 #![cfg(unix)]

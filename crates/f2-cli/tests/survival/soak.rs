@@ -132,7 +132,7 @@ fn texts_are_all_there_or_the_older_ones_are() {
 
 /// A file system that holds no more than so many bytes a file, as if the disk were full.
 #[test]
-fn a_file_that_may_not_grow_is_told_and_nothing_is_lost() {
+fn a_file_size_limit_is_reported_and_nothing_is_lost() {
     let workshop = Workshop::new();
     let steps = ["--threads", "1", "--steps", "9", "--objective", "mle"];
     let whole = workshop.train(&[&["--out", "whole"], &steps[..]].concat());

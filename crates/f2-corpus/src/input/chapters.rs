@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headings_are_told_from_sentences() {
+    fn headings_are_distinguished_from_sentences() {
         for heading in [
             "CHAPTER I.",
             "CHAPTER 1. Loomings.",
@@ -88,8 +88,8 @@ mod tests {
         for line in [
             "",
             "Chapter and verse were quoted.",
-            "DocumentPart one of the plan was simple.",
-            "DocumentPart one, she said, was simple.",
+            "Part one of the plan was simple.",
+            "Part one, she said, was simple.",
             "I know.",
             "Acting on it, he left.",
             "第一次见面",

@@ -123,20 +123,20 @@ fn walk(folder: &Path, seen: &mut HashSet<PathBuf>, sources: &mut Vec<InputFile>
 mod tests {
     use super::*;
 
-    fn told(name: &str) -> (Format, Compression) {
+    fn recognised(name: &str) -> (Format, Compression) {
         let source = InputFile::file(Path::new(name));
         (source.format, source.compression)
     }
 
     #[test]
     fn names_tell_format_and_packing() {
-        assert_eq!(told("a.txt"), (Format::Text, Compression::None));
-        assert_eq!(told("wiki.train.tokens"), (Format::Wikitext, Compression::None));
-        assert_eq!(told("wiki.test.tokens.zst"), (Format::Wikitext, Compression::Zstd));
-        assert_eq!(told("c4.jsonl.GZ"), (Format::JsonLines, Compression::Gzip));
-        assert_eq!(told("train-00.parquet"), (Format::Parquet, Compression::None));
-        assert_eq!(told("NOTES.md"), (Format::Text, Compression::None));
-        assert_eq!(told("book.gz"), (Format::Text, Compression::Gzip));
+        assert_eq!(recognised("a.txt"), (Format::Text, Compression::None));
+        assert_eq!(recognised("wiki.train.tokens"), (Format::Wikitext, Compression::None));
+        assert_eq!(recognised("wiki.test.tokens.zst"), (Format::Wikitext, Compression::Zstd));
+        assert_eq!(recognised("c4.jsonl.GZ"), (Format::JsonLines, Compression::Gzip));
+        assert_eq!(recognised("train-00.parquet"), (Format::Parquet, Compression::None));
+        assert_eq!(recognised("NOTES.md"), (Format::Text, Compression::None));
+        assert_eq!(recognised("book.gz"), (Format::Text, Compression::Gzip));
     }
 
     #[test]

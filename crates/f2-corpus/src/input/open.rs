@@ -110,7 +110,7 @@ pub(crate) fn digest_of(path: &Path) -> Result<Digest> {
     Ok(opened.digest())
 }
 
-/// Tells a damaged archive from a disk that cannot be read.
+/// Distinguishes a damaged archive from a disk that cannot be read.
 pub(crate) fn reading_failed(source: &InputFile, error: io::Error) -> Error {
     let path = source.path.clone();
     match source.compression {

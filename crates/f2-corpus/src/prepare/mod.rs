@@ -1,4 +1,4 @@
-//! The first station of the pipeline: files of text to a corpus folder.
+//! `prepare`: from files of text to a corpus folder.
 
 mod documents;
 mod encode;
@@ -35,7 +35,7 @@ pub use options::{Inputs, LONGEST_DOCUMENT, Options, TokenizerChoice};
 pub struct Summary {
     /// The size of each split, in the order of [`Split::ALL`].
     pub splits: Vec<SplitSize>,
-    /// Size of the vocabulary; smaller than asked for where the text gave no more.
+    /// Size of the vocabulary; smaller than requested where the text has no more pairs to merge.
     pub vocabulary_size: usize,
 }
 

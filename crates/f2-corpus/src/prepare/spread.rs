@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::input::DocumentReader;
 use crate::split::{Fractions, Split};
 
-/// Tells of every document, in order, where it goes.
+/// Assigns documents, in order, to splits.
 #[derive(Clone, Debug)]
 pub(crate) struct Spreading {
     fractions: Fractions,

@@ -233,7 +233,7 @@ mod tests {
 
     /// A writer may err and still store a correct checksum.
     #[test]
-    fn indices_that_lead_nowhere_are_told() {
+    fn indices_out_of_bounds_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("train.bin");
         write(&path, 300, &[vec![1, 2, 3], vec![4]], None);
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_damage_is_told() {
+    fn every_kind_of_damage_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("train.bin");
         write(&path, 300, &[vec![1, 2, 3], vec![4]], None);

@@ -3,7 +3,7 @@
 //! The rule is the regular expression
 //! `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`.
 //! Walking the characters by hand gives the same pieces about twenty times faster than a
-//! backtracking engine; the tests hold the two against each other.
+//! backtracking engine; the tests compare the two.
 
 use std::sync::LazyLock;
 

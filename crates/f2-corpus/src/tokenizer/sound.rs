@@ -1,5 +1,4 @@
-//! Tokenizers that nobody should have written: what must hold before the library sees one, and
-//! its panics as errors.
+//! Malformed tokenizers: checks before the library sees one, and its panics as errors.
 
 use std::cell::Cell;
 use std::collections::HashSet;

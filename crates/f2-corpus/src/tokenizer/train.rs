@@ -87,7 +87,7 @@ fn pieces(word: &str, longest: usize) -> impl Iterator<Item = &str> {
 }
 
 /// Learns a byte-level BPE of at most `vocabulary_size` tokens; fewer where the words hold no
-/// more pairs. Asked now and then, `interrupted` ends it.
+/// more pairs. `interrupted` is checked now and then, and ends it.
 pub(crate) fn train(
     words: WordCounts,
     vocabulary_size: usize,
@@ -96,7 +96,7 @@ pub(crate) fn train(
     if vocabulary_size < 256 {
         return Err(Error::VocabularyTooSmall { asked: vocabulary_size });
     }
-    // The trainer makes room for all tokens it is asked for.
+    // The trainer allocates memory for all requested tokens.
     let vocabulary_size = vocabulary_size.min(256 + words.most_merges());
     let (sender, receiver) = mpsc::channel();
     let words = Arc::new(words.spelled());
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn asked_for_more_than_there_can_be_it_makes_no_room_for_it() {
+    fn a_vocabulary_beyond_all_merges_allocates_no_memory_for_it() {
         for vocabulary_size in [1_000_000_000, usize::MAX] {
             let mut words = WordCounts::default();
             words.add("aa aa");

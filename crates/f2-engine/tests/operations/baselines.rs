@@ -9,7 +9,7 @@ use super::{Bench, assert_close, random, widen};
 /// A candidate the model is all but sure of: 1 - p is 3e-11, which a difference from one in `f32`
 /// would call zero, and the gradient with it.
 #[test]
-fn unlikelihood_of_what_the_model_is_sure_of() {
+fn unlikelihood_where_the_model_is_certain() {
     let logits = [26.0, 1.0, 0.5, -1.0];
     let mut layout = Layout::new();
     let head = Head::plain(layout.add("tokens", &[4, 4], true));

@@ -72,7 +72,7 @@ impl Scenario for Heads {
         let mut d_hidden = [0; 2].map(|_| bench.output(positions * width));
         let mut losses = [0; 4].map(|_| bench.floats(2 * positions));
         let mut outcome = Outcome::new();
-        // Room for classes is room for the plain softmax.
+        // Buffers for classes are large enough for the plain softmax.
         let mut targets = bench.device.targets(positions, &f2).unwrap();
         let Bench { device, weights, gradients, .. } = bench;
         let [d_plain, d_f2] = &mut d_hidden;

@@ -6,7 +6,7 @@ use f2_lm::bench::{measure, zipf_class_ends};
 use f2_lm::config::{ObjectiveName, TrainConfig, WindowOrder};
 use f2_lm::memory::available_memory;
 use f2_lm::model::{Decoder, ModelShape};
-use f2_lm::train::Plan as TrainPlan;
+use f2_lm::train::RunCost;
 
 use super::{configuration, sizes};
 use crate::{Corpora, Error, Model, Plan};
@@ -91,7 +91,7 @@ impl StepProbe {
         CLASSES.min(self.vocabulary)
     }
 
-    fn cost<D: Device>(&self, config: &TrainConfig) -> TrainPlan {
+    fn cost<D: Device>(&self, config: &TrainConfig) -> RunCost {
         let f2 = config.objective.name.needs_classes();
         let class_ends =
             if f2 { zipf_class_ends(self.vocabulary, self.classes()) } else { Vec::new() };
@@ -105,7 +105,7 @@ impl StepProbe {
         let classes = self.classes() as f64;
         let outputs =
             if f2 { self.vocabulary as f64 / classes + classes } else { self.vocabulary as f64 };
-        TrainPlan::new::<D>(&decoder, config, outputs)
+        RunCost::new::<D>(&decoder, config, outputs)
     }
 }
 

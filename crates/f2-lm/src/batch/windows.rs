@@ -19,7 +19,7 @@ pub trait TokenSource: Sync {
         std::iter::once(0..self.len()).collect()
     }
 
-    /// Whether there are none.
+    /// Whether it has no tokens.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }

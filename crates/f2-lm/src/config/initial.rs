@@ -14,7 +14,7 @@ pub struct InitialConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClassVectors {
-    /// Drawn anew.
+    /// Drawn at random.
     #[default]
     Fresh,
     /// The mean of the token vectors of the class, weighted by the tokens' counts.

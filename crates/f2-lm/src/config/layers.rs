@@ -1,4 +1,4 @@
-//! Settings stacked on one another: what is given last wins, and every value knows its origin.
+//! Layers of settings: the last one that gives a value wins, and every value has its origin.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,16 +15,16 @@ use crate::Error;
 /// Where the value of a setting came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// A preset that comes with the program.
+    /// A built-in preset.
     Preset(Preset),
     /// A line of a file, counted from 1.
     File {
         /// The file.
         path: PathBuf,
-        /// The line the key stands on.
+        /// The line of the key.
         line: usize,
     },
-    /// What fine-tuning changes of the settings below it.
+    /// A default of fine-tuning, which overrides the layers below it.
     FineTuning,
     /// The caller, in the caller's words, such as `--set model.layers=6`.
     Caller(String),

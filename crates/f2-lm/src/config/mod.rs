@@ -1,4 +1,4 @@
-//! What a training run is made of: every setting, its default, and where its value came from.
+//! The settings of a training run: defaults, presets, files and the origin of every value.
 
 mod initial;
 mod layers;
@@ -27,7 +27,7 @@ pub struct TrainConfig {
     pub seed: u64,
     /// The decoder.
     pub model: ModelConfig,
-    /// What is minimised.
+    /// The loss that is minimised.
     pub objective: ObjectiveConfig,
     /// How unlikelihood training penalises; of no effect on other objectives.
     pub unlikelihood: UnlikelihoodConfig,
@@ -37,9 +37,9 @@ pub struct TrainConfig {
     pub initial: InitialConfig,
     /// How much text a step sees, and in which order.
     pub batch: BatchConfig,
-    /// How a gradient becomes a step.
+    /// The optimiser.
     pub optimiser: OptimiserConfig,
-    /// How the learning rate moves.
+    /// The learning rate schedule.
     pub schedule: ScheduleConfig,
     /// When training ends.
     pub budget: BudgetConfig,
@@ -116,7 +116,7 @@ pub enum WindowOrder {
     Documents,
 }
 
-/// Adam and its surroundings.
+/// Adam, weight decay and gradient clipping.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct OptimiserConfig {
@@ -132,7 +132,7 @@ pub struct OptimiserConfig {
     pub weight_decay: f64,
     /// Where the weight decay acts.
     pub decay: DecayForm,
-    /// Largest global norm of the gradient; longer ones are scaled down. 0 leaves them alone.
+    /// Largest global norm of the gradient; longer ones are scaled down. 0 disables clipping.
     pub clip: f64,
 }
 
@@ -147,7 +147,7 @@ pub enum DecayForm {
     L2,
 }
 
-/// How the learning rate moves over a run.
+/// The learning rate schedule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ScheduleConfig {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What is minimised.
+/// The loss that is minimised.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ObjectiveConfig {
@@ -23,7 +23,7 @@ pub enum ObjectiveName {
     Unlikelihood,
     /// Unlikelihood of tokens and of sequences: fine-tunes a model of the former.
     UnlikelihoodSequence,
-    /// Frequency-aware cross-entropy: targets that come up often count less.
+    /// Frequency-aware cross-entropy: frequent targets count less.
     Face,
 }
 
@@ -48,7 +48,7 @@ impl ObjectiveName {
         Self::ALL.into_iter().find(|objective| objective.as_str() == name)
     }
 
-    /// A line about it.
+    /// A one-line description.
     pub fn about(self) -> &'static str {
         match self {
             Self::Mle => "Plain softmax, maximum likelihood",
@@ -80,7 +80,7 @@ impl ObjectiveName {
     }
 }
 
-/// How unlikelihood training penalises.
+/// The settings of unlikelihood training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct UnlikelihoodConfig {
@@ -124,16 +124,16 @@ impl Default for UnlikelihoodConfig {
     }
 }
 
-/// How FACE weighs.
+/// The settings of FACE.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FaceConfig {
-    /// What is counted and what is weighed.
+    /// The variant: what is counted and what is weighted.
     pub variant: FaceVariant,
 }
 
 /// FACE's four variants: what is counted (**o**utput or **g**round truth), and whether a token
-/// (**pr**e-weight) or a position (**po**st-weight) is weighed.
+/// (**pr**e-weight) or a position (**po**st-weight) is weighted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FaceVariant {

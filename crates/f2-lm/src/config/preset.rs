@@ -17,7 +17,7 @@ impl Preset {
     /// Every preset, in the order they are listed to the user.
     pub const ALL: [Self; 3] = [Self::Demo, Self::Wikitext103, Self::Lyrics];
 
-    /// The name it is asked for by.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Demo => "demo",
@@ -26,7 +26,7 @@ impl Preset {
         }
     }
 
-    /// What it is for, in a line.
+    /// A one-line description.
     pub fn about(self) -> &'static str {
         match self {
             Self::Demo => "Minutes on two cores",

@@ -1,4 +1,4 @@
-//! What values make sense together.
+//! Validation of the settings: ranges, and values that must fit each other.
 
 use super::{ObjectiveName, TrainConfig};
 

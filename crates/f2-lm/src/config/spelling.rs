@@ -1,6 +1,6 @@
-//! Finds the name that was probably meant.
+//! Suggestions for unknown settings: the name that was probably meant.
 
-/// What other programs call a setting, by the name it has here.
+/// The names other programs have for a setting, by its name here.
 const ELSEWHERE: [(&str, &[&str]); 24] = [
     ("batch.micro", &["accumulation", "gradient_accumulation_steps", "micro_batch_size"]),
     (
@@ -68,7 +68,7 @@ pub(super) fn nearest<'a>(
 }
 
 /// Edits between a key and a known one. A key without its section is compared with the last
-/// part alone, since forgetting the section is the likelier slip.
+/// part alone, since forgetting the section is the likelier mistake.
 fn closeness(name: &str, candidate: &str) -> usize {
     let whole = edits(name, candidate);
     match candidate.rsplit_once('.') {

@@ -1,5 +1,5 @@
-//! Beam search: the likeliest texts instead of likely tokens; with groups that avoid each other's
-//! tokens, diverse beam search (Vijayakumar et al., 2018).
+//! Beam search: the most likely texts rather than the most likely next tokens; with several groups
+//! that avoid each other's tokens, diverse beam search (Vijayakumar et al., 2018).
 
 mod extend;
 mod group;
@@ -75,7 +75,7 @@ impl<'a, D: Device> Searcher<'a, D> {
         Ok(Self { request, search, scores, memory, at_a_time })
     }
 
-    /// Searches some prompts to their ends; none when `stop` said so.
+    /// Searches some prompts to their ends; `None` if stopped.
     fn run(
         &mut self,
         prompts: std::ops::Range<usize>,

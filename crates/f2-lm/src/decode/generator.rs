@@ -1,4 +1,4 @@
-//! Requests for texts, and what is generated for them.
+//! Generation requests and their results.
 
 use f2_engine::Device;
 
@@ -36,7 +36,7 @@ pub struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// How many texts are asked for in all.
+    /// The total number of texts requested.
     pub fn texts(&self) -> usize {
         self.prompts.len().saturating_mul(self.samples)
     }
@@ -65,12 +65,12 @@ impl Request<'_> {
 pub struct Generated {
     /// In the order of the prompts, the samples of one after the other.
     pub texts: Vec<Continuation>,
-    /// False when it was stopped: then only finished texts are there.
+    /// False if it was stopped: then only finished texts are included.
     pub complete: bool,
 }
 
 impl<D: Device> Generator<'_, D> {
-    /// Continues the prompts. `observer` sees every token; `stop` is asked before every pass.
+    /// Continues the prompts. `observer` sees every token; `stop` is checked before every pass.
     pub fn generate(
         &self,
         request: &Request<'_>,
@@ -104,7 +104,7 @@ impl<D: Device> Generator<'_, D> {
     }
 
     /// How many sequences are in the cache at a time. Where the request leaves it open, they take
-    /// at most half of the memory that could be had.
+    /// at most half of the available memory.
     fn sequences(&self, request: &Request<'_>) -> Result<usize, Error> {
         let bytes = |sequences: usize| {
             let decoder = &self.model.decoder;
@@ -122,7 +122,7 @@ impl<D: Device> Generator<'_, D> {
         Ok(sequences)
     }
 
-    /// The room one sequence needs in the cache.
+    /// The cache capacity one sequence needs, in tokens.
     pub(super) fn capacity(&self, request: &Request<'_>) -> usize {
         let longest = request.prompts.iter().map(Vec::len).max().unwrap_or(0);
         longest.saturating_add(request.new_tokens).clamp(1, self.model.decoder.shape.positions)
@@ -166,8 +166,8 @@ impl<D: Device> Generator<'_, D> {
     }
 }
 
-/// A token as it was chosen. Log-probabilities are the model's own, in nats, whatever the
-/// strategy made of them.
+/// A token as it was chosen. Log-probabilities are the model's own, in nats, before any
+/// penalty, temperature or truncation of the strategy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Token {
     /// Its frequency rank.

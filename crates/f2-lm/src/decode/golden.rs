@@ -77,7 +77,7 @@ fn golden() -> Golden {
     serde_json::from_str(include_str!("../../tests/fixtures/decoding.json")).unwrap()
 }
 
-/// A decoder with the case's head; what is below it does not matter.
+/// A decoder with the case's head; the layers below do not matter.
 struct Bench(Model<Cpu>);
 
 impl Bench {

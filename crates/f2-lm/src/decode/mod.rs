@@ -1,7 +1,7 @@
-//! Generation: from a prompt's hidden state to the next token, again and again.
+//! Generation: from a prompt's hidden state to the next token, step by step.
 //!
 //! A [`Strategy`] says how tokens are chosen and a [`Generator`] applies it to many prompts at
-//! once. An F² model is decoded *decoupled* unless asked otherwise: a class first, then a token
+//! once. An F² model is decoded *decoupled* by default: a class first, then a token
 //! in it, so that only that class's part of the output matrix is read.
 //!
 //! One step, in the order of the files: `scheduler` feeds the newest token of every running

@@ -1,5 +1,5 @@
-//! The paper's two test protocols: how a split becomes prefixes for the models to continue, and the
-//! references people wrote after them.
+//! The paper's two test protocols: how a split is cut into prefixes for the models to continue and
+//! the human continuations of those.
 
 use crate::Error;
 use crate::batch::TokenSource;
@@ -17,7 +17,7 @@ impl ProtocolName {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Paper, Self::Lyrics];
 
-    /// The name it is asked for by.
+    /// The name on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Paper => "paper",

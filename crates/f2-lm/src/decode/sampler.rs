@@ -8,7 +8,7 @@ use super::scores::Scores;
 use super::{ClassDraw, SmallClass, Strategy, Token};
 use crate::Error;
 
-/// A sequence whose next token is wanted.
+/// A sequence whose next token is to be chosen.
 pub(super) struct Wanted<'a> {
     /// Prompt and continuation so far.
     pub(super) history: &'a [u32],
@@ -17,7 +17,7 @@ pub(super) struct Wanted<'a> {
 }
 
 /// Chooses the next token of every sequence. `hidden: [wanted, width]`. A token depends on its own
-/// sequence alone, not on those beside it.
+/// sequence alone, not on the rest of the batch.
 pub(super) fn choose<D: Device>(
     scores: &mut Scores<'_, D>,
     strategy: &Strategy,
@@ -34,8 +34,8 @@ pub(super) fn choose<D: Device>(
     }
 }
 
-/// Lets the device draw, so that no logits travel; nothing where device or strategy leave it to the
-/// host.
+/// Draws on the device, so that no logits are copied; `None` where device or strategy leave it to
+/// the host.
 fn on_device<D: Device>(
     scores: &mut Scores<'_, D>,
     strategy: &Strategy,
@@ -63,7 +63,7 @@ fn joint<D: Device>(
     wanted: &mut [Wanted<'_>],
 ) -> Result<Vec<Token>, Error> {
     let decoder = &scores.model.decoder;
-    // The token's class is reported even though it decided nothing.
+    // The token's class is reported although it was not drawn.
     let classes = match &decoder.head.classes {
         Some(classes) => Some((classes, scores.classes(wanted.len(), hidden)?)),
         None => None,
@@ -117,8 +117,8 @@ fn decoupled<D: Device>(
     Ok(tokens)
 }
 
-/// The classes' log-probabilities without those all of whose tokens are blocked, unless none would
-/// be left.
+/// The log-probabilities of the classes, without those whose tokens are all blocked, unless no class
+/// would be left.
 pub(super) fn open_classes(classes: &Classes, logs: &[f32], blocked: &[u32]) -> Vec<f32> {
     let is_open = |class: usize| {
         let members = classes.members(class);

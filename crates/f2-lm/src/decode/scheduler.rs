@@ -1,8 +1,8 @@
 //! Sequences that are continued together, one token a step.
 //!
-//! Sequences join and leave between steps: a batch is never waited for. Hidden states and draws do
-//! not depend on the rows beside them, so a sequence's tokens are the same in any company, and whoever
-//! has sequences to continue, a request or a server, may share one scheduler.
+//! Continuous batching: sequences join and leave between steps. Hidden states and draws do not depend
+//! on the other rows of a batch, so a sequence's tokens are the same in any batch, and several
+//! requests can share one scheduler.
 
 use f2_engine::Device;
 
@@ -18,14 +18,14 @@ pub(super) struct Scheduler<'a, D: Device> {
     scores: Scores<'a, D>,
     memory: Incremental<D>,
     running: Vec<Running>,
-    /// Slots of the cache that no sequence is in.
+    /// Free slots of the cache.
     free: Vec<usize>,
 }
 
 /// A sequence in its slot.
 struct Running {
     slot: usize,
-    /// The number its owner knows it by.
+    /// The caller's number for it.
     number: usize,
     sequence: Sequence,
     stream: RandomStream,
@@ -35,7 +35,7 @@ struct Running {
 }
 
 impl<'a, D: Device> Scheduler<'a, D> {
-    /// Room for `slots` sequences of up to `capacity` tokens.
+    /// A scheduler of `slots` sequences of up to `capacity` tokens.
     pub(super) fn new(model: &'a Model<D>, slots: usize, capacity: usize) -> Result<Self, Error> {
         let scores = Scores::new(model, slots)?;
         let memory = Incremental::new(model, slots, capacity)?;
@@ -55,7 +55,7 @@ impl<'a, D: Device> Scheduler<'a, D> {
     /// Adds a sequence that is continued by at most `new_tokens` tokens.
     ///
     /// # Panics
-    /// Where there is no room.
+    /// If no slot is free.
     pub(super) fn join(
         &mut self,
         number: usize,
@@ -63,7 +63,7 @@ impl<'a, D: Device> Scheduler<'a, D> {
         stream: RandomStream,
         new_tokens: usize,
     ) {
-        let slot = self.free.pop().expect("there is room");
+        let slot = self.free.pop().expect("a slot is free");
         let sequence = Sequence::new(prompt, self.scores.model.decoder.shape.positions);
         let (tokens, left) = (Vec::new(), new_tokens);
         self.running.push(Running { slot, number, sequence, stream, tokens, left });

@@ -12,14 +12,14 @@ pub(super) struct Scores<'a, D: Device> {
     logits: D::Floats,
     gathered: D::Activations,
     picked: D::Indices,
-    /// Values read from the device; reused, so that their memory is.
+    /// Values read from the device; the allocation is reused.
     values: Vec<f32>,
     /// None where the device leaves drawing to the host.
     draws: Option<D::Draws>,
 }
 
 impl<'a, D: Device> Scores<'a, D> {
-    /// Room for `rows` hidden states at a time.
+    /// Buffers for `rows` hidden states at a time.
     pub(super) fn new(model: &'a Model<D>, rows: usize) -> Result<Self, Error> {
         let Model { device, decoder, .. } = model;
         Ok(Self {
@@ -32,7 +32,7 @@ impl<'a, D: Device> Scores<'a, D> {
         })
     }
 
-    /// The bytes [`new`](Self::new) asks the device for, but for a small list.
+    /// The bytes [`new`](Self::new) allocates on the device, except for a small list.
     pub(super) fn bytes(decoder: &Decoder, rows: usize) -> u64 {
         let ModelShape { vocabulary, ref model, .. } = decoder.shape;
         let logits = bytes(&[rows, vocabulary, size_of::<f32>()]);
@@ -66,12 +66,12 @@ impl<'a, D: Device> Scores<'a, D> {
         Ok(values)
     }
 
-    /// The head's classes; only a head that has some is asked for them.
+    /// The head's classes; only called for a head with classes.
     fn class_list(&self) -> &'a Classes {
         self.model.decoder.head.classes.as_ref().expect("a plain head has no classes")
     }
 
-    /// Whether [`draw`](Self::draw) can be asked for.
+    /// Whether [`draw`](Self::draw) is supported.
     pub(super) fn can_draw(&self, sampling: &Sampling) -> bool {
         let Model { device, decoder, .. } = self.model;
         self.draws.is_some() && device.can_draw(&decoder.head, sampling)

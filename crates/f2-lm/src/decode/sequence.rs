@@ -1,4 +1,4 @@
-//! A sequence being continued: its tokens, what the cache holds of it, and its randomness.
+//! A sequence being continued: its tokens, its part in the cache, and its random stream.
 
 use std::collections::HashMap;
 
@@ -26,7 +26,7 @@ impl Sequence {
     }
 
     /// The tokens the model must be fed before the next one, for slot `slot` of the cache. A sequence
-    /// that has outgrown the model's positions goes on from its last half of them.
+    /// that has outgrown the model's positions restarts from the last half of them.
     pub(super) fn feed(&mut self, slot: usize, positions: usize) -> Feed<'_> {
         if self.history.len() - self.window > positions {
             (self.window, self.cached) = (self.history.len() - positions / 2, 0);

@@ -1,4 +1,4 @@
-//! The truncation rules on tokens, in one list: which part of a distribution is drawn from.
+//! The truncation rules on tokens, in one list: top-k, typical, top-p, min-p.
 //!
 //! [`Truncations`] holds every part of a rule: its setting, its check, its effect on the host, and
 //! whether devices have it. Each part destructures the list field by field, so that a rule forgotten
@@ -10,7 +10,7 @@ use super::Distribution;
 use super::strategy::{check_k, check_share};
 use crate::Error;
 
-/// The rules on tokens, in the order they are applied; each sees what the one before left.
+/// The rules on tokens, in the order they are applied; each applies to the result of the one before.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Truncations {
     /// Keeps the k most likely tokens, and all that tie with the last of them.
@@ -27,7 +27,7 @@ impl Truncations {
     /// The names of the rules.
     pub(super) const NAMES: &str = "top-k, top-p, min-p, typical";
 
-    /// Refuses settings that mean nothing for a vocabulary of this size.
+    /// Checks the settings against the size of the vocabulary.
     pub(super) fn check(&self, vocabulary: usize) -> Result<(), Error> {
         let Self { top_k, typical, top_p, min_p } = *self;
         check_k("top-k", top_k, vocabulary, "tokens")?;
@@ -142,7 +142,7 @@ fn keep_until(
 pub(super) fn kth_largest(values: impl Iterator<Item = f64>, k: usize) -> f64 {
     let mut kept: Vec<f64> = Vec::new();
     let mut threshold = f64::NEG_INFINITY;
-    let room = 2 * k.max(1);
+    let capacity = 2 * k.max(1);
     let shrink = |kept: &mut Vec<f64>| {
         kept.select_nth_unstable_by(k - 1, |left, right| right.total_cmp(left));
         kept.truncate(k);
@@ -152,7 +152,7 @@ pub(super) fn kth_largest(values: impl Iterator<Item = f64>, k: usize) -> f64 {
     for value in values {
         if value > threshold {
             kept.push(value);
-            if kept.len() == room {
+            if kept.len() == capacity {
                 threshold = shrink(&mut kept);
             }
         }
@@ -205,7 +205,7 @@ mod tests {
             for cut in [nucleus(distribution.clone(), p), min_p(distribution.clone(), p), typical(distribution.clone(), p)] {
                 let sum: f64 = cut.entries().iter().map(|(_, q)| *q).sum();
                 prop_assert!((sum - 1.0).abs() < 1e-9);
-                // What is kept keeps its proportions.
+                // The kept tokens keep their proportions.
                 let (id, q) = cut.entries()[0];
                 for (other, r) in cut.entries() {
                     let before = distribution.probability(id) / distribution.probability(*other);

@@ -3,7 +3,7 @@
 use super::training::Training;
 use crate::model::ModelShape;
 
-/// What a model card is written from.
+/// The facts a model card is written from.
 pub(super) struct Card<'a> {
     pub(super) shape: &'a ModelShape,
     pub(super) parameters: usize,

@@ -83,7 +83,7 @@ impl Gpt2Config {
         }
     }
 
-    /// Refuses models that would compute something else here.
+    /// Refuses models whose outputs would differ here.
     fn check_variant(&self) -> Result<(), ExchangeError> {
         let variant = |key, found: String, needed| {
             let path = self.path.clone();

@@ -27,7 +27,7 @@ pub enum ExchangeError {
     NotAFolder {
         /// The folder.
         path: PathBuf,
-        /// What is missing.
+        /// The reason.
         reason: String,
     },
     /// Weights in another format.
@@ -45,7 +45,7 @@ pub enum ExchangeError {
     Architecture {
         /// The configuration.
         path: PathBuf,
-        /// What it is of.
+        /// The model it describes.
         found: String,
     },
     /// A GPT-2 of a kind the decoder cannot compute.
@@ -65,7 +65,7 @@ pub enum ExchangeError {
     BadFile {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// A tensor that should be there is not.

@@ -23,8 +23,8 @@ use crate::tensor_file::{self, Planned, TensorFile, WriteFailure, float_bytes};
 
 /// Writes a model as a folder `transformers` loads: a plain one as a `GPT2LMHeadModel`, an F²
 /// model as an `F2ForCausalLM`, whose Python code is in the folder too; tokenizer and model card
-/// beside. `go_on` is told how many parameters were written, again and again, and may say no;
-/// then, and after any error, nothing is left.
+/// beside. `go_on` is called repeatedly with the number of parameters written so far; if it
+/// returns false, or after an error, nothing is left on the disk.
 pub fn export(
     model: &SavedModel,
     out: &Path,

@@ -78,8 +78,8 @@ impl ForeignModel {
         self.shape.vocabulary - self.tokenizer.vocabulary_size()
     }
 
-    /// Writes it as a model of `f2`. `go_on` is told how many parameters were written, again and
-    /// again, and may say no; then, and after any error, nothing is left.
+    /// Writes it as a model of `f2`. `go_on` is called repeatedly with the number of parameters
+    /// written so far; if it returns false, or after an error, nothing is left on the disk.
     pub fn write(
         &self,
         out: &Path,

@@ -1,4 +1,4 @@
-//! How a model was trained, as far as its checkpoint and run tell.
+//! How a model was trained, as far as its checkpoint and run record it.
 
 use crate::run::checkpoint::{self, STATE};
 use crate::run::{RunFolder, SavedModel};

@@ -50,8 +50,8 @@ pub(super) enum Site {
 
 /// The keys and values that the queries of a pass attend to.
 pub(super) enum Attention<'a, D: Device> {
-    /// The positions before them in their own sequence, all of the same pass. Leaves what the
-    /// backward pass needs in `log_sums: [heads, positions]`.
+    /// The positions before them in their own sequence, all of the same pass. Saves the log-sums
+    /// that the backward pass needs, `[heads, positions]`.
     Full { sequences: Sequences, log_sums: &'a mut D::Floats },
     /// Those, and the tokens a cache holds already; it takes the new keys and values.
     Cached { spans: &'a D::Spans, cache: &'a mut D::Cache },
@@ -89,18 +89,18 @@ pub(super) struct ActivationGradients<D: Device> {
     pub(super) wide: D::Activations,
 }
 
-/// A backward pass: what it reads, and the gradients it has reached.
+/// A backward pass: its inputs, and the gradients at the current layer.
 pub(super) struct Backward<'a, D: Device> {
     pub(super) pass: &'a Pass<'a, D>,
-    /// Of what a branch added to the residual stream, `[rows, width]`.
+    /// Of a branch's output, `[rows, width]`.
     pub(super) branch: &'a mut D::Activations,
     pub(super) activations: &'a mut ActivationGradients<D>,
-    /// Of the parameters, which are added to.
+    /// Of the parameters; accumulated.
     pub(super) parameters: &'a mut D::Floats,
 }
 
 impl Block {
-    /// Lays out the parameters of block `layer`.
+    /// Adds the parameters of block `layer` to the layout.
     pub(super) fn new(layout: &mut Layout, layer: usize, model: &ModelConfig) -> Self {
         let (width, inner) = (model.width, model.feed_forward);
         let name = |part: &str| format!("block.{layer}.{part}");
@@ -161,8 +161,7 @@ impl Block {
         pass.add_branch(next, dropout, before, branch, after);
     }
 
-    /// From the gradients at the end of [`feed_forward`](Self::feed_forward) to those at its
-    /// start.
+    /// The backward pass of [`feed_forward`](Self::feed_forward).
     pub(super) fn feed_forward_backward<D: Device>(
         &self,
         backward: &mut Backward<'_, D>,
@@ -189,8 +188,7 @@ impl Block {
         device.linear_backward(rows, self.expand, weights, input, d_before, d_normed, parameters);
     }
 
-    /// From the gradients at the end of [`attention`](Self::attention), which was full, to those
-    /// at its start.
+    /// The backward pass of [`attention`](Self::attention) over whole sequences.
     pub(super) fn attention_backward<D: Device>(
         &self,
         backward: &mut Backward<'_, D>,
@@ -204,7 +202,7 @@ impl Block {
         let (Model { device, decoder, weights }, rows) = (pass.model, pass.rows);
         let ActivationGradients { normed: d_normed, wide: d_qkv, .. } = &mut **activations;
         let BlockActivations { qkv, attended, .. } = inside;
-        // The norm's gradient has been used up, so its buffer is free for the heads'.
+        // The norm's gradient is no longer needed, so its buffer is reused for the heads'.
         let d_attended = &mut *d_normed;
         let out = self.attention_out;
         device.linear_backward(rows, out, weights, attended, d_branch, d_attended, parameters);
@@ -220,7 +218,7 @@ impl<D: Device> Pass<'_, D> {
         Dropout { probability: self.dropout, site: site.number(), clock: self.clock }
     }
 
-    /// Adds a branch to the residual stream and norms the sum.
+    /// Adds a branch to the residual stream and normalises the sum.
     fn add_branch(
         &self,
         norm: Norm,
@@ -246,8 +244,8 @@ impl<D: Device> Pass<'_, D> {
 }
 
 impl<D: Device> Backward<'_, D> {
-    /// Through the norm after a branch to what the branch added, whose gradient is then in
-    /// `branch`.
+    /// The backward pass of the sum and norm after a branch; leaves the gradient of the branch's
+    /// output in `branch`.
     fn add_branch(&mut self, norm: Norm, site: Site, after: &Residual<D>) {
         let Self { pass, branch: d_branch, activations, parameters } = self;
         let Model { device, weights, .. } = pass.model;

@@ -1,4 +1,4 @@
-//! The decoder on paper: its shape, and where each of its parameters is.
+//! The decoder's shape, and the layout of its parameters.
 
 use f2_engine::{AttentionHeads, Classes, Embedding, Head, Layout, Norm};
 
@@ -18,7 +18,7 @@ pub struct ModelShape {
     pub class_ends: Vec<u32>,
 }
 
-/// The parameters by name and place. Holds no numbers itself.
+/// The parameters by name and place. Holds no values.
 #[derive(Clone, Debug)]
 pub struct Decoder {
     /// Its sizes.
@@ -38,8 +38,8 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// Lays out the parameters. The class vectors come last, so that everything else lies and
-    /// starts the same with either head.
+    /// Computes the layout of the parameters. The class vectors come last, so that all others have
+    /// the same place and initial values with either head.
     pub fn new(shape: ModelShape) -> Self {
         let (model, width) = (&shape.model, shape.model.width);
         let mut layout = Layout::new();

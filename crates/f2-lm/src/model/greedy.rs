@@ -5,7 +5,7 @@ use f2_engine::{Device, Labels};
 use super::{Feed, Incremental, Model, Network};
 use crate::Error;
 
-/// Room for continuing sequences greedily while a network is trained.
+/// The cache and buffers for continuing sequences greedily while a network is trained.
 pub struct GreedyContinuation<D: Device> {
     /// How many sequences there are.
     pub sequences: usize,
@@ -35,14 +35,14 @@ impl<D: Device> Network<D> {
     pub fn continue_greedily(
         &mut self,
         prefixes: &[u32],
-        room: &mut GreedyContinuation<D>,
+        continuation: &mut GreedyContinuation<D>,
     ) -> Result<Vec<u32>, Error> {
-        let (sequences, length) = (room.sequences, room.length);
+        let (sequences, length) = (continuation.sequences, continuation.length);
         let mut chosen = vec![0; sequences * length];
         let mut next = prefixes.to_vec();
         for place in 0..length {
-            let cached = if place == 0 { 0 } else { room.prefix + place - 1 };
-            next = self.next_tokens(&next, cached, room)?;
+            let cached = if place == 0 { 0 } else { continuation.prefix + place - 1 };
+            next = self.next_tokens(&next, cached, continuation)?;
             for (sequence, &token) in next.iter().enumerate() {
                 chosen[sequence * length + place] = token;
             }
@@ -55,20 +55,20 @@ impl<D: Device> Network<D> {
         &mut self,
         new: &[u32],
         cached: usize,
-        room: &mut GreedyContinuation<D>,
+        continuation: &mut GreedyContinuation<D>,
     ) -> Result<Vec<u32>, Error> {
         let Self { model, workspace, predictions, .. } = self;
         let Model { device, decoder, weights } = &*model;
         let targets = &mut workspace.targets;
-        let rows = new.chunks(new.len() / room.sequences).enumerate();
+        let rows = new.chunks(new.len() / continuation.sequences).enumerate();
         let feeds: Vec<Feed<'_>> =
             rows.map(|(sequence, tokens)| Feed { sequence, cached, tokens }).collect();
-        room.memory.advance(model, &feeds)?;
-        // Any target will do: all that is asked for is the prediction.
-        let mut chosen = vec![0; room.sequences];
+        continuation.memory.advance(model, &feeds)?;
+        // Any target will do: only the prediction is used.
+        let mut chosen = vec![0; continuation.sequences];
         let head = &decoder.head;
         device.load_targets(head, &Labels::uniform(&chosen, 0.0), targets);
-        device.predictions(head, weights, targets, room.memory.hidden(), predictions);
+        device.predictions(head, weights, targets, continuation.memory.hidden(), predictions);
         device.read_indices(predictions, &mut chosen)?;
         Ok(chosen)
     }

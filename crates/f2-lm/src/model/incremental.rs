@@ -6,7 +6,7 @@ use super::block::{Attention, BlockActivations, Pass, Residual};
 use super::{Decoder, Model};
 use crate::memory::bytes;
 
-/// Rows one pass takes at most; longer prompts go through in parts. Every pass reads, and for
+/// Rows one pass takes at most; longer prompts are split. Every pass reads, and for
 /// many rows copies, all weights.
 const MOST_ROWS: usize = 1024;
 
@@ -31,7 +31,7 @@ pub struct Incremental<D: Device> {
     clock: D::Clock,
     /// The residual stream before a block, and between its branches.
     residuals: [Residual<D>; 2],
-    /// Inside a block; nothing of it is needed after.
+    /// Inside a block; reused by every block.
     inside: BlockActivations<D>,
     branch: D::Activations,
     /// The hidden states of every feed's last token, `[feeds, width]`.
@@ -50,7 +50,7 @@ struct Part {
 }
 
 impl<D: Device> Incremental<D> {
-    /// Room for `sequences` sequences of up to `capacity` tokens.
+    /// A cache of `sequences` sequences of up to `capacity` tokens.
     pub fn new(model: &Model<D>, sequences: usize, capacity: usize) -> Result<Self, Error> {
         let Model { device, decoder, .. } = model;
         let shape = &decoder.shape.model;
@@ -72,10 +72,10 @@ impl<D: Device> Incremental<D> {
         })
     }
 
-    /// The bytes [`new`](Self::new) asks the device for, but for a few small lists.
+    /// The bytes [`new`](Self::new) allocates on the device, except for a few small lists.
     pub fn bytes(decoder: &Decoder, sequences: usize, capacity: usize) -> u64 {
         let model = &decoder.shape.model;
-        // A device may need room for one layer's keys beside the cache, to reorder it.
+        // A device may need a copy of one layer's keys to reorder the cache.
         let parts = 2 * model.layers + 1;
         let cache = bytes(&[parts, sequences, capacity, model.width, D::ACTIVATION_BYTES]);
         let columns = 10 * model.width + 2 * model.feed_forward;
@@ -93,8 +93,8 @@ impl<D: Device> Incremental<D> {
         device.reorder_cache(parents, length, &mut self.cache);
     }
 
-    /// Feeds new tokens, and leaves the hidden state of the last of each feed. A state does not
-    /// depend on what else is fed.
+    /// Feeds new tokens, and leaves the hidden state of the last of each feed. It does not depend on
+    /// the other feeds.
     pub fn advance(&mut self, model: &Model<D>, feeds: &[Feed<'_>]) -> Result<(), Error> {
         let device = &model.device;
         let passes = cut(feeds, self.rows);
@@ -148,7 +148,7 @@ impl<D: Device> Incremental<D> {
         for block in &decoder.blocks {
             let attention = Attention::Cached { spans, cache };
             block.attention(&pass, attention, start, inside, branch, middle);
-            // What was before the block is not needed any more: the stream goes on there.
+            // The residual before the block is no longer needed: its buffer takes the one after it.
             let next = decoder.norm_after(block.layer);
             block.feed_forward(&pass, next, middle, inside, branch, start);
         }
@@ -162,7 +162,7 @@ impl Part {
     }
 }
 
-/// Lays the feeds' tokens out in passes of at most `rows` rows.
+/// Splits the feeds' tokens into passes of at most `rows` rows.
 fn cut(feeds: &[Feed<'_>], rows: usize) -> Vec<Vec<Part>> {
     let mut passes = vec![Vec::new()];
     let mut used = 0;

@@ -19,7 +19,7 @@ pub struct Network<D: Device> {
 }
 
 impl<D: Device> Network<D> {
-    /// Allocates room for batches of up to `positions` positions, and draws starting values.
+    /// Allocates buffers for batches of up to `positions` positions, and draws initial values.
     pub fn new(device: D, decoder: Decoder, positions: usize, seed: u64) -> Result<Self, Error> {
         let model = Model::initialised(device, decoder, seed)?;
         let device = &model.device;
@@ -37,7 +37,7 @@ impl<D: Device> Network<D> {
         self.workspace.forward(&self.model, batch, recordings);
     }
 
-    /// Says what the batch should have predicted, and how much each position counts. `ids` are
+    /// Sets the targets of the batch, and the weight of each position. `ids` are
     /// next tokens or [`f2_engine::IGNORED`].
     pub fn set_targets(
         &mut self,
@@ -48,7 +48,7 @@ impl<D: Device> Network<D> {
         self.workspace.set_targets(&self.model, ids, weights, penalties);
     }
 
-    /// Changes how much each position counts, once the [`predictions`](Self::predictions) of the
+    /// Changes the weight of each position, once the [`predictions`](Self::predictions) of the
     /// batch are known.
     pub fn reweigh_targets(&mut self, weights: &[f32]) {
         self.model.device.reweigh_targets(weights, &mut self.workspace.targets);
@@ -77,7 +77,7 @@ impl<D: Device> Network<D> {
         Ok(loss[0])
     }
 
-    /// Starts the sum of losses anew.
+    /// Resets the sum of losses.
     pub fn clear_loss(&mut self) {
         self.model.device.zero_floats(&mut self.total);
     }

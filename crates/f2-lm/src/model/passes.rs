@@ -22,7 +22,7 @@ pub(super) struct Activations<D: Device> {
 }
 
 impl<D: Device> Activations<D> {
-    /// Room for batches of up to `positions` positions.
+    /// Buffers for batches of up to `positions` positions.
     pub(super) fn new(device: &D, decoder: &Decoder, positions: usize) -> Result<Self, Error> {
         let model = &decoder.shape.model;
         let (width, inner) = (model.width, model.feed_forward);
@@ -43,7 +43,7 @@ impl<D: Device> Activations<D> {
         })
     }
 
-    /// The bytes [`new`](Self::new) asks the device for.
+    /// The bytes [`new`](Self::new) allocates on the device.
     pub(super) fn bytes(decoder: &Decoder, positions: usize) -> usize {
         let model = &decoder.shape.model;
         let (width, inner) = (model.width, model.feed_forward);
@@ -61,7 +61,7 @@ impl<D: Device> Activations<D> {
         &self.residuals[self.residuals.len() - 1].normed
     }
 
-    /// The hidden states, and where the objective puts their gradient.
+    /// The hidden states, and the buffer of their gradient.
     pub(super) fn hidden_and_gradient(&mut self) -> (&D::Activations, &mut D::Activations) {
         (&self.residuals[self.residuals.len() - 1].normed, &mut self.gradients.normed)
     }

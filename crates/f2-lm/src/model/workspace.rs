@@ -47,7 +47,7 @@ impl<D: Device> Recordings<D> {
     }
 }
 
-/// The buffers a batch needs to go through a model: activations, targets and losses. All are
+/// The buffers of a batch's passes through a model: activations, targets and losses. All are
 /// allocated when it is built; passes allocate nothing.
 pub struct Workspace<D: Device> {
     pub(super) activations: Activations<D>,
@@ -63,7 +63,7 @@ pub struct Workspace<D: Device> {
 }
 
 impl<D: Device> Workspace<D> {
-    /// Room for batches of up to `positions` positions.
+    /// Buffers for batches of up to `positions` positions.
     pub fn new(model: &Model<D>, positions: usize) -> Result<Self, Error> {
         let Model { device, decoder, .. } = model;
         Ok(Self {
@@ -112,7 +112,7 @@ impl<D: Device> Workspace<D> {
         self.activations.hidden()
     }
 
-    /// Says what the batch should have predicted, and how much each position counts. `ids` are
+    /// Sets the targets of the batch, and the weight of each position. `ids` are
     /// next tokens or [`f2_engine::IGNORED`].
     pub fn set_targets(
         &mut self,

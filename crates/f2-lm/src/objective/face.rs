@@ -9,16 +9,16 @@ use crate::Error;
 use crate::config::{FaceConfig, FaceVariant};
 
 /// Frequency-aware cross-entropy (Jiang et al., 2019): likelihood in which a position counts less
-/// the more often its target has come up. Counts start at zero and never fade; those of a batch
+/// the more often its target has occurred. Counts start at zero and never fade; those of a batch
 /// are taken before its weights.
 #[derive(Clone, Debug)]
 pub struct Face {
     variant: FaceVariant,
-    /// How often each token came up so far, among predictions or targets.
+    /// How often each token has occurred so far, among predictions or targets.
     counts: Vec<u64>,
     /// The token that ends a text: expected, however often, and never counted.
     end_of_text: Option<u32>,
-    /// Of the micro-batch at hand.
+    /// Of the current micro-batch.
     weights: Vec<f32>,
 }
 
@@ -55,7 +55,7 @@ impl Face {
         }
     }
 
-    /// The weights of the micro-batch that went through last.
+    /// The weights of the current micro-batch.
     fn weigh<D: Device>(&mut self, step: &mut Step<'_, D>) -> Result<(), Error> {
         let share = f64::from(step.share());
         self.weights.clear();
@@ -73,8 +73,8 @@ impl Face {
 }
 
 impl<D: Device> Objective<D> for Face {
-    /// The whole batch decides every weight, so all of it is looked at first. Going back from the
-    /// last micro-batch, that one is still in the network and needs no second pass; a batch of one
+    /// The whole batch decides every weight, so all of it is read first. The second pass starts with the last
+    /// micro-batch, which is still in the network and needs no recomputation; a batch of one
     /// micro-batch never does.
     fn accumulate(&mut self, step: &mut Step<'_, D>) -> Result<(), Error> {
         for index in 0..step.micro_batches() {
@@ -113,7 +113,7 @@ impl<D: Device> Objective<D> for Face {
 }
 
 /// The weight of every token: `1 - count / largest count`, scaled to a mean of one. Where all
-/// counts are equal there is nothing to tell tokens apart, and all weigh one.
+/// counts are equal all weights are one.
 fn token_weights(counts: &[u64]) -> Vec<f64> {
     let largest = counts.iter().copied().max().unwrap_or(0);
     let missing: u128 = counts.iter().map(|&count| u128::from(largest - count)).sum();
@@ -186,7 +186,7 @@ mod tests {
         golden::assert_loss(positions.loss(&ids, Weighting::Each(&weights), None), step);
     }
 
-    /// Where the formula says 0/0, the golden file has null: all weigh one.
+    /// Where the formula says 0/0, the golden file has null: all weights are one.
     #[test]
     fn golden_weights_of_counts() {
         for case in golden()["weight_cases"].as_array().unwrap() {

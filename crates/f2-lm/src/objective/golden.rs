@@ -5,7 +5,7 @@ use f2_engine::prelude::*;
 use f2_engine::{Cpu, Head, Labels, Layout, Penalties, Weighting};
 use serde_json::Value;
 
-/// What `f32` keeps of values near one, with room for sums over a few dozen of them.
+/// The precision of `f32` near one, with some margin for sums over a few dozen terms.
 const TOLERANCE: f64 = 1e-5;
 
 /// Some positions' logits, and a head that reads them as they are.

@@ -24,12 +24,12 @@ pub trait Objective<D: Device> {
     /// Adds the loss and the gradient of a step's batch to those of its network.
     fn accumulate(&mut self, step: &mut Step<'_, D>) -> Result<(), Error>;
 
-    /// Says which token ends a text, before the first step; an objective that counts tokens does
-    /// not count it.
+    /// Sets the token that ends a text, before the first step; an objective that counts tokens
+    /// leaves it out.
     fn expect_end_of_text(&mut self, _token: u32) {}
 
     /// Whether a step's gradient depends on the parameters and the text alone, so that it can be
-    /// begun, and given up, before anything is known of the step before.
+    /// computed ahead, and discarded, before the outcome of the step before is known.
     fn may_run_ahead(&self) -> bool {
         false
     }
@@ -39,7 +39,7 @@ pub trait Objective<D: Device> {
         serde_json::Value::Null
     }
 
-    /// Takes back what [`state`](Self::state) gave, or says why it cannot.
+    /// Restores a state that [`state`](Self::state) returned; the error says why it cannot.
     fn restore(&mut self, _state: &serde_json::Value) -> Result<(), String> {
         Ok(())
     }
@@ -65,7 +65,7 @@ impl<D: Device> Objective<D> for Likelihood {
     }
 }
 
-/// The objective a configuration asks for, with all it needs to train `network`.
+/// The objective of a configuration, with the buffers it needs to train `network`.
 pub fn objective<D: Device>(
     config: &TrainConfig,
     network: &Network<D>,

@@ -20,7 +20,7 @@ const PURPOSE: u32 = u32::from_le_bytes(*b"coin");
 /// prefixes greedily and is penalised for every token inside an n-gram it has written before.
 ///
 /// The gradient of a sequence step is that of one pass over prefixes and continuations, with the
-/// continuations as if they were given. Nothing is lost by it: a greedy choice is constant around
+/// continuations as if they were given. This is exact: a greedy choice is constant around
 /// almost every parameter, so no gradient passes through it, and a causal decoder computes the
 /// same probabilities, from the same keys and values, whether tokens come one by one or all at
 /// once.
@@ -32,7 +32,7 @@ pub struct SequenceUnlikelihood<D: Device> {
 }
 
 impl<D: Device> SequenceUnlikelihood<D> {
-    /// The objective, with room for the continuations of a step.
+    /// The objective, with buffers for the continuations of a step.
     pub fn new(config: &TrainConfig, network: &Network<D>) -> Result<Self, Error> {
         let settings = config.unlikelihood.clone();
         let (prefix, continuation) = (settings.prefix, settings.continuation);
@@ -45,12 +45,12 @@ impl<D: Device> SequenceUnlikelihood<D> {
         })
     }
 
-    /// A function of seed and step alone, so that a resumed run falls in with it.
+    /// A function of seed and step alone, so that a resumed run makes the same choices.
     fn coin_says_sequence(&self, moment: Moment) -> bool {
         Philox::new(moment.seed, [moment.step, 0, PURPOSE]).uniform() < self.config.sequence_rate
     }
 
-    /// Prefixes are cut from the first rows one after the other, passing over what is no text.
+    /// Prefixes are cut from the first rows one after the other, skipping padding.
     /// None where the rows are too short for them.
     fn prefixes(&self, step: &mut Step<'_, D>) -> Result<Option<Vec<u32>>, Error> {
         step.read(0)?;
@@ -71,7 +71,7 @@ impl<D: Device> SequenceUnlikelihood<D> {
         let GreedyContinuation { sequences, prefix, length, .. } = self.continuation;
         let chosen = step.network.continue_greedily(prefixes, &mut self.continuation)?;
         let rows = prefixes.chunks(prefix).zip(chosen.chunks(length));
-        // What follows the last token is not asked for.
+        // The token after the last one is not needed.
         let inputs: Vec<u32> =
             rows.flat_map(|(prefix, chosen)| [prefix, &chosen[..length - 1]].concat()).collect();
         let repeated: Vec<bool> = chosen

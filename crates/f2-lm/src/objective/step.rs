@@ -50,14 +50,14 @@ pub struct StepBuffers {
 }
 
 impl StepBuffers {
-    /// Takes the shape of a micro-batch.
+    /// Resizes to the shape of a micro-batch.
     fn resize(&mut self, micro: Sequences) {
         for buffer in [&mut self.inputs, &mut self.ids, &mut self.predictions] {
             buffer.resize(micro.positions(), 0);
         }
     }
 
-    /// Refuses tokens the embedding has no row for: a text may lie about its vocabulary.
+    /// Refuses tokens that the embedding has no row for: a corpus may claim a smaller vocabulary.
     fn check(&self, vocabulary: usize) -> Result<(), Error> {
         let outside = |token: &&u32| **token as usize >= vocabulary && **token != IGNORED;
         match self.inputs.iter().chain(&self.ids).find(outside) {
@@ -122,8 +122,8 @@ impl<'a, D: Device> Step<'a, D> {
         self.micro.length
     }
 
-    /// Sends a micro-batch through the network, with dropout. Where it is the one that went
-    /// through last, its hidden states are still there.
+    /// Sends a micro-batch through the network, with dropout. Where it is the current one,
+    /// its hidden states are reused.
     pub fn forward(&mut self, index: usize) -> Result<(), Error> {
         self.read(index)?;
         if self.holds {
@@ -140,8 +140,8 @@ impl<'a, D: Device> Step<'a, D> {
         Ok(())
     }
 
-    /// The most likely next token at every position of the micro-batch that went
-    /// through last; [`IGNORED`] where there is no target.
+    /// The most likely next token at every position of the current micro-batch; [`IGNORED`] where
+    /// there is no target.
     pub fn predictions(&mut self) -> Result<&[u32], Error> {
         if !self.predicted {
             self.network.set_targets(&self.buffers.ids, self.mean(), None);
@@ -161,7 +161,7 @@ impl<'a, D: Device> Step<'a, D> {
         1.0 / self.batch.batches.targets(self.batch.number) as f32
     }
 
-    /// Adds loss and gradient of the micro-batch that went through last.
+    /// Adds loss and gradient of the current micro-batch.
     pub fn backward(&mut self, weights: Weighting<'_>, penalties: Option<Penalties<'_>>) {
         match (weights, penalties) {
             (Weighting::Each(weights), None) if self.predicted => {

@@ -63,7 +63,7 @@ impl Candidates {
             let start = self.tokens.len() as u32;
             for &id in ids {
                 let end = self.tokens.len() as u32;
-                // Where there is no target, there is nothing to tell from it.
+                // Positions without a target add no candidate.
                 self.ranges.push(if id == IGNORED { start..start } else { start..end });
                 if id != IGNORED && self.last_row[id as usize] != row {
                     self.last_row[id as usize] = row;
@@ -86,7 +86,7 @@ mod tests {
     use super::super::golden::{self, Positions};
     use super::*;
 
-    /// What the golden file calls padding has no target here.
+    /// Padding of the golden file has no target here.
     fn targets(value: &Value, pad: Option<f64>) -> Vec<u32> {
         let ids = golden::numbers(value).into_iter();
         ids.map(|id| if Some(id) == pad { IGNORED } else { id as u32 }).collect()

@@ -33,8 +33,8 @@ impl Likelihood {
     }
 }
 
-/// Scores the windows of a text with a model of its own. `progress` is told how many tokens were
-/// scored since it was last told; nothing comes back when `stop` said so.
+/// Scores the windows of a text with a model of its own. `progress` is called with the number
+/// of tokens scored since its last call. `None` if stopped.
 pub fn score<D: Device>(
     model: &Model<D>,
     text: &dyn TokenSource,
@@ -99,7 +99,7 @@ impl<D: Device> Scorer<D> {
         Ok(Some(total))
     }
 
-    /// Reads a batch, and says how many of its tokens are scored. Rows past its windows, and places
+    /// Reads a batch, and returns how many of its tokens are scored. Rows past its windows, and places
     /// past a window's end, have no target and an input that no other place sees.
     fn fill(
         &mut self,

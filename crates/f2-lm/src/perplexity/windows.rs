@@ -42,7 +42,7 @@ pub enum Contexts {
 pub struct ScoredWindows {
     sliding: SlidingWindows,
     contexts: Contexts,
-    /// The parts of the text that windows are laid over one by one: all of it, or its documents.
+    /// The parts of the text that are cut into windows: all of it, or its documents.
     parts: Vec<Range<u64>>,
 }
 
@@ -54,8 +54,8 @@ pub(super) struct Window {
 }
 
 impl SlidingWindows {
-    /// Windows for a model that sees `positions` tokens: all of them, one window after the other,
-    /// unless told otherwise.
+    /// Windows for a model with `positions` positions; by default as long as that and without
+    /// overlap.
     pub fn new(
         window: Option<usize>,
         stride: Option<usize>,

@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
-    /// Training began, or went on, before step `step`.
+    /// Training started or resumed before step `step`.
     Started {
         /// Steps done.
         step: u64,
@@ -42,7 +42,7 @@ pub enum Event {
         /// The part of the run that is done, 0 to 1.
         progress: f64,
     },
-    /// A step's loss or gradient was not finite; the parameters stayed as they were.
+    /// A step's loss or gradient was not finite; the parameters did not change.
     Skipped {
         /// Steps done, this one included.
         step: u64,
@@ -79,7 +79,7 @@ pub enum Event {
         /// Why.
         reason: String,
     },
-    /// Training came to its end, or was stopped.
+    /// Training ended, or was stopped.
     Ended {
         /// Steps done.
         step: u64,
@@ -88,7 +88,7 @@ pub enum Event {
     },
 }
 
-/// JSON has no name for what is no finite number; `null` stands for it.
+/// JSON has no numbers that are not finite; they are written as `null`.
 fn number_or_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NAN))
 }
@@ -123,7 +123,7 @@ impl EventLog {
     }
 }
 
-/// The events of a log. Lines that are none, such as one cut off by a crash, are passed over.
+/// The events of a log. Lines that are none, such as one cut off by a crash, are skipped.
 pub fn read_events(path: &Path) -> io::Result<Vec<Event>> {
     let mut events = Vec::new();
     for line in BufReader::new(File::open(path)?).split(b'\n') {

@@ -39,8 +39,8 @@ pub struct RunFolder {
 }
 
 impl RunFolder {
-    /// The right to write the run in a folder, or to begin one there. What killed writers left is
-    /// swept.
+    /// The right to write the run in a folder, or to begin one there. Leftovers of killed
+    /// writers are removed.
     pub fn lock(path: &Path) -> Result<Lock, Error> {
         let lock = Lock::inside(path)?;
         f2_files::sweep(path);
@@ -48,7 +48,7 @@ impl RunFolder {
         Ok(lock)
     }
 
-    /// Starts a run in a folder that holds none, nor anything a run would write over.
+    /// Starts a run in a folder without one, and without any file that a run would overwrite.
     pub fn create(path: &Path, config: TrainConfig, manifest: Manifest) -> Result<Self, Error> {
         if path.join(CONFIG).exists() {
             return Err(Error::RunExists { path: path.to_path_buf() });
@@ -156,7 +156,7 @@ fn foreign_file(path: &Path) -> Option<&'static str> {
 pub struct Differences(pub Vec<(String, String, String)>);
 
 impl Differences {
-    /// What changed from one configuration to another.
+    /// The differences between two configurations.
     pub fn between(before: &TrainConfig, after: &TrainConfig) -> Self {
         let (before, after) = (flatten(before), flatten(after));
         let mut keys: Vec<&String> = before.keys().chain(after.keys()).collect();

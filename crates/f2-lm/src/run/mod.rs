@@ -1,4 +1,4 @@
-//! The run directory: what training leaves behind, what it can go on from, and the models in it.
+//! The run folder: settings, manifest, log and checkpoints, and the models saved in it.
 
 pub mod checkpoint;
 pub(crate) mod corpus_ids;

@@ -126,14 +126,14 @@ fn picked(run: &RunFolder, pick: Pick) -> Result<PathBuf, Error> {
     let folder = checkpoint::path(&run.checkpoints(), step);
     match pick {
         _ if folder.exists() => Ok(folder),
-        // The best one could not be written, or was taken away: the last is what there is.
+        // The best one could not be written, or was removed: the last one is used.
         Pick::Best => Ok(newest),
         _ => Err(no_model(format!("there is no checkpoint of step {step}"))),
     }
 }
 
-/// Holds a checkpoint's files against the checksums it came with, but for the optimiser's, which
-/// a model does not need, and returns where training stood. A model alone has neither.
+/// Verifies a checkpoint's files, except for the optimiser's, which a model does not need, and
+/// returns its training state. A model without a run has neither.
 fn check_files(folder: &Path) -> Result<Option<TrainingState>, Error> {
     if !folder.join(STATE).exists() {
         return Ok(None);

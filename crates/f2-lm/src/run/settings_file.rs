@@ -11,7 +11,7 @@ pub(super) fn sealed(settings: &str) -> String {
     format!("{SEAL}{}\n{below}", FileRecord::of_bytes(below.as_bytes()).sha256)
 }
 
-/// What is wrong with the file, where it says what it should hold; older ones do not.
+/// The mismatch of the file with its hash; older files have none.
 pub(super) fn difference(text: &str) -> Option<String> {
     let (hash, below) = text.strip_prefix(SEAL)?.split_once('\n')?;
     let found = FileRecord::of_bytes(below.as_bytes()).sha256;

@@ -1,3 +1,5 @@
+//! Reading a safetensors file.
+
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
@@ -16,13 +18,13 @@ pub(crate) enum TensorFileError {
     /// It cannot be read.
     #[error(transparent)]
     Disk(#[from] io::Error),
-    /// It is not what it says.
+    /// It is malformed.
     #[error("{0}")]
     Bad(String),
 }
 
-/// A file of tensors whose header was read and held against the file's length, so that nothing
-/// it says can ask for more memory than the file has bytes.
+/// A file of tensors whose header was checked against the file's length, so that no tensor can
+/// claim more memory than the file has bytes.
 #[derive(Debug)]
 pub(crate) struct TensorFile {
     file: File,
@@ -34,7 +36,7 @@ pub(crate) struct TensorFile {
 impl TensorFile {
     /// Opens a file and checks its header.
     pub(crate) fn open(path: &Path) -> Result<Self, TensorFileError> {
-        // Asked before opening: to open a pipe would be to wait for a writer.
+        // Checked before opening: opening a pipe would block.
         if !fs::metadata(path)?.is_file() {
             return Err(bad("it is not a file"));
         }

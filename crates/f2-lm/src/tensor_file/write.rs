@@ -1,3 +1,5 @@
+//! Writing a safetensors file, tensor by tensor.
+
 use std::collections::HashMap;
 use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
@@ -5,24 +7,23 @@ use std::path::Path;
 use f2_files::OutputFile;
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 
-/// A tensor that will be fetched when the file comes to it, so that writing needs room for one
-/// of them and not for all.
+/// A tensor whose values are fetched when they are written, so that only one is in memory at a time.
 #[derive(Clone, Debug)]
 pub(crate) struct Planned {
     /// Its name in the file.
     pub(crate) name: String,
     /// Its shape in the file.
     pub(crate) shape: Vec<usize>,
-    /// What it holds.
+    /// The type of its elements.
     pub(crate) dtype: Dtype,
 }
 
 /// Why tensors could not be written.
 #[derive(Debug)]
 pub(crate) enum WriteFailure<Error> {
-    /// The file's fault.
+    /// The file could not be written.
     Disk(io::Error),
-    /// The values could not be had.
+    /// The values could not be fetched.
     Fetch(Error),
 }
 
@@ -39,7 +40,7 @@ impl<Error> From<io::Error> for WriteFailure<Error> {
 }
 
 /// Writes the planned tensors; `fetch` gives the little endian bytes of the one at an index.
-/// What `about` says goes into the header.
+/// `about` is the header's metadata.
 pub(crate) fn write<Error>(
     path: &Path,
     planned: &[Planned],

@@ -1,12 +1,12 @@
-//! The log, the curves and the caller, told of every event of a session.
+//! Reports every event of a session to the log, the curves and the caller.
 
 use f2_files::WriteError;
 
 use crate::Error;
 use crate::run::{Event, EventLog, RunFolder, TensorBoard};
 
-/// Tells the log, the curves and the caller what happens. A full disk silences the first two,
-/// never the training.
+/// Reports events to the log, the curves and the caller. A full disk stops the first two, never the
+/// training.
 pub(super) struct Reporter<'a> {
     log: EventLog,
     curves: TensorBoard,
@@ -25,7 +25,7 @@ impl<'a> Reporter<'a> {
     }
 
     pub(super) fn report(&mut self, event: &Event) {
-        // Neither file is worth stopping for; a checkpoint on the same disk will speak up.
+        // Neither file is worth stopping for; a checkpoint on the same disk will fail visibly.
         let _ = self.log.append(event);
         for (tag, step, value) in curve_points(event) {
             let _ = self.curves.scalar(tag, step, value);

@@ -1,4 +1,4 @@
-//! One stretch of training, and what it does between steps.
+//! A session of training: its loop, evaluations and checkpoints.
 
 mod save;
 
@@ -8,8 +8,8 @@ use std::time::Instant;
 use f2_engine::Device;
 
 use super::reporter::Reporter;
-use super::text::{cut, limited};
-use super::{Text, Trainer};
+use super::splits::{cut, limited};
+use super::{Splits, Trainer};
 use crate::Error;
 use crate::batch::TrainingBatches;
 use crate::perplexity::{Contexts, ScoredWindows};
@@ -27,18 +27,18 @@ pub enum Ending {
     Complete,
     /// The limit had been reached before.
     AlreadyComplete,
-    /// The caller asked to stop; everything is saved.
+    /// The caller stopped it; everything is saved.
     Stopped,
 }
 
-/// One stretch of training, from a start or a checkpoint to the run's limit.
+/// A session of training, from a start or a checkpoint to the run's limit.
 pub struct Session<'a, D: Device> {
     /// The model and its optimiser.
     pub trainer: Trainer<D>,
-    /// Where training stands.
+    /// The training state.
     pub state: TrainingState,
     run: RunFolder,
-    text: Text<'a>,
+    splits: Splits<'a>,
     batches: TrainingBatches,
     /// None where there is no text to evaluate on.
     evaluation: Option<ScoredWindows>,
@@ -62,20 +62,20 @@ pub struct Session<'a, D: Device> {
 }
 
 impl<'a, D: Device> Session<'a, D> {
-    /// Makes ready to train. `attachments` go into every checkpoint; `observer` is told all that
-    /// happens.
+    /// A session before its first step. `attachments` go into every checkpoint; `observer` is called
+    /// with every event.
     pub fn new(
         mut trainer: Trainer<D>,
         run: RunFolder,
-        text: Text<'a>,
+        splits: Splits<'a>,
         attachments: Vec<(String, Vec<u8>)>,
         threads: usize,
         observer: &'a mut dyn FnMut(&Event),
     ) -> Result<Self, Error> {
         let config = &run.config;
-        let (batches, evaluation) = cut(config, text.train, text.valid)?;
+        let (batches, evaluation) = cut(config, splits.train, splits.valid)?;
         let budget = limited(config, &batches)?;
-        if let Some(token) = text.end_of_text {
+        if let Some(token) = splits.end_of_text {
             trainer.objective.expect_end_of_text(token);
         }
         let mut state = TrainingState::start(trainer.network.model.device.name(), threads);
@@ -87,7 +87,7 @@ impl<'a, D: Device> Session<'a, D> {
             trainer,
             state,
             run,
-            text,
+            splits,
             batches,
             evaluation,
             budget,
@@ -105,7 +105,7 @@ impl<'a, D: Device> Session<'a, D> {
         })
     }
 
-    /// Goes back to where a checkpoint stands. `folder` and the state read from it come from
+    /// Restores a checkpoint. `folder` and the state read from it come from
     /// [`checkpoint::open`].
     pub fn restore(&mut self, folder: &Path, state: TrainingState) -> Result<(), Error> {
         let Trainer { network, moments, objective, .. } = &mut self.trainer;
@@ -123,7 +123,7 @@ impl<'a, D: Device> Session<'a, D> {
         Ok(())
     }
 
-    /// Trains to the limit, or until `stop` says so, which lets the step in progress finish.
+    /// Trains to the limit, or until `stop` returns true; the step in progress is finished.
     pub fn run(&mut self, stop: &dyn Fn() -> bool) -> Result<Ending, Error> {
         self.began = Instant::now();
         self.last_save = self.began;
@@ -178,8 +178,8 @@ impl<'a, D: Device> Session<'a, D> {
         patience > 0 && self.state.evaluations_since_best >= patience
     }
 
-    /// Whether a lower perplexity is a better model. Fine-tuning gives perplexity away for
-    /// diversity, so its best is its last, unless early stopping was asked for.
+    /// Whether a lower perplexity is a better model. Fine-tuning trades perplexity for
+    /// diversity, so its best is its last, unless early stopping is set.
     fn watches_perplexity(&self) -> bool {
         let config = &self.run.config;
         !config.objective.name.fine_tunes() || config.evaluation.patience > 0
@@ -195,7 +195,7 @@ impl<'a, D: Device> Session<'a, D> {
         let fraction = self.schedule.fraction(self.state.step, progress);
         let update = self.run.config.optimiser.update(self.state.updates + 1, fraction);
         let (step, ahead) = (self.state.step, self.is_followed_at_once());
-        let report = self.trainer.step(&self.batches, self.text.train, step, update, ahead)?;
+        let report = self.trainer.step(&self.batches, self.splits.train, step, update, ahead)?;
         self.state.tokens += self.batches.targets(self.state.step);
         self.state.step += 1;
         self.state.seconds = self.seconds();
@@ -245,14 +245,14 @@ impl<'a, D: Device> Session<'a, D> {
     /// Scores the validation split and saves a new best. False when it was stopped on the way.
     fn evaluate(&mut self, stop: &dyn Fn() -> bool) -> Result<bool, Error> {
         let Some(windows) = &self.evaluation else { return Ok(true) };
-        let Some(likelihood) = self.trainer.evaluate(windows, self.text.valid, stop)? else {
+        let Some(likelihood) = self.trainer.evaluate(windows, self.splits.valid, stop)? else {
             return Ok(false);
         };
         let (loss, tokens) = (likelihood.mean(), likelihood.scored);
         let (step, perplexity) = (self.state.step, loss.exp());
         self.state.evaluation_due = false;
         let better = self.state.best.is_none_or(|best| perplexity < best.perplexity);
-        // What is no finite number is never the best.
+        // A perplexity that is not finite is never the best.
         let best = perplexity.is_finite() && better && self.watches_perplexity();
         if best {
             self.state.best = Some(Best { step, perplexity });

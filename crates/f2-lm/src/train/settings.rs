@@ -10,7 +10,7 @@ use crate::run::RunFolder;
 /// Settings the caller of a run gives.
 #[derive(Clone, Debug, Default)]
 pub struct GivenSettings {
-    /// Settings that come with the program.
+    /// A built-in preset.
     pub preset: Option<Preset>,
     /// A TOML file.
     pub file: Option<PathBuf>,
@@ -34,7 +34,7 @@ pub struct GivenValue {
 pub enum Base<'a> {
     /// The program's defaults.
     Defaults,
-    /// The settings of the run that goes on.
+    /// The settings of the resumed run.
     Resumed(&'a RunFolder),
     /// Those of the model the run starts from.
     Initial(&'a InitialModel),

@@ -1,5 +1,5 @@
-//! How a run begins or goes on: all that is known and checked before the first number is allocated,
-//! and the session that follows.
+//! How a run starts or resumes: everything that is checked before memory is allocated, and the
+//! session that follows.
 
 use std::path::{Path, PathBuf};
 
@@ -7,14 +7,14 @@ use f2_engine::Device;
 use f2_files::Lock;
 
 use super::settings::{Base, GivenSettings};
-use super::{Classes, Ending, InitialModel, Plan, Session, Source, Trainer, check_run};
+use super::{Classes, Ending, InitialModel, RunCost, Session, Trainer, TrainingCorpus, check_run};
 use crate::Error;
 use crate::config::TrainConfig;
 use crate::model::{Decoder, ModelShape};
 use crate::run::checkpoint::{self, CLASSES, TrainingState};
 use crate::run::{Event, Manifest, RunFolder};
 
-/// A run to begin.
+/// A run to start.
 #[derive(Clone, Debug)]
 pub struct NewRun {
     /// The corpus it is trained on.
@@ -29,18 +29,18 @@ pub struct NewRun {
     pub settings: GivenSettings,
 }
 
-/// A run to go on with.
+/// A run to resume.
 #[derive(Clone, Debug)]
 pub struct ResumedRun {
     /// Its folder, or that of one of its checkpoints.
     pub path: PathBuf,
-    /// The corpus, where it was moved.
+    /// The corpus, if it was moved.
     pub corpus: Option<PathBuf>,
     /// The frequency classes, where they are not those of the checkpoint.
     pub classes: Option<PathBuf>,
-    /// Settings that change.
+    /// Changed settings.
     pub settings: GivenSettings,
-    /// Keys or sections that may.
+    /// Keys or sections that may change.
     pub allow: Vec<String>,
 }
 
@@ -49,12 +49,12 @@ pub struct PreparedRun {
     /// The run.
     pub run: RunFolder,
     /// Its corpus.
-    pub source: Source,
+    pub corpus: TrainingCorpus,
     classes: Option<Classes>,
     decoder: Decoder,
     /// The model to start from, where it is not random.
     initial: Option<InitialModel>,
-    /// The checkpoint to go on from.
+    /// The checkpoint to resume from.
     checkpoint: Option<(TrainingState, PathBuf)>,
     /// Keeps other processes from writing the run.
     lock: Lock,
@@ -67,29 +67,29 @@ impl NewRun {
         Self { corpus, out, init: None, classes: None, settings }
     }
 
-    /// Checks all that can be known to fail, then makes the run's folder.
+    /// Checks everything that could fail later, then creates the run's folder.
     pub fn prepare<D: Device>(&self, device: &D, threads: usize) -> Result<PreparedRun, Error> {
-        let source = Source::open(&self.corpus)?;
-        let initial = self.init.as_deref().map(|path| InitialModel::open(path, Some(&source)));
+        let corpus = TrainingCorpus::open(&self.corpus)?;
+        let initial = self.init.as_deref().map(|path| InitialModel::open(path, Some(&corpus)));
         let initial = initial.transpose()?;
         let resolved = self.settings.resolve(initial.as_ref().into())?;
         let origins = resolved.origins.clone();
-        let config = resolved.for_vocabulary(source.record.vocabulary)?;
+        let config = resolved.for_vocabulary(corpus.record.vocabulary)?;
         let objective = config.objective.name;
         if objective.fine_tunes() && initial.is_none() {
             return Err(Error::NoInitialModel { objective: objective.as_str() });
         }
-        check_run(&config, &source.train, &source.valid)?;
+        check_run(&config, &corpus.train, &corpus.valid)?;
         let own = initial.as_ref().and_then(InitialModel::classes);
-        let own = own.unwrap_or_else(|| source.record.path.join(CLASSES));
-        let classes = source.classes_for(&config, self.classes.as_deref(), &own)?;
-        let decoder = decoder(&config, source.record.vocabulary, classes.as_ref());
+        let own = own.unwrap_or_else(|| corpus.record.path.join(CLASSES));
+        let classes = corpus.classes_for(&config, self.classes.as_deref(), &own)?;
+        let decoder = decoder(&config, corpus.record.vocabulary, classes.as_ref());
         if let Some(initial) = &initial {
             initial.check(&decoder, &origins)?;
         }
-        check_memory(device, &decoder, &config, &source)?;
+        check_memory(device, &decoder, &config, &corpus)?;
         let mut manifest = Manifest::new(
-            source.record.clone(),
+            corpus.record.clone(),
             classes.as_ref().map(|classes| classes.sha256.clone()),
             decoder.layout.count(),
             device.name(),
@@ -98,30 +98,31 @@ impl NewRun {
         manifest.initial = initial.as_ref().map(|initial| initial.record().clone());
         let lock = RunFolder::lock(&self.out)?;
         let run = RunFolder::create(&self.out, config, manifest)?;
-        Ok(PreparedRun { run, source, classes, decoder, initial, checkpoint: None, lock })
+        Ok(PreparedRun { run, corpus, classes, decoder, initial, checkpoint: None, lock })
     }
 }
 
 impl ResumedRun {
-    /// Goes on with the run in this folder, as it is.
+    /// Resumes the run in this folder, unchanged.
     pub fn new(path: &Path) -> Self {
         let (path, settings) = (path.to_path_buf(), GivenSettings::default());
         Self { path, corpus: None, classes: None, settings, allow: Vec::new() }
     }
 
-    /// Checks that the run can go on, and changes the settings that may change.
+    /// Checks that the run can be resumed, and changes the settings that may change.
     pub fn prepare<D: Device>(&self, device: &D) -> Result<PreparedRun, Error> {
         let (folder, named) = run_and_checkpoint(&self.path);
-        // Before the lock, which would make the folder.
+        // Before the lock, which would create the folder.
         RunFolder::open(&folder)?;
         let lock = RunFolder::lock(&folder)?;
         let mut run = RunFolder::open(&folder)?;
-        let source = Source::open(self.corpus.as_deref().unwrap_or(&run.manifest.corpus.path))?;
-        source.check_same(&run.manifest.corpus)?;
+        let corpus =
+            TrainingCorpus::open(self.corpus.as_deref().unwrap_or(&run.manifest.corpus.path))?;
+        corpus.check_same(&run.manifest.corpus)?;
         let resolved = self.settings.resolve(Base::Resumed(&run))?;
-        let config = resolved.for_vocabulary(source.record.vocabulary)?;
+        let config = resolved.for_vocabulary(corpus.record.vocabulary)?;
         run.change_config(config, &self.allow)?;
-        // Killed before its first checkpoint, a run goes on from its beginning.
+        // A run killed before its first checkpoint restarts from its beginning.
         let newest = match named {
             Some(named) => Some(named),
             None => run.latest_checkpoint()?,
@@ -130,25 +131,25 @@ impl ResumedRun {
             Some(newest) => Some((checkpoint::open(&newest)?, newest)),
             None => None,
         };
-        let beside = checkpoint.as_ref().map_or(&source.record.path, |(_, path)| path);
+        let beside = checkpoint.as_ref().map_or(&corpus.record.path, |(_, path)| path);
         let own = beside.join(CLASSES);
-        let classes = source.classes_for(&run.config, self.classes.as_deref(), &own)?;
+        let classes = corpus.classes_for(&run.config, self.classes.as_deref(), &own)?;
         if let Some(classes) = &classes {
             classes.check_same(run.manifest.classes_sha256.as_deref())?;
         }
-        let decoder = decoder(&run.config, source.record.vocabulary, classes.as_ref());
-        check_memory(device, &decoder, &run.config, &source)?;
+        let decoder = decoder(&run.config, corpus.record.vocabulary, classes.as_ref());
+        check_memory(device, &decoder, &run.config, &corpus)?;
         let initial = match (&checkpoint, &run.manifest.initial) {
-            (None, Some(record)) => Some(InitialModel::reopen(record, &source)?),
+            (None, Some(record)) => Some(InitialModel::reopen(record, &corpus)?),
             _ => None,
         };
-        Ok(PreparedRun { run, source, classes, decoder, initial, checkpoint, lock })
+        Ok(PreparedRun { run, corpus, classes, decoder, initial, checkpoint, lock })
     }
 }
 
 impl PreparedRun {
-    /// Trains to the run's limit, or until `stop` says so. `observer` is told all that happens.
-    /// Returns how it ended, and where training stands.
+    /// Trains to the run's limit, or until `stop` returns true. `observer` is called with every
+    /// event. Returns how it ended, and the training state.
     pub fn train<D: Device>(
         self,
         device: D,
@@ -156,15 +157,15 @@ impl PreparedRun {
         observer: &mut dyn FnMut(&Event),
         stop: &dyn Fn() -> bool,
     ) -> Result<(Ending, TrainingState), Error> {
-        let Self { run, source, classes, decoder, initial, checkpoint, lock } = self;
-        let attachments = source.attachments(classes.as_ref())?;
+        let Self { run, corpus, classes, decoder, initial, checkpoint, lock } = self;
+        let attachments = corpus.attachments(classes.as_ref())?;
         let mut trainer = Trainer::new(device, decoder, &run.config)?;
         if let Some(initial) = initial {
             let class_vectors = run.config.initial.class_vectors;
-            initial.load(&mut trainer.network, class_vectors, &source.counts)?;
+            initial.load(&mut trainer.network, class_vectors, &corpus.counts)?;
         }
         let mut session =
-            Session::new(trainer, run, source.text(), attachments, threads, observer)?;
+            Session::new(trainer, run, corpus.splits(), attachments, threads, observer)?;
         if let Some((state, path)) = checkpoint {
             session.restore(&path, state)?;
         }
@@ -188,10 +189,10 @@ fn check_memory<D: Device>(
     device: &D,
     decoder: &Decoder,
     config: &TrainConfig,
-    source: &Source,
+    corpus: &TrainingCorpus,
 ) -> Result<(), Error> {
-    let outputs = source.mean_outputs(&decoder.shape.class_ends);
-    Plan::new::<D>(decoder, config, outputs).check_memory(device)
+    let outputs = corpus.mean_outputs(&decoder.shape.class_ends);
+    RunCost::new::<D>(decoder, config, outputs).check_memory(device)
 }
 
 /// The run folder, and the checkpoint where one of its checkpoints was named.

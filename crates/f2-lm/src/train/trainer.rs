@@ -11,7 +11,7 @@ use crate::model::{Decoder, Model, Network, Recordings};
 use crate::objective::{Objective, Step, StepBatch, StepBuffers, objective};
 use crate::perplexity::{Likelihood, ScoredWindows, Scorer};
 
-/// A model with all that training it needs, on one device.
+/// A model with its optimiser and buffers, on one device.
 pub struct Trainer<D: Device> {
     /// The model, and the gradient of the step in progress.
     pub network: Network<D>,
@@ -22,7 +22,7 @@ pub struct Trainer<D: Device> {
     decayed: Vec<Range<usize>>,
     /// One number: the global norm of the gradient.
     norm: D::Floats,
-    /// Loss and norm of the last step, on their way to the host.
+    /// Loss and norm of the last step, being copied to the host.
     outcome: [D::Reading; 2],
     begun: Option<Begun>,
     buffers: StepBuffers,
@@ -61,7 +61,7 @@ impl StepReport {
 }
 
 impl<D: Device> Trainer<D> {
-    /// Allocates everything and draws the starting values.
+    /// Allocates all buffers and draws initial values.
     pub fn new(device: D, decoder: Decoder, config: &TrainConfig) -> Result<Self, Error> {
         let positions = config.batch.micro_size() * config.batch.sequence;
         let parameters = decoder.layout.len();
@@ -90,7 +90,7 @@ impl<D: Device> Trainer<D> {
     /// Makes one step: the gradient of the whole batch, clipped and handed to Adam. `step` is the
     /// number of steps before it.
     ///
-    /// With `ahead` another step follows with nothing between them. Its gradient is then begun
+    /// With `ahead` another step follows with nothing between them. Its gradient is then enqueued
     /// before this step's outcome is read, so that the device never waits for the host.
     pub fn step(
         &mut self,
@@ -135,7 +135,7 @@ impl<D: Device> Trainer<D> {
         Ok(step.operations())
     }
 
-    /// Takes back a step that was begun and will not be made.
+    /// Discards a step that was computed ahead.
     fn forget_begun(&mut self) {
         if self.begun.take().is_some() {
             let Network { model, gradients, .. } = &mut self.network;
@@ -143,7 +143,7 @@ impl<D: Device> Trainer<D> {
         }
     }
 
-    /// Hands the gradients to Adam, sets them back to zero and begins to read the outcome.
+    /// Applies Adam, sets the gradients to zero and starts to read the outcome.
     fn update(&mut self, update: AdamW) {
         let [loss, norm] = &mut self.outcome;
         self.network.begin_reading_loss(loss);
@@ -154,7 +154,7 @@ impl<D: Device> Trainer<D> {
         device.begin_reading(&self.norm, norm);
     }
 
-    /// The likelihood of a split, without dropout. Stops early, with nothing, when `stop` says so.
+    /// The likelihood of a split, without dropout. `None` if stopped.
     pub fn evaluate(
         &mut self,
         windows: &ScoredWindows,

@@ -1,3 +1,5 @@
+//! Export of models to folders of `transformers`.
+
 use std::fs;
 use std::path::Path;
 
@@ -105,7 +107,7 @@ fn transformers_computes_what_the_exported_models_do() {
     }
 }
 
-/// What `transformers` saved comes back tensor by tensor, names and all.
+/// A model that `transformers` saved is exported unchanged, tensor by tensor, names included.
 #[test]
 fn an_exported_plain_model_has_the_tensors_transformers_writes() {
     for name in ["tied", "untied"] {

@@ -1,3 +1,5 @@
+//! Import of folders of `transformers`.
+
 use std::fs;
 
 use safetensors::SafeTensors;

@@ -30,7 +30,7 @@ fn hub(name: &str) -> PathBuf {
     fixture("gpt2").join(name)
 }
 
-/// Imports a folder and opens what came of it.
+/// Imports a folder and opens the result.
 fn import(from: &Path, to: &Path) -> Result<SavedModel, ExchangeError> {
     ForeignModel::open(from)?.write(to, &mut |_| true)?;
     Ok(SavedModel::open(to, Pick::Best).unwrap())

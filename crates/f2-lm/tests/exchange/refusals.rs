@@ -1,3 +1,5 @@
+//! Folders that cannot be imported, and the errors that say so.
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -68,7 +70,7 @@ impl Damaged {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn errors_name_their_cause() {
     let tied = || Damaged::new("tied");
     let sharded = || Damaged::new("sharded");
     let whole = fs::read(hub("tied/model.safetensors")).unwrap();
@@ -151,7 +153,7 @@ fn a_head_must_fit_its_trunk_and_classes() {
     insta::assert_snapshot!(refused.join("\n"));
 }
 
-/// What the parts of a pipeline do to a fuzzed folder is the business of `exchange_fuzz.rs`; a
+/// Fuzzed folders are tested in `exchange_fuzz.rs`; a
 /// pipe in the place of a file is the one thing it cannot make.
 #[cfg(unix)]
 #[test]

@@ -1,3 +1,5 @@
+//! Export followed by import.
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -18,7 +20,7 @@ fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[test]
-fn what_came_in_goes_out_and_comes_in_again_byte_for_byte() {
+fn import_export_and_import_again_give_equal_bytes() {
     for name in FOLDERS {
         let folder = tempfile::tempdir().unwrap();
         let [first, out, second] = ["first", "out", "second"].map(|name| folder.path().join(name));

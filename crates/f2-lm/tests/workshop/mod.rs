@@ -12,7 +12,7 @@ use f2_engine::Cpu;
 use f2_lm::config::ModelConfig;
 use f2_lm::model::{Decoder, Model, ModelShape};
 use f2_lm::run::checkpoint;
-use f2_lm::train::{Classes, Source};
+use f2_lm::train::{Classes, TrainingCorpus};
 
 pub struct Workshop(tempfile::TempDir);
 
@@ -40,7 +40,7 @@ impl Workshop {
         options.tokenizer = TokenizerChoice::Train { vocabulary_size: 270 };
         options.keep_ids = keep_ids;
         prepare(&options, &Silent).unwrap();
-        let source = Source::open(&self.path(name)).unwrap();
+        let source = TrainingCorpus::open(&self.path(name)).unwrap();
         let counts = RankCounts::new(&source.counts).unwrap();
         let selection = select(&counts, Method::EqualFrequency, Some(3)).unwrap();
         selection.save(&self.path(name).join(checkpoint::CLASSES)).unwrap();
@@ -48,12 +48,12 @@ impl Workshop {
 
     pub fn classes(&self, corpus: &str) -> Classes {
         let folder = self.path(corpus);
-        Source::open(&folder).unwrap().classes(&folder.join(checkpoint::CLASSES)).unwrap()
+        TrainingCorpus::open(&folder).unwrap().classes(&folder.join(checkpoint::CLASSES)).unwrap()
     }
 
     /// A model folder with random weights over a corpus, with its classes or without.
     pub fn model(&self, corpus: &str, name: &str, classed: bool) -> PathBuf {
-        let source = Source::open(&self.path(corpus)).unwrap();
+        let source = TrainingCorpus::open(&self.path(corpus)).unwrap();
         let classes = classed.then(|| self.classes(corpus));
         let ends = classes.as_ref().map(|classes| classes.ends.clone()).unwrap_or_default();
         let decoder = decoder(source.record.vocabulary, ends);

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::failure::{Failure, Outcome};
 use crate::machine::peak_memory;
 use crate::output;
-use crate::verbs::device::{DeviceChoice, Work};
+use crate::verbs::device::{DeviceChoice, DeviceTask};
 use crate::verbs::flags::objective;
 
 /// Time training steps on random tokens, optimiser and clipping included.
@@ -40,7 +40,7 @@ pub(super) struct BenchTrain {
     /// Frequency classes of the F² head.
     #[arg(long, default_value_t = 10)]
     classes: usize,
-    /// What is minimised.
+    /// The training objective.
     #[arg(long, value_parser = objective(), default_value = "mle")]
     objective: ObjectiveName,
     /// Dropout after embedding, attention and feed-forward layer.
@@ -74,7 +74,7 @@ struct Measured<'a> {
     config: TrainConfig,
 }
 
-impl Work for Measured<'_> {
+impl DeviceTask for Measured<'_> {
     type Output = ();
 
     fn run<D: Device>(self, device: D) -> Outcome {

@@ -1,4 +1,4 @@
-//! The flags that say how tokens are chosen.
+//! The flags of the decoding strategy.
 
 use clap::{Args, ValueEnum};
 use f2_lm::decode::{
@@ -33,7 +33,7 @@ pub(super) struct StrategyFlags {
     /// Multiply the log-probability of tokens that occurred before; 1 does nothing.
     #[arg(long, value_name = "X", default_value_t = 1.0)]
     repetition_penalty: f64,
-    /// Let no N tokens in a row come twice; 0 blocks nothing.
+    /// Block n-grams of N tokens from occurring twice; 0 blocks nothing.
     #[arg(long, value_name = "N", default_value_t = 0)]
     block_ngrams: usize,
     /// Search for likely texts with a beam this wide.
@@ -42,7 +42,7 @@ pub(super) struct StrategyFlags {
     /// Groups of the beam that avoid each other's tokens (diverse beam search).
     #[arg(long, value_name = "N", requires = "beam")]
     beam_groups: Option<usize>,
-    /// What a token costs each time an earlier group used it, in nats [default: 0.5].
+    /// The penalty on a token for each use by an earlier group, in nats [default: 0.5].
     #[arg(long, value_name = "X", requires = "beam_groups")]
     diversity: Option<f64>,
     /// Texts of a beam are ranked by log-probability over length to this power [default: 1].

@@ -13,7 +13,7 @@ const TEST: [&str; 3] = ["test", "testing", "eval"];
 
 impl Prepare {
     /// Replaces the names of datasets on the hub by their files. Where they are all the
-    /// input and their names tell the splits, they are taken as split.
+    /// input and their names say the split, they are taken as split.
     pub(super) fn fetch_named(&mut self) -> Outcome {
         let named = self.inputs.iter().all(|path| path.starts_with("hf://"));
         for paths in [&mut self.inputs, &mut self.train, &mut self.valid, &mut self.test] {
@@ -23,8 +23,9 @@ impl Prepare {
             self.inputs.iter().filter(|path| names_split(path, words)).cloned().collect()
         };
         let [train, valid, test] = [of_split(&TRAIN), of_split(&VALID), of_split(&TEST)];
-        let told = train.len() + valid.len() + test.len();
-        if named && !train.is_empty() && told > train.len() && told == self.inputs.len() {
+        let recognised = train.len() + valid.len() + test.len();
+        if named && !train.is_empty() && recognised > train.len() && recognised == self.inputs.len()
+        {
             remark!(
                 "note: taken as split by the names of its files: {} to train, {} to validate, {} to \
                  test",

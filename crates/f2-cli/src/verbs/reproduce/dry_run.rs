@@ -14,7 +14,7 @@ use super::study::Study;
 use crate::failure::{Failure, Outcome};
 use crate::machine::{self, free_disk};
 use crate::output;
-use crate::verbs::device::Work;
+use crate::verbs::device::DeviceTask;
 use crate::verbs::speed::{ASSUMED_SHARE, Peak};
 
 /// A machine on which other programs slow this one down by more than this factor is busy.
@@ -45,7 +45,7 @@ struct Measured {
 /// The memory of a training, on whichever device.
 struct Memory<'a>(&'a Experiment);
 
-impl Work for Memory<'_> {
+impl DeviceTask for Memory<'_> {
     type Output = (u64, Option<u64>);
 
     fn run<D: Device>(self, device: D) -> Result<Self::Output, Failure> {
@@ -53,7 +53,7 @@ impl Work for Memory<'_> {
     }
 }
 
-impl Work for &StepProbe {
+impl DeviceTask for &StepProbe {
     type Output = Option<f64>;
 
     fn run<D: Device>(self, device: D) -> Result<Option<f64>, Failure> {

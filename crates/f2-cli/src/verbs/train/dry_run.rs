@@ -11,7 +11,7 @@ use f2_lm::memory::available_memory;
 use f2_lm::model::{Decoder, ModelShape};
 use f2_lm::run::checkpoint;
 use f2_lm::schedule::Budget;
-use f2_lm::train::{Plan, Source, check_text};
+use f2_lm::train::{RunCost, TrainingCorpus, check_splits};
 use indicatif::{HumanBytes, HumanDuration};
 use serde_json::json;
 
@@ -19,7 +19,7 @@ use super::Train;
 use super::watch::long_warmup;
 use crate::failure::{Failure, Outcome};
 use crate::output;
-use crate::verbs::device::Work;
+use crate::verbs::device::DeviceTask;
 use crate::verbs::speed::{ASSUMED_SHARE, steady_peak};
 
 /// Classes assumed where there is no corpus to have them from, the usual number for text.
@@ -42,31 +42,31 @@ struct Planned {
     json: bool,
 }
 
-impl Work for Planned {
+impl DeviceTask for Planned {
     type Output = ();
 
     fn run<D: Device>(self, device: D) -> Outcome {
         let Self { decoder, config, known, json } = self;
-        let mut plan = Plan::new::<D>(&decoder, &config, known.mean_outputs);
+        let mut cost = RunCost::new::<D>(&decoder, &config, known.mean_outputs);
         if let Some(batches) = &known.batches {
-            plan = plan.of_batches(&decoder, &config, known.mean_outputs, batches);
+            cost = cost.of_batches(&decoder, &config, known.mean_outputs, batches);
         }
         let speed = ASSUMED_SHARE * steady_peak(|| device.measured_peak());
-        let estimate = Estimate::new(&config, &known, &plan, speed);
+        let estimate = Estimate::new(&config, &known, &cost, speed);
         let available = available_memory(&device);
         if let Some(words) = long_warmup(config.schedule.warmup_steps, estimate.steps) {
             remark!("{words}");
         }
         output::print(&if json {
-            to_json(&plan, &estimate, available)
+            to_json(&cost, &estimate, available)
         } else {
-            to_text(&config, &known, &plan, &estimate, available)
+            to_text(&config, &known, &cost, &estimate, available)
         })
     }
 }
 
 impl Train {
-    pub(super) fn print_plan(&self) -> Outcome {
+    pub(super) fn print_cost(&self) -> Outcome {
         let (config, known) = match &self.corpus {
             Some(corpus) => self.with_corpus(corpus)?,
             None => self.without_corpus()?,
@@ -82,12 +82,12 @@ impl Train {
     }
 
     fn with_corpus(&self, corpus: &Path) -> Result<(TrainConfig, Known), Failure> {
-        let source = Source::open(corpus)?;
+        let source = TrainingCorpus::open(corpus)?;
         let vocabulary = source.record.vocabulary;
         let initial = self.initial_model(Some(&source))?;
         let settings = self.settings.given(initial.is_none())?;
         let config = settings.resolve(initial.as_ref().into())?.for_vocabulary(vocabulary)?;
-        let batches = check_text(&config, &source.train, &source.valid)?;
+        let batches = check_splits(&config, &source.train, &source.valid)?;
         let classes = source.classes_for(
             &config,
             self.classes.as_deref(),
@@ -138,8 +138,8 @@ struct Estimate {
 }
 
 impl Estimate {
-    fn new(config: &TrainConfig, known: &Known, plan: &Plan, speed: f64) -> Self {
-        let seconds_per_step = plan.operations_per_step / speed;
+    fn new(config: &TrainConfig, known: &Known, cost: &RunCost, speed: f64) -> Self {
+        let seconds_per_step = cost.operations_per_step / speed;
         let budget = match &known.batches {
             Some(batches) => Budget::new(&config.budget, batches),
             None => Budget::without_text(&config.budget, &config.batch),
@@ -151,23 +151,23 @@ impl Estimate {
     }
 }
 
-fn to_json(plan: &Plan, estimate: &Estimate, available: Option<u64>) -> String {
-    let plan = json!({
-        "parameters": plan.parameters,
-        "bytes": plan.bytes(),
+fn to_json(cost: &RunCost, estimate: &Estimate, available: Option<u64>) -> String {
+    let cost = json!({
+        "parameters": cost.parameters,
+        "bytes": cost.bytes(),
         "available_bytes": available,
-        "tokens_per_step": plan.tokens_per_step,
+        "tokens_per_step": cost.tokens_per_step,
         "estimated_seconds_per_step": estimate.seconds_per_step,
         "steps": estimate.steps,
         "estimated_seconds": estimate.seconds,
     });
-    format!("{plan}\n")
+    format!("{cost}\n")
 }
 
 fn to_text(
     config: &TrainConfig,
     known: &Known,
-    plan: &Plan,
+    cost: &RunCost,
     estimate: &Estimate,
     available: Option<u64>,
 ) -> String {
@@ -190,16 +190,16 @@ fn to_text(
             config.objective.name.as_str(),
             known.vocabulary
         ),
-        format!("parameters: {:.1} M ({})", plan.parameters as f64 / 1e6, plan.parameters),
+        format!("parameters: {:.1} M ({})", cost.parameters as f64 / 1e6, cost.parameters),
         format!(
             "memory: {} ({} for parameters and optimiser, {} for activations, {} for the head\
              {available})",
-            HumanBytes(plan.bytes()),
-            HumanBytes(plan.parameter_bytes),
-            HumanBytes(plan.activation_bytes),
-            HumanBytes(plan.head_bytes)
+            HumanBytes(cost.bytes()),
+            HumanBytes(cost.parameter_bytes),
+            HumanBytes(cost.activation_bytes),
+            HumanBytes(cost.head_bytes)
         ),
-        tokens_per_step(config, known, plan),
+        tokens_per_step(config, known, cost),
         format!(
             "time: about {} per step, at {:.0} % of this machine's measured peak",
             step_time(estimate.seconds_per_step),
@@ -210,8 +210,8 @@ fn to_text(
     lines.join("\n") + "\n"
 }
 
-fn tokens_per_step(config: &TrainConfig, known: &Known, plan: &Plan) -> String {
-    let (tokens, rows) = (plan.tokens_per_step, config.batch.size);
+fn tokens_per_step(config: &TrainConfig, known: &Known, cost: &RunCost) -> String {
+    let (tokens, rows) = (cost.tokens_per_step, config.batch.size);
     match known.batches {
         Some(TrainingBatches::Documents(_)) => format!(
             "tokens per step: about {tokens} ({rows} documents or parts of up to {})",

@@ -1,4 +1,4 @@
-//! The flags that set something.
+//! The flags that become settings of a run.
 
 use std::path::PathBuf;
 
@@ -13,14 +13,14 @@ use crate::verbs::flags::{objective, preset};
 /// Flags that become settings.
 #[derive(Args, Debug)]
 pub(super) struct Settings {
-    /// Settings that come with the program; without it those the variable `F2_PRESET` names, where a
-    /// run starts afresh.
+    /// Built-in settings; without the flag, those that the variable `F2_PRESET` names, unless the run
+    /// resumes or starts from a model.
     #[arg(long, value_parser = preset())]
     preset: Option<Preset>,
     /// A TOML file of settings.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// What is minimised.
+    /// The training objective.
     #[arg(long, value_parser = objective())]
     objective: Option<ObjectiveName>,
     /// End after this many steps.

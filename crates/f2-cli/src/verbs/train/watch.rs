@@ -73,7 +73,7 @@ impl Watch {
                     self.peak / 1e9
                 ));
                 if *step > 0 {
-                    self.say(&format!("going on after step {step}"));
+                    self.say(&format!("resuming after step {step}"));
                 }
                 if let Some(words) = long_warmup(self.warmup_steps, *last_step) {
                     self.say(&words);

@@ -330,7 +330,7 @@ mod tests {
     /// A row's product has the same bits alone, in a small batch and in a large one, and on any
     /// number of threads.
     #[test]
-    fn rows_do_not_depend_on_their_company() {
+    fn rows_do_not_depend_on_their_batch() {
         let [m, n, k] = [70, 213, 517];
         let lhs: Vec<f32> = (0..m * k).map(|i| (i as f32 * 0.37).sin()).collect();
         let rhs: Vec<f32> = (0..n * k).map(|i| (i as f32 * 0.73).cos()).collect();

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn code_comes_back_for_what_it_was_compiled_from_alone() {
+    fn code_is_loaded_only_for_the_source_it_was_compiled_from() {
         let folder = tempfile::tempdir().unwrap();
         let cache = |from: &str| KernelCache::new(folder.path(), "kernels", from.to_owned());
         assert_eq!(cache("a").load(), None);

@@ -13,7 +13,7 @@ use crate::Error;
 use crate::model::Model;
 use crate::tensor_file::TensorFile;
 
-/// Reads where a checkpoint stands, after checking that every file in it is whole.
+/// Reads a checkpoint's training state, after verifying every file in it.
 pub fn open(folder: &Path) -> Result<TrainingState, Error> {
     let state = read_state(folder)?;
     for (name, expected) in &state.files {
@@ -22,14 +22,14 @@ pub fn open(folder: &Path) -> Result<TrainingState, Error> {
     Ok(state)
 }
 
-/// Reads where a checkpoint stands, and leaves its other files unread.
+/// Reads a checkpoint's training state without verifying the other files.
 pub(crate) fn read_state(folder: &Path) -> Result<TrainingState, Error> {
     let path = folder.join(STATE);
     let text = fs::read_to_string(&path).map_err(|source| unreadable(&path, source))?;
     TrainingState::from_json(&text).map_err(|reason| Error::BadCheckpoint { path, reason })
 }
 
-/// Refuses a file that is not what it was when it was written.
+/// Refuses a file that has changed since it was written.
 pub(in crate::run) fn check_file(path: &Path, expected: &FileRecord) -> Result<(), Error> {
     let found = FileRecord::of(path).map_err(|source| unreadable(path, source))?;
     match expected.difference(&found) {
@@ -64,7 +64,7 @@ pub(crate) fn read_model(
     Tensors::open(&folder.join(MODEL))?.read("", layout, TensorFile::parameter, put)
 }
 
-/// Makes sure that a checkpoint holds the parameters of a layout, before room is made for them.
+/// Checks that a checkpoint holds the parameters of a layout, before memory is allocated for them.
 pub(in crate::run) fn check_model(folder: &Path, layout: &Layout) -> Result<(), Error> {
     Tensors::open(&folder.join(MODEL))?.check("", layout)
 }

@@ -1,4 +1,4 @@
-//! A checkpoint: a folder that is either whole or absent, and says so of every file in it.
+//! A checkpoint: a folder that is either complete or absent, with a checksum of every file in it.
 
 mod load;
 mod save;
@@ -24,7 +24,7 @@ pub const MODEL: &str = "model.safetensors";
 pub const SHAPE: &str = "model.json";
 /// Adam's moments.
 pub const OPTIMISER: &str = "optimizer.safetensors";
-/// Where training stands, and the checksums of all other files.
+/// The training state, and the checksums of all other files.
 pub const STATE: &str = "state.json";
 
 /// The folder of the checkpoint after `step` steps.
@@ -48,7 +48,7 @@ pub fn steps(checkpoints: &Path) -> io::Result<Vec<u64>> {
     Ok(steps)
 }
 
-/// Removes every checkpoint but those of the steps in `keep`, and what killed writers left.
+/// Removes every checkpoint but those of the steps in `keep`, and leftovers of killed writers.
 pub fn prune(checkpoints: &Path, keep: &[u64]) -> Result<(), WriteError> {
     for step in steps(checkpoints).map_err(WriteError::of(checkpoints))? {
         if !keep.contains(&step) {

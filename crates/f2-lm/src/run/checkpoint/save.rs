@@ -19,14 +19,14 @@ pub struct Contents<'a, D: Device> {
     pub model: &'a Model<D>,
     /// Adam's moments.
     pub moments: &'a Moments<D>,
-    /// Where training stands. Files and checksum are filled in here.
+    /// The training state. Files and checksum are filled in here.
     pub state: &'a TrainingState,
     /// Further files by name, such as the tokenizer.
     pub attachments: &'a [(String, Vec<u8>)],
 }
 
-/// Writes the checkpoint of `contents.state.step`. On any failure, and where a parameter is no
-/// finite number, the disk is as it was.
+/// Writes the checkpoint of `contents.state.step`. On any failure, and if a parameter is not
+/// finite, the disk is left as it was.
 pub fn save<D: Device>(checkpoints: &Path, contents: &Contents<'_, D>) -> Result<(), Error> {
     let destination = path(checkpoints, contents.state.step);
     let staged = StagedFolder::create(&destination)?;

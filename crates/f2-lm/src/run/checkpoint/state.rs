@@ -1,4 +1,4 @@
-//! `state.json`: where training stands.
+//! `state.json`: the training state.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::perplexity::Contexts;
 /// The version of the checkpoint format.
 const FORMAT: u32 = 2;
 
-/// `state.json`: where training stands, and what the other files of the checkpoint must be.
+/// `state.json`: the training state, and the checksums of the checkpoint's other files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrainingState {
     /// The version of the checkpoint format.
@@ -95,7 +95,7 @@ impl TrainingState {
         }
     }
 
-    /// Records what contexts the model is trained with.
+    /// Records the contexts the model is trained with.
     pub(crate) fn trained_on(&mut self, contexts: Contexts) {
         self.shortest_document = match contexts {
             Contexts::Documents { shortest } => Some(shortest),
@@ -108,7 +108,7 @@ impl TrainingState {
         f2_files::seal(&Self { checksum: String::new(), ..self.clone() }.text())
     }
 
-    /// Reads `state.json`, or says what is wrong with it.
+    /// Reads `state.json`; the error says what is wrong with it.
     pub(super) fn from_json(text: &str) -> Result<Self, String> {
         let state: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
         if state.format != FORMAT {

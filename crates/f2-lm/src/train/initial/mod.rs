@@ -1,5 +1,5 @@
 //! A trained model that a run starts from, in place of random values: on its own corpus or, when
-//! the tokens are the same and their order is not, carried over to another.
+//! the tokens are the same and their order is not, transferred to another.
 
 mod rows;
 mod transfer;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use f2_files::{FileRecord, ReadError};
 
-use super::Source;
+use super::TrainingCorpus;
 use crate::Error;
 use crate::config::{ConfigLayers, Origin};
 use crate::model::{Decoder, ModelShape};
@@ -28,7 +28,7 @@ pub struct InitialModel {
 impl InitialModel {
     /// Opens a run folder (its best checkpoint), one of its checkpoints, or a model's folder.
     /// Where a corpus is given, its tokens must be the model's, in whatever order.
-    pub fn open(path: &Path, corpus: Option<&Source>) -> Result<Self, Error> {
+    pub fn open(path: &Path, corpus: Option<&TrainingCorpus>) -> Result<Self, Error> {
         let model = SavedModel::open(path, Pick::Best)?;
         let sha256 = sha256(&model.folder.join(checkpoint::MODEL))?;
         let path = model.folder.canonicalize().unwrap_or_else(|_| model.folder.clone());
@@ -36,8 +36,8 @@ impl InitialModel {
         Ok(Self { model, record: InitialRecord { path, sha256 }, rows })
     }
 
-    /// Opens the model a run was begun from once more.
-    pub fn reopen(record: &InitialRecord, corpus: &Source) -> Result<Self, Error> {
+    /// Reopens the model that a run started from.
+    pub fn reopen(record: &InitialRecord, corpus: &TrainingCorpus) -> Result<Self, Error> {
         let initial = Self::open(&record.path, Some(corpus))?;
         if initial.record.sha256 == record.sha256 {
             return Ok(initial);
@@ -63,7 +63,7 @@ impl InitialModel {
     }
 
     /// Adds its settings to those of a run that starts from it: all of its own run's, or its shape
-    /// where it lies by itself. A transfer unties the output matrix from the embedding.
+    /// where it has no run. A transfer unties the output matrix from the embedding.
     pub fn settings(&self, layers: ConfigLayers) -> Result<ConfigLayers, Error> {
         let checkpoints = self.model.folder.parent().filter(|path| path.ends_with("checkpoints"));
         let config = checkpoints.and_then(Path::parent).map(|run| run.join("config.toml"));
@@ -81,7 +81,7 @@ impl InitialModel {
         layers.set([("model.tied", "false", words), ("model.vocabulary", &vocabulary, words)])
     }
 
-    /// Refuses to start a decoder from it that it cannot give its parameters to. Windows may be
+    /// Refuses a decoder whose parameters it cannot provide. Windows may be
     /// shorter than the model's, a tied matrix may become two, and classes may be others.
     /// `origins` are those of the run's settings.
     pub fn check(

@@ -1,4 +1,4 @@
-//! From a model's parameters to those of the decoder that starts from it.
+//! Initialises a decoder with the parameters of a trained model.
 
 use f2_engine::{Classes, Device, Parameter};
 
@@ -9,11 +9,11 @@ use crate::model::{Decoder, Model, Network};
 use crate::run::checkpoint;
 
 impl InitialModel {
-    /// Puts its parameters into a network it was [checked](Self::check) for: rows of tokens in
+    /// Loads its parameters into a network it was [checked](Self::check) for: rows of tokens in
     /// the order of the corpus, positions as many as there are windows, and the output matrix a
     /// copy of the embedding where the model's is tied and the network's is not. Class vectors
-    /// come along where the classes are the same; others keep the values they were drawn with or
-    /// start from their tokens, whose `counts` go by rank.
+    /// are copied where the classes are the same; others keep their random values or
+    /// start from their tokens' vectors, weighted by `counts`, which are by rank.
     pub fn load<D: Device>(
         &self,
         network: &mut Network<D>,

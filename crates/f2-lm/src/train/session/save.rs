@@ -1,4 +1,4 @@
-//! When a session writes checkpoints, and which it keeps.
+//! When a session writes checkpoints, and which ones it keeps.
 
 use std::time::Instant;
 

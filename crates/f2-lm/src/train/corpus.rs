@@ -8,7 +8,7 @@ use f2_classes::{ClassSelection, CountsFingerprint};
 use f2_corpus::{Corpus, END_OF_TEXT, Shard, Split};
 use f2_files::{FileRecord, ReadError};
 
-use super::Text;
+use super::Splits;
 use crate::Error;
 use crate::batch::TokenSource;
 use crate::config::TrainConfig;
@@ -17,7 +17,7 @@ use crate::run::{CorpusRecord, Vocabulary};
 
 /// A prepared corpus, as training reads it.
 #[derive(Debug)]
-pub struct Source {
+pub struct TrainingCorpus {
     /// The training split.
     pub train: Shard,
     /// The validation split; may be empty.
@@ -42,7 +42,7 @@ pub struct Classes {
 }
 
 impl Classes {
-    /// Refuses to go on with a run that was begun with other classes.
+    /// Refuses to resume a run that was started with other classes.
     pub fn check_same(&self, run: Option<&str>) -> Result<(), Error> {
         match run {
             Some(expected) if expected != self.sha256 => Err(Error::ClassesChanged {
@@ -55,7 +55,7 @@ impl Classes {
     }
 }
 
-impl Source {
+impl TrainingCorpus {
     /// Opens the corpus in a folder.
     pub fn open(folder: &Path) -> Result<Self, Error> {
         let corpus = Corpus::open(folder)?;
@@ -77,8 +77,8 @@ impl Source {
     }
 
     /// The splits a session reads.
-    pub fn text(&self) -> Text<'_> {
-        Text { train: &self.train, valid: &self.valid, end_of_text: self.end_of_text }
+    pub fn splits(&self) -> Splits<'_> {
+        Splits { train: &self.train, valid: &self.valid, end_of_text: self.end_of_text }
     }
 
     /// Reads frequency classes and makes sure that they were made from this corpus.
@@ -101,8 +101,8 @@ impl Source {
         Ok(Classes { ends, sha256, path: path.to_path_buf() })
     }
 
-    /// The frequency classes a configuration asks for: those that were `named`, or the `usual`
-    /// ones. None for a plain softmax.
+    /// The frequency classes of a configuration: those that were `named`, or the `usual` ones. None
+    /// for a plain softmax.
     pub fn classes_for(
         &self,
         config: &TrainConfig,
@@ -116,7 +116,7 @@ impl Source {
         }
     }
 
-    /// Refuses to go on with a run that was trained on another corpus.
+    /// Refuses to resume a run that was trained on another corpus.
     pub fn check_same(&self, run: &CorpusRecord) -> Result<(), Error> {
         let prints = |record: &CorpusRecord| {
             format!("counts {}, tokenizer {}", record.counts_sha256, record.tokenizer_sha256)

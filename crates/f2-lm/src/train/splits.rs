@@ -7,7 +7,7 @@ use crate::perplexity::{Contexts, ScoredWindows, SlidingWindows};
 use crate::schedule::Budget;
 
 /// The splits a run reads.
-pub struct Text<'a> {
+pub struct Splits<'a> {
     /// The training split.
     pub train: &'a dyn TokenSource,
     /// The validation split; may be empty.
@@ -16,9 +16,9 @@ pub struct Text<'a> {
     pub end_of_text: Option<u32>,
 }
 
-/// Refuses splits that are too short for the windows asked for. Returns the batches of the training
+/// Refuses splits that are too short for the configured windows. Returns the batches of the training
 /// split.
-pub fn check_text(
+pub fn check_splits(
     config: &TrainConfig,
     train: &dyn TokenSource,
     valid: &dyn TokenSource,
@@ -26,8 +26,8 @@ pub fn check_text(
     cut(config, train, valid).map(|(batches, _)| batches)
 }
 
-/// [`check_text`], and that something will end the run: all that can be known to fail before a
-/// folder is made for it.
+/// [`check_splits`], and that a limit ends the run: everything that is checked before its folder is
+/// created.
 pub fn check_run(
     config: &TrainConfig,
     train: &dyn TokenSource,

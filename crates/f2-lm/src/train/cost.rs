@@ -1,4 +1,4 @@
-//! The memory and time of a run, known before anything is allocated.
+//! The memory and operations a run needs, computed before anything is allocated.
 
 use f2_engine::Device;
 
@@ -10,14 +10,14 @@ use crate::model::{Decoder, Incremental, Work, Workspace};
 
 /// The cost of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Plan {
+pub struct RunCost {
     /// Parameters to learn.
     pub parameters: usize,
     /// Bytes for parameters, gradients and Adam's moments.
     pub parameter_bytes: u64,
-    /// Bytes for what a step keeps between forward and backward, and for what it writes.
+    /// Bytes for saved activations and their gradients.
     pub activation_bytes: u64,
-    /// Bytes for the head's loss: the logits at hand at once, and what goes with them.
+    /// Bytes for the head's loss: logits of a chunk, targets and workspace.
     pub head_bytes: u64,
     /// Targets predicted by a step, on average.
     pub tokens_per_step: usize,
@@ -26,7 +26,7 @@ pub struct Plan {
     pub operations_per_step: f64,
 }
 
-impl Plan {
+impl RunCost {
     /// The cost of training `decoder` on `D`. `mean_outputs` is how many output vectors a
     /// target is compared with on average.
     pub fn new<D: Device>(decoder: &Decoder, config: &TrainConfig, mean_outputs: f64) -> Self {
@@ -71,13 +71,13 @@ impl Plan {
         self.parameter_bytes + self.activation_bytes + self.head_bytes
     }
 
-    /// Refuses a run the device's memory cannot hold, where it is known.
+    /// Fails if the device's available memory is known and too small.
     pub fn check_memory<D: Device>(&self, device: &D) -> Result<(), Error> {
         check_memory(device, Purpose::Training, self.bytes())
     }
 }
 
-/// The cache of an objective that lets the model write.
+/// Bytes for the key-value cache of an objective that generates continuations.
 fn continuation_bytes<D: Device>(decoder: &Decoder, config: &TrainConfig) -> u64 {
     if config.objective.name != ObjectiveName::UnlikelihoodSequence {
         return 0;
