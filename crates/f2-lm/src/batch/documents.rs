@@ -196,36 +196,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    /// Documents of these lengths, every token its own place.
-    struct Songs(Vec<u64>);
-
-    impl TokenSource for Songs {
-        fn len(&self) -> u64 {
-            self.0.iter().sum()
-        }
-
-        fn read(&self, range: Range<u64>, out: &mut [u32]) {
-            for (place, out) in range.zip(out) {
-                *out = place as u32;
-            }
-        }
-
-        fn documents(&self) -> Vec<Range<u64>> {
-            let ends = self.0.iter().scan(0, |end, length| {
-                *end += length;
-                Some(*end)
-            });
-            ends.zip(&self.0).map(|(end, length)| end - length..end).collect()
-        }
-    }
+    use crate::batch::documents_for_tests::Documents;
 
     fn batch(sequence: usize, size: usize, shortest: usize) -> BatchConfig {
         BatchConfig { sequence, size, shortest, ..BatchConfig::default() }
     }
 
     /// The targets of an epoch, and the largest difference in length within a batch.
-    fn epoch(rows: &DocumentRows, songs: &Songs, epoch: u64) -> (Vec<u32>, usize) {
+    fn epoch(rows: &DocumentRows, songs: &Documents, epoch: u64) -> (Vec<u32>, usize) {
         let (mut seen, mut widest) = (Vec::new(), 0);
         for step in epoch * rows.batches()..(epoch + 1) * rows.batches() {
             let length = rows.length(step);
@@ -252,7 +230,7 @@ mod tests {
             sequence in 8_usize..70,
             seed: u64,
         ) {
-            let songs = Songs(lengths);
+            let songs = Documents(lengths);
             let Ok(rows) = DocumentRows::new(&songs, &batch(sequence, 4, 10), seed) else {
                 return Ok(());
             };
@@ -274,7 +252,7 @@ mod tests {
             tokens in 1_u64..20_000,
             seed: u64,
         ) {
-            let rows = DocumentRows::new(&Songs(lengths), &batch(64, 4, 10), seed).unwrap();
+            let rows = DocumentRows::new(&Documents(lengths), &batch(64, 4, 10), seed).unwrap();
             let steps = rows.steps_for(tokens);
             let targets = |steps: u64| (0..steps).map(|step| rows.targets(step)).sum::<u64>();
             prop_assert!(targets(steps - 1) < tokens && tokens <= targets(steps));
@@ -284,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_batch_holds_pieces_of_one_length() {
-        let songs = Songs((0..400).map(|song| 50 + song * 7919 % 400).collect());
+        let songs = Documents((0..400).map(|song| 50 + song * 7919 % 400).collect());
         let rows = DocumentRows::new(&songs, &batch(512, 8, 50), 3).unwrap();
         let (first, widest) = epoch(&rows, &songs, 0);
         assert!(widest < 2 * BUCKET as usize, "lengths in a batch differ by {widest}");
@@ -295,7 +273,7 @@ mod tests {
     /// Reviews of about a hundred tokens, in windows of 512.
     #[test]
     fn a_batch_is_padded_to_its_longest_row() {
-        let songs = Songs((0..64).map(|song| 90 + song % 20).collect());
+        let songs = Documents((0..64).map(|song| 90 + song % 20).collect());
         let rows = DocumentRows::new(&songs, &batch(512, 16, 50), 1).unwrap();
         let lengths: Vec<usize> = (0..rows.batches()).map(|step| rows.length(step)).collect();
         assert_eq!(lengths.iter().max(), Some(&128));
@@ -306,7 +284,7 @@ mod tests {
 
     #[test]
     fn short_documents_are_left_out() {
-        let songs = Songs(vec![49, 50, 51, 10]);
+        let songs = Documents(vec![49, 50, 51, 10]);
         let rows = DocumentRows::new(&songs, &batch(512, 2, 50), 0).unwrap();
         assert_eq!((rows.count(), rows.targets(0)), (2, 49 + 50));
         let refused = DocumentRows::new(&songs, &batch(512, 3, 50), 0);

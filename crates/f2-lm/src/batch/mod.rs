@@ -2,6 +2,8 @@
 //! finds its place at once.
 
 mod documents;
+#[cfg(test)]
+pub(crate) mod documents_for_tests;
 mod permutation;
 mod renamed;
 mod training;

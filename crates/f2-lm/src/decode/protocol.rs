@@ -171,9 +171,8 @@ impl Protocol {
 
 #[cfg(test)]
 mod tests {
-    use std::ops::Range;
-
     use super::*;
+    use crate::batch::documents_for_tests::Documents;
 
     /// The paper's test split has 269,551 tokens, and its results speak for 1,792 texts; the second
     /// count is that of a tokenizer that keeps unknown words.
@@ -192,30 +191,9 @@ mod tests {
         }
     }
 
-    /// Documents of these lengths, every token its place.
-    struct Songs(Vec<u64>);
-
-    impl TokenSource for Songs {
-        fn len(&self) -> u64 {
-            self.0.iter().sum()
-        }
-
-        fn read(&self, range: Range<u64>, out: &mut [u32]) {
-            range.zip(out).for_each(|(place, out)| *out = place as u32);
-        }
-
-        fn documents(&self) -> Vec<Range<u64>> {
-            let starts = self.0.iter().scan(0, |end, length| {
-                *end += length;
-                Some(*end - length..*end)
-            });
-            starts.collect()
-        }
-    }
-
     #[test]
     fn documents_longer_than_a_window_give_their_beginning() {
-        let test = ProtocolName::Lyrics.protocol().cut(&Songs(vec![151, 150, 400, 9])).unwrap();
+        let test = ProtocolName::Lyrics.protocol().cut(&Documents(vec![151, 150, 400, 9])).unwrap();
         let firsts: Vec<u32> = test.prefixes.iter().map(|prefix| prefix[0]).collect();
         assert_eq!(firsts, [0, 301]);
         assert!(test.prefixes.iter().all(|prefix| prefix.len() == 50));
@@ -228,7 +206,7 @@ mod tests {
         let streams = |streams, prefix, continuation| {
             Protocol { cut: Cut::Streams(streams), prefix, continuation }.cut(&text)
         };
-        let documents = |songs| ProtocolName::Lyrics.protocol().cut(&Songs(songs));
+        let documents = |songs| ProtocolName::Lyrics.protocol().cut(&Documents(songs));
         let refused = [
             streams(0, 2, 2),
             streams(3, 0, 4),

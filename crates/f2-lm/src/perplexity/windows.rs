@@ -205,28 +205,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    /// Documents of these lengths, every token its own place.
-    struct Songs(Vec<u64>);
-
-    impl TokenSource for Songs {
-        fn len(&self) -> u64 {
-            self.0.iter().sum()
-        }
-
-        fn read(&self, range: Range<u64>, out: &mut [u32]) {
-            range.zip(out).for_each(|(place, out)| *out = place as u32);
-        }
-
-        fn documents(&self) -> Vec<Range<u64>> {
-            let mut start = 0;
-            let mut document = |length: &u64| {
-                start += length;
-                start - length..start
-            };
-            self.0.iter().map(&mut document).collect()
-        }
-    }
+    use crate::batch::documents_for_tests::Documents;
 
     fn sliding(sequence: usize, stride: usize) -> SlidingWindows {
         SlidingWindows::new(Some(sequence), Some(stride), sequence).unwrap()
@@ -242,7 +221,7 @@ mod tests {
             tokens in 2_u64..200, sequence in 2_usize..20, stride in 1_usize..20,
         ) {
             let stride = stride.min(sequence);
-            let text = Songs(vec![tokens]);
+            let text = Documents(vec![tokens]);
             let windows =
                 ScoredWindows::new(&text, sliding(sequence, stride), Contexts::Text, 0).unwrap();
             let follows = stride == sequence;
@@ -267,7 +246,7 @@ mod tests {
             sequence in 2_usize..40,
             shortest in 0_usize..30,
         ) {
-            let songs = Songs(lengths);
+            let songs = Documents(lengths);
             let contexts = Contexts::Documents { shortest };
             let long = |song: &Range<u64>| song.end - song.start >= shortest.max(2) as u64;
             let expected: Vec<u64> = songs
@@ -300,7 +279,7 @@ mod tests {
 
     #[test]
     fn a_limit_cuts_the_last_part_read() {
-        let songs = Songs(vec![5, 1, 4, 6]);
+        let songs = Documents(vec![5, 1, 4, 6]);
         let read = |contexts, most| {
             let windows = ScoredWindows::new(&songs, sliding(4, 4), contexts, most).unwrap();
             scored(&windows)
@@ -315,7 +294,8 @@ mod tests {
     #[test]
     fn texts_without_anything_to_score_are_refused() {
         let refused = |lengths: &[u64], contexts| {
-            let windows = ScoredWindows::new(&Songs(lengths.into()), sliding(4, 4), contexts, 0);
+            let windows =
+                ScoredWindows::new(&Documents(lengths.into()), sliding(4, 4), contexts, 0);
             windows.unwrap_err().to_string()
         };
         let documents = Contexts::Documents { shortest: 50 };
