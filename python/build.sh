@@ -17,8 +17,8 @@ if [ -z "$program" ]; then
 fi
 rm -rf f2_softmax.data
 mkdir -p f2_softmax.data/scripts
-cp "$program" f2_softmax.data/scripts/
-chmod 755 f2_softmax.data/scripts/*
+case $program in *.exe) name=f2.exe ;; *) name=f2 ;; esac
+install -m 755 "$program" "f2_softmax.data/scripts/$name"
 # Symbols and line tables are for debuggers, and four fifths of the file.
 strip f2_softmax.data/scripts/* 2>/dev/null || true
 cp ../LICENSE-* .

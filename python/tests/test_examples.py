@@ -22,7 +22,7 @@ def run_notebook(name, monkeypatch, **changes):
 
 def test_the_notebook_runs(monkeypatch, capsys):
     pytest.importorskip("torch")
-    scope = run_notebook("torch_layer.ipynb", monkeypatch, STEPS=30)
+    scope = run_notebook("torch_layer.ipynb", monkeypatch, STEPS=10)
     assert set(scope["scores"]) == {"plain", "F²", "human"}
     assert scope["scores"]["human"]["kld"] == 0.0
 
