@@ -10,10 +10,8 @@ Both directions are operators of their own, so that `torch.compile(fullgraph=Tru
 inside, where sizes depend on the targets.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Optional
+# Annotations stay objects, and of `typing`: from them torch infers the schemas of the operators.
+from typing import Iterator, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 from torch import Tensor
@@ -58,7 +56,7 @@ def _forward(
     group_of_class: Tensor,
     ends: Sequence[int],
     groups: Sequence[int],
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
     """The likelihoods; the logarithm of each position's normaliser, the positions in the order of
     their classes, and on the host how many positions each group has."""
     order, sizes = _sort(target, ignore_index, class_of_token, group_of_class, len(groups))
@@ -93,7 +91,7 @@ def _backward(
     class_of_token: Tensor,
     ends: Sequence[int],
     groups: Sequence[int],
-) -> tuple[Tensor, Tensor, Tensor]:
+) -> Tuple[Tensor, Tensor, Tensor]:
     """Gradients of hidden states, token vectors and bias; the last is empty without a bias."""
     grad_hidden, grad_weight = torch.zeros_like(hidden), torch.zeros_like(weight)
     grad_bias = weight.new_empty(0) if bias is None else torch.zeros_like(bias)
@@ -134,16 +132,18 @@ _forward.register_autograd(_differentiate, setup_context=_setup_context)
 
 def _sort(
     target: Tensor, ignore_index: int, class_of_token: Tensor, group_of_class: Tensor, groups: int
-) -> tuple[Tensor, Tensor]:
+) -> Tuple[Tensor, Tensor]:
     """Positions in the order of their groups, and the sizes of the groups on the host."""
     vocabulary = class_of_token.shape[0]
     ignored = target == ignore_index
     outside = ~ignored & ((target < 0) | (target >= vocabulary))
     group = group_of_class[class_of_token[target.clamp(0, vocabulary - 1)]]
     group = torch.where(ignored, groups, torch.where(outside, groups + 1, group))
-    order = group.argsort(stable=True)
+    group, order = group.sort(stable=True)
     # The only read of the device: how many positions each group has, and how many are no tokens.
-    sizes = torch.bincount(group, minlength=groups + 2).cpu()
+    # A histogram would read it once more, to find the largest group.
+    borders = torch.arange(groups + 3, device=target.device)
+    sizes = torch.searchsorted(group, borders).diff().cpu()
     if sizes[-1] > 0:
         wrong = target[outside][0].item()
         raise ValueError(
