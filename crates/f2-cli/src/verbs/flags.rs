@@ -3,8 +3,8 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum};
 use f2_corpus::Split;
 use f2_experiment::{PaperPart, PlanPreset};
 use f2_lm::config::{ObjectiveName, Preset};
@@ -89,24 +89,6 @@ fn pick(text: &str) -> Result<Pick, String> {
     }
 }
 
-/// The splits of a corpus.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum SplitName {
-    Train,
-    Valid,
-    Test,
-}
-
-impl From<SplitName> for Split {
-    fn from(name: SplitName) -> Self {
-        match name {
-            SplitName::Train => Self::Train,
-            SplitName::Valid => Self::Valid,
-            SplitName::Test => Self::Test,
-        }
-    }
-}
-
 /// Reads the name of one of the values a library lists; help shows them all.
 fn one_of<T: Copy + Send + Sync + 'static>(
     all: &'static [T],
@@ -116,6 +98,11 @@ fn one_of<T: Copy + Send + Sync + 'static>(
         let named = all.iter().copied().find(|value| shown(*value).get_name() == name);
         named.expect("clap lets no other name through")
     })
+}
+
+/// Reads the name of a split.
+pub(crate) fn split() -> impl TypedValueParser<Value = Split> {
+    one_of(&Split::ALL, |split| PossibleValue::new(split.name()))
 }
 
 /// Reads an objective.

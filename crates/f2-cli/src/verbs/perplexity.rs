@@ -16,7 +16,7 @@ use crate::failure::{Failure, Kind, Outcome};
 use crate::progress::{Progress, Unit};
 use crate::texts::open_file_or_input;
 use crate::verbs::device::{DeviceChoice, DeviceTask};
-use crate::verbs::flags::{ModelChoice, SplitName};
+use crate::verbs::flags::{ModelChoice, split};
 use crate::{interrupt, output};
 
 /// Compute a model's perplexity on a corpus or a text: per token, per word, and in bits per byte.
@@ -41,8 +41,8 @@ pub(crate) struct Perplexity {
     #[arg(value_name = "CORPUS|FILE")]
     text: PathBuf,
     /// The split of a corpus.
-    #[arg(long, value_enum, default_value = "test")]
-    split: SplitName,
+    #[arg(long, value_parser = split(), default_value = "test")]
+    split: Split,
     /// Tokens in a window [default: all the model sees].
     #[arg(long, value_name = "N")]
     window: Option<usize>,
@@ -111,7 +111,7 @@ impl Perplexity {
         Self {
             model: ModelChoice::best_of(&task.model),
             text: task.corpus.clone(),
-            split: SplitName::Test,
+            split: Split::Test,
             window: None,
             stride: None,
             device,
@@ -137,7 +137,7 @@ impl Perplexity {
 
     fn read_corpus(&self, model: &SavedModel) -> Result<ScoredText, Failure> {
         let corpus = Corpus::open(&self.text)?;
-        let split = Split::from(self.split);
+        let split = self.split;
         let tokens = model.tokens(&corpus, split)?;
         let sizes = corpus.manifest().splits.iter().find(|size| size.split == split);
         let (words, bytes) = sizes.map_or((0, 0), |size| (size.words, size.bytes));

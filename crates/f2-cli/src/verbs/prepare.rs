@@ -9,8 +9,8 @@ use std::sync::Mutex;
 
 use clap::{Args, ValueEnum};
 use f2_corpus::{
-    Boundaries, Fractions, Inputs, LONGEST_DOCUMENT, Observer, Options, Summary, TokenizerChoice,
-    prepare,
+    Boundaries, Fractions, Inputs, LONGEST_DOCUMENT, Observer, Options, Split, Summary,
+    TokenizerChoice, prepare,
 };
 use f2_experiment::{PrepareTask, TokenizerSource};
 use f2_lm::run::checkpoint;
@@ -19,7 +19,7 @@ use crate::failure::{Failure, Outcome};
 use crate::interrupt;
 use crate::output::print;
 use crate::progress::{Progress, Unit};
-use crate::verbs::flags::{SplitName, Threads};
+use crate::verbs::flags::{Threads, split};
 use summary::{dataset_table, grouped, to_json, unequal_splits};
 use values::{boundaries, shares, size};
 
@@ -119,8 +119,8 @@ pub(crate) struct Prepare {
     /// Also write the text of the test split, or of those named, to CORPUS/test.jsonl: JSON lines
     /// that `f2 eval` and `f2 generate` read.
     #[arg(long, value_name = "SPLITS", num_args = 0..=1, require_equals = true)]
-    #[arg(value_delimiter = ',', value_enum, default_missing_value = "test")]
-    text: Vec<SplitName>,
+    #[arg(value_delimiter = ',', value_parser = split(), default_missing_value = "test")]
+    text: Vec<Split>,
 
     #[command(flatten)]
     threads: Threads,
@@ -223,7 +223,7 @@ impl Prepare {
         let of_a_novel = matches!(self.documents, Boundaries::Chapters | Boundaries::Pieces(_));
         let default = if of_a_novel { SplitBy::Order } else { SplitBy::Hash };
         options.in_order = self.split_by.unwrap_or(default) == SplitBy::Order;
-        options.text_of = self.text.iter().map(|&split| split.into()).collect();
+        options.text_of.clone_from(&self.text);
         options.field.clone_from(&self.field);
         options.lossy = self.lossy;
         options.tokenizer = self.tokenizer_choice()?;

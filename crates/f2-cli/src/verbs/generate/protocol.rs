@@ -12,7 +12,7 @@ use f2_lm::run::SavedModel;
 
 use super::prompts::Prompts;
 use crate::failure::Failure;
-use crate::verbs::flags::{SplitName, from_one};
+use crate::verbs::flags::{from_one, split};
 
 #[derive(Args, Debug)]
 pub(super) struct ProtocolFlags {
@@ -25,8 +25,8 @@ pub(super) struct ProtocolFlags {
     #[arg(long, requires = "corpus", value_name = "NAME", value_parser = protocol_names())]
     pub(super) protocol: Option<ProtocolName>,
     /// The split of the corpus.
-    #[arg(long, value_enum, default_value = "test", requires = "corpus")]
-    split: SplitName,
+    #[arg(long, value_parser = split(), default_value = "test", requires = "corpus")]
+    split: Split,
     /// With `--protocol paper`: equal pieces the split is cut into, each of as many windows as fit
     /// [default: 256].
     #[arg(long, value_name = "N", requires = "corpus")]
@@ -61,7 +61,7 @@ impl ProtocolFlags {
         Self {
             corpus: Some(task.corpus.clone()),
             protocol: Some(task.protocol),
-            split: SplitName::Test,
+            split: Split::Test,
             streams: task.streams,
             prefix: task.prefix,
             continuation: task.continuation,
@@ -79,7 +79,7 @@ impl ProtocolFlags {
     ) -> Result<Prompts, Failure> {
         let corpus = Corpus::open(folder)?;
         let protocol = self.sizes(name)?;
-        let tokens = model.tokens(&corpus, Split::from(self.split))?;
+        let tokens = model.tokens(&corpus, self.split)?;
         let TestSet { prefixes, references } = protocol.cut(&*tokens)?;
         let most = self.texts.map_or(protocol.most_texts(), NonZeroUsize::get);
         let [prefixes, references] = [prefixes, references].map(|all| spread(all, most));
