@@ -1,14 +1,15 @@
 //! Generation requests and their results.
 
+use std::sync::Arc;
+
 use f2_engine::Device;
 
-use super::scheduler::Scheduler;
-use super::scores::Scores;
+use super::scheduler::{Joining, Output, Scheduler};
 use super::sequence::RandomStreams;
 use super::{Strategy, beam};
 use crate::Error;
 use crate::memory::{Purpose, available_memory, check_memory};
-use crate::model::{Incremental, Model};
+use crate::model::Model;
 
 /// A model that continues prompts.
 pub struct Generator<'a, D: Device> {
@@ -106,11 +107,8 @@ impl<D: Device> Generator<'_, D> {
     /// How many sequences are in the cache at a time. Where the request leaves it open, they take
     /// at most half of the available memory.
     fn sequences(&self, request: &Request<'_>) -> Result<usize, Error> {
-        let bytes = |sequences: usize| {
-            let decoder = &self.model.decoder;
-            let memory = Incremental::<D>::bytes(decoder, sequences, self.capacity(request));
-            memory.saturating_add(Scores::<D>::bytes(decoder, sequences))
-        };
+        let capacity = self.capacity(request);
+        let bytes = |sequences: usize| Scheduler::bytes(self.model, sequences, capacity);
         let sequences = request.batch.map_or_else(
             || {
                 let most = available_memory(&self.model.device).unwrap_or(u64::MAX) / 2;
@@ -135,8 +133,12 @@ impl<D: Device> Generator<'_, D> {
         observer: &mut dyn FnMut(Event<'_>),
         stop: &dyn Fn() -> bool,
     ) -> Result<Vec<Continuation>, Error> {
-        let mut scheduler = Scheduler::new(self.model, sequences, self.capacity(request))?;
+        // Nobody waits for a first token: prompts are fed whole.
+        let prefill = usize::MAX;
+        let capacity = self.capacity(request);
+        let mut scheduler = Scheduler::new(self.model, sequences, capacity, prefill)?;
         observer(Event::Ready);
+        let strategy = Arc::new(request.strategy.clone());
         let streams = RandomStreams::new(request.prompts, request.samples);
         let mut waiting = 0..request.texts();
         let mut finished = Vec::new();
@@ -144,8 +146,17 @@ impl<D: Device> Generator<'_, D> {
             while scheduler.has_room()
                 && let Some(number) = waiting.next()
             {
-                let prompt = &request.prompts[number / request.samples];
-                scheduler.join(number, prompt, streams.of(number), request.new_tokens);
+                scheduler.join(Joining {
+                    number,
+                    prompt: &request.prompts[number / request.samples],
+                    stream: streams.of(number),
+                    seed: request.seed,
+                    strategy: strategy.clone(),
+                    new_tokens: request.new_tokens,
+                    end: request.end,
+                    alternatives: None,
+                    score_prompt: false,
+                });
             }
             let before = finished.len();
             while let Some((number, tokens)) = scheduler.take_finished() {
@@ -157,10 +168,16 @@ impl<D: Device> Generator<'_, D> {
             if finished.len() > before && !waiting.is_empty() {
                 continue;
             }
-            if scheduler.is_empty() || stop() {
+            if scheduler.running() == 0 || stop() {
                 break;
             }
-            scheduler.step(request.strategy, request.seed, request.end, observer)?;
+            let outputs = scheduler.step()?;
+            for output in &outputs {
+                if let Output::Token { number, token, is_end: false, .. } = output {
+                    observer(Event::Token { text: *number, token });
+                }
+            }
+            observer(Event::Step { tokens: outputs.len() });
         }
         Ok(finished)
     }

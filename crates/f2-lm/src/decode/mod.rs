@@ -9,6 +9,10 @@
 //! computes, among `candidates` that penalties and a `truncation` leave, in the class of a
 //! `class_draw`.
 //!
+//! A [`Scheduler`] is also what a server drives: there sequences of many requests join and leave one
+//! batch, each with a strategy of its own, and may ask for the alternatives to their tokens and for
+//! the `prompt_scores`.
+//!
 //! A text is a function of model, prompt, strategy and seed alone: not of what else is in the
 //! batch, the order of prompts or the number of threads.
 
@@ -19,11 +23,13 @@ mod distribution;
 mod generator;
 #[cfg(test)]
 mod golden;
+mod prompt_scores;
 mod protocol;
 mod sampler;
 mod scheduler;
 mod scores;
 mod sequence;
+mod stop;
 mod strategy;
 mod truncation;
 
@@ -31,5 +37,9 @@ pub use class_draw::{ClassDraw, SmallClass, fill_order};
 pub use distribution::Distribution;
 pub use generator::{Continuation, Event, Generated, Generator, Request, Token};
 pub use protocol::{Cut, Protocol, ProtocolName, TestSet};
+pub use scheduler::{Joining, Output, Scheduler};
+pub use scores::Scored;
+pub use sequence::{RandomStream, RandomStreams};
+pub use stop::StopSequences;
 pub use strategy::{BeamSearch, Factorisation, Strategy};
 pub use truncation::{Truncations, min_p, nucleus, top_k, typical};

@@ -2,9 +2,38 @@
 
 use f2_engine::{Classes, Device, Drawn, Sampling};
 
+use super::truncation::kth_largest;
 use crate::Error;
 use crate::memory::bytes;
 use crate::model::{Decoder, Model, ModelShape};
+
+/// A token of a text under the model's full posterior.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scored {
+    /// Its frequency rank.
+    pub id: u32,
+    /// In nats.
+    pub log_probability: f32,
+    /// The most likely tokens in its place with their log-probabilities, best first, ties by id.
+    pub alternatives: Vec<(u32, f32)>,
+}
+
+impl Scored {
+    /// Token `id` and the `alternatives` most likely ones, given the log-probabilities of all.
+    pub(super) fn new(logs: &[f32], id: u32, alternatives: usize) -> Self {
+        let log_probability = logs[id as usize];
+        if alternatives == 0 {
+            return Self { id, log_probability, alternatives: Vec::new() };
+        }
+        let threshold = kth_largest(logs.iter().map(|log| f64::from(*log)), alternatives);
+        let is_large = |log: f32| f64::from(log) >= threshold;
+        let large = (0..).zip(logs.iter().copied()).filter(|(_, log)| is_large(*log));
+        let mut large: Vec<(u32, f32)> = large.collect();
+        large.sort_unstable_by(|left, right| right.1.total_cmp(&left.1).then(left.0.cmp(&right.0)));
+        large.truncate(alternatives);
+        Self { id, log_probability, alternatives: large }
+    }
+}
 
 /// Buffers for log-probabilities, and the model they are of.
 pub(super) struct Scores<'a, D: Device> {

@@ -25,16 +25,31 @@ impl Sequence {
         Self { history: prompt.to_vec(), window, cached: 0 }
     }
 
-    /// The tokens the model must be fed before the next one, for slot `slot` of the cache. A sequence
-    /// that has outgrown the model's positions restarts from the last half of them.
-    pub(super) fn feed(&mut self, slot: usize, positions: usize) -> Feed<'_> {
+    /// How many tokens the model must be fed before the next one. A sequence that has outgrown the
+    /// model's positions goes on from its last half of them.
+    pub(super) fn due(&mut self, positions: usize) -> usize {
         if self.history.len() - self.window > positions {
             (self.window, self.cached) = (self.history.len() - positions / 2, 0);
         }
-        let seen = self.window + self.cached;
-        let feed = Feed { sequence: slot, cached: self.cached, tokens: &self.history[seen..] };
-        self.cached = self.history.len() - self.window;
-        feed
+        self.history.len() - self.window - self.cached
+    }
+
+    /// The tokens the model must be fed before the next one, for slot `slot` of the cache.
+    pub(super) fn feed(&mut self, slot: usize, positions: usize) -> Feed<'_> {
+        let due = self.due(positions);
+        self.feed_part(slot, due)
+    }
+
+    /// The first `tokens` of the tokens that are [`due`](Self::due).
+    pub(super) fn feed_part(&mut self, slot: usize, tokens: usize) -> Feed<'_> {
+        let (cached, seen) = (self.cached, self.window + self.cached);
+        self.cached += tokens;
+        Feed { sequence: slot, cached, tokens: &self.history[seen..seen + tokens] }
+    }
+
+    /// The first token that is not in the cache, by its place in the history.
+    pub(super) fn next_due(&self) -> usize {
+        self.window + self.cached
     }
 
     /// How many tokens the cache holds after the last feed.
@@ -46,7 +61,7 @@ impl Sequence {
 /// The randomness of one sequence: a function of the seed, its prompt and which of the prompt's
 /// samples it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct RandomStream([u32; 2]);
+pub struct RandomStream([u32; 2]);
 
 impl RandomStream {
     /// Sample number `sample` of a prompt.
@@ -67,7 +82,7 @@ impl RandomStream {
 
 /// The random streams of `samples` texts of each prompt. A prompt that occurs again goes on with
 /// further samples, so that no two texts share their randomness, in whatever order prompts are given.
-pub(super) struct RandomStreams<'a> {
+pub struct RandomStreams<'a> {
     prompts: &'a [Vec<u32>],
     samples: usize,
     /// How often each prompt occurred before.
@@ -75,7 +90,8 @@ pub(super) struct RandomStreams<'a> {
 }
 
 impl<'a> RandomStreams<'a> {
-    pub(super) fn new(prompts: &'a [Vec<u32>], samples: usize) -> Self {
+    /// The streams of `samples` texts of each prompt.
+    pub fn new(prompts: &'a [Vec<u32>], samples: usize) -> Self {
         let mut times: HashMap<&[u32], u64> = HashMap::new();
         let mut meet = |prompt: &'a Vec<u32>| {
             let times = times.entry(prompt).or_default();
@@ -86,7 +102,7 @@ impl<'a> RandomStreams<'a> {
     }
 
     /// The stream of text number `number`; the samples of a prompt follow one another.
-    pub(super) fn of(&self, number: usize) -> RandomStream {
+    pub fn of(&self, number: usize) -> RandomStream {
         let (prompt, sample) = (number / self.samples, number % self.samples);
         let sample = self.met[prompt] * self.samples as u64 + sample as u64;
         RandomStream::new(&self.prompts[prompt], sample)

@@ -50,6 +50,9 @@ struct Part {
 }
 
 impl<D: Device> Incremental<D> {
+    /// Tokens one pass takes, whatever the number of sequences.
+    pub const MOST_TOKENS: usize = MOST_ROWS;
+
     /// A cache of `sequences` sequences of up to `capacity` tokens.
     pub fn new(model: &Model<D>, sequences: usize, capacity: usize) -> Result<Self, Error> {
         let Model { device, decoder, .. } = model;
@@ -123,6 +126,26 @@ impl<D: Device> Incremental<D> {
             device.write_activations(&states, &mut self.hidden);
         }
         Ok(())
+    }
+
+    /// Feeds at most [`MOST_TOKENS`](Self::MOST_TOKENS) new tokens of one sequence, and leaves the
+    /// hidden states of all of them, `[tokens, width]`.
+    pub fn advance_and_keep_all(&mut self, model: &Model<D>, feed: Feed<'_>) {
+        let device = &model.device;
+        let rows = feed.tokens.len();
+        let span = Span {
+            sequence: feed.sequence as u32,
+            cached: feed.cached as u32,
+            first_row: 0,
+            rows: rows as u32,
+        };
+        device.write_indices(feed.tokens, &mut self.tokens);
+        device.load_spans(&[span], &mut self.spans);
+        self.pass(model, rows);
+        let all: Vec<u32> = (0..rows as u32).collect();
+        device.write_indices(&all, &mut self.picked);
+        let width = model.decoder.shape.model.width;
+        device.gather(width, &self.picked, &self.residuals[0].normed, &mut self.hidden);
     }
 
     /// All blocks over the rows in `tokens` and `spans`; leaves the hidden states in the first
