@@ -5,7 +5,7 @@ mod support;
 use support::{Folder, f2};
 
 /// Every verb, in the order of the help.
-const VERBS: [&str; 15] = [
+const VERBS: [&str; 16] = [
     "demo",
     "prepare",
     "classes",
@@ -13,6 +13,7 @@ const VERBS: [&str; 15] = [
     "import",
     "export",
     "generate",
+    "serve",
     "perplexity",
     "eval",
     "compare",

@@ -16,6 +16,7 @@ mod perplexity;
 mod prepare;
 mod report;
 mod reproduce;
+mod serve;
 mod speed;
 mod train;
 
@@ -43,6 +44,7 @@ enum Verb {
     Import(import::Import),
     Export(export::Export),
     Generate(Box<generate::Generate>),
+    Serve(Box<serve::Serve>),
     Perplexity(perplexity::Perplexity),
     Eval(Box<eval::Eval>),
     Compare(compare::Compare),
@@ -72,6 +74,7 @@ impl Program {
             Verb::Import(verb) => verb.run(),
             Verb::Export(verb) => verb.run(),
             Verb::Generate(verb) => verb.run(),
+            Verb::Serve(verb) => verb.run(),
             Verb::Perplexity(verb) => verb.run(),
             Verb::Eval(verb) => verb.run(),
             Verb::Compare(verb) => verb.run(),

@@ -6,6 +6,7 @@
 pub mod faults;
 pub mod hub;
 pub mod printed;
+pub mod server;
 #[cfg(target_os = "linux")]
 pub mod terminal;
 pub mod transcript;

@@ -1,0 +1,82 @@
+//! What a request asks of a model's thread, and what comes back.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
+
+use f2_lm::decode::{Continuation, RandomStream, Scored, Strategy, Token};
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::Served;
+
+/// The jobs of one model, for its [`work`](crate::work)er.
+pub struct Jobs {
+    pub(crate) served: Arc<Served>,
+    pub(crate) receiver: Receiver<Job>,
+}
+
+/// Texts to write. They are numbered `prompt · samples + sample`.
+pub(crate) struct Job {
+    pub(crate) prompts: Vec<Vec<u32>>,
+    pub(crate) samples: usize,
+    pub(crate) new_tokens: usize,
+    pub(crate) strategy: Arc<Strategy>,
+    pub(crate) seed: u64,
+    /// Each text's randomness.
+    pub(crate) streams: Vec<RandomStream>,
+    pub(crate) end: Option<u32>,
+    /// Alternatives reported with each token; none where no log-probabilities are.
+    pub(crate) alternatives: Option<usize>,
+    pub(crate) score_prompts: bool,
+    pub(crate) stopped: Stopped,
+    /// At most one piece for each token: bounded by the job itself.
+    pub(crate) pieces: UnboundedSender<Piece>,
+}
+
+impl Job {
+    pub(crate) fn texts(&self) -> usize {
+        self.prompts.len() * self.samples
+    }
+
+    /// Whether nobody wants more of a text.
+    pub(crate) fn is_over(&self, text: usize) -> bool {
+        self.stopped.is_set(text) || self.pieces.is_closed()
+    }
+
+    /// A client that went away does not take it; then the text is over.
+    pub(crate) fn send(&self, piece: Piece) {
+        let _ = self.pieces.send(piece);
+    }
+}
+
+/// Texts that reached a stop sequence, by number.
+#[derive(Clone)]
+pub(crate) struct Stopped(Arc<[AtomicBool]>);
+
+impl Stopped {
+    pub(crate) fn new(texts: usize) -> Self {
+        Self((0..texts).map(|_| AtomicBool::new(false)).collect())
+    }
+
+    pub(crate) fn set(&self, text: usize) {
+        self.0[text].store(true, Ordering::SeqCst);
+    }
+
+    fn is_set(&self, text: usize) -> bool {
+        self.0[text].load(Ordering::SeqCst)
+    }
+}
+
+/// A part of the answer to a job.
+pub(crate) enum Piece {
+    /// Scores of the next tokens of a text's prompt.
+    Prompt { text: usize, scores: Vec<Scored> },
+    /// The next token of a text.
+    Token { text: usize, token: Token, alternatives: Vec<(u32, f32)>, is_end: bool },
+    /// A text has all its tokens.
+    Finished { text: usize },
+    /// The texts of a beam search, known at its end.
+    Beams(Vec<Continuation>),
+    /// The model could not go on.
+    Failed(String),
+}

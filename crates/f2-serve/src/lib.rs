@@ -1,0 +1,112 @@
+//! Language models behind an HTTP API that clients of OpenAI's completions speak, and a page.
+//!
+//! Each model has a thread that owns its device and drives the one scheduler of `f2-lm`
+//! ([`work`], in `engine.rs`); requests reach it as jobs over a channel and answers come back token by
+//! token (`job.rs`). The asynchronous side ([`run`]) parses requests, assembles texts and writes
+//! responses: `completions/` is the one large endpoint, `endpoints.rs` has the small ones, `http/` what
+//! every request passes: connections with time limits, the guard and the form of errors.
+//!
+//! A text is a function of model, prompt, strategy and seed alone, whatever else the server is doing.
+
+mod completions;
+mod endpoints;
+mod engine;
+mod http;
+mod job;
+mod metrics;
+mod page;
+mod served;
+
+use std::sync::Arc;
+
+pub use engine::work;
+pub use http::connections::{Ended, run};
+pub use job::Jobs;
+pub use served::Served;
+
+/// Where a server listens and whom it serves.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// A name or an address of this machine.
+    pub host: String,
+    /// 0 takes any port that is free.
+    pub port: u16,
+    /// The key every request must carry; none where everybody who reaches the port may ask.
+    pub key: Option<String>,
+    /// Bounds on what clients may ask for.
+    pub limits: Limits,
+}
+
+/// Bounds on what clients may ask for.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Texts that wait for a place in a model's batch before further requests are refused.
+    pub waiting: usize,
+    /// Tokens of one text.
+    pub new_tokens: usize,
+    /// Texts of one request.
+    pub texts: usize,
+    /// Bytes of a request's body.
+    pub body: usize,
+    /// Seconds a request may take.
+    pub seconds: u64,
+    /// Seconds that running requests are given when the server is asked to end.
+    pub drain_seconds: u64,
+    /// Seconds a client may take to send a request's head, then its body, or to take the next part of
+    /// an answer.
+    pub patience_seconds: u64,
+    /// Connections open at a time.
+    pub connections: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            waiting: 1024,
+            new_tokens: 4096,
+            texts: 1024,
+            body: 8 << 20,
+            seconds: 600,
+            drain_seconds: 30,
+            patience_seconds: 20,
+            connections: 4096,
+        }
+    }
+}
+
+/// Why a server cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The port cannot be listened on.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// Host and port.
+        address: String,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// Threads or timers are not to be had.
+    #[error("cannot start the server: {0}")]
+    Start(std::io::Error),
+}
+
+/// A model to serve: how requests know it, and the jobs its [`work`]er takes.
+pub fn model(name: String, saved: f2_lm::run::SavedModel) -> (Model, Jobs) {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let served = Arc::new(Served::new(name, saved));
+    (Model { served: served.clone(), jobs: sender }, Jobs { served, receiver })
+}
+
+/// A model that requests can reach.
+#[derive(Clone)]
+pub struct Model {
+    served: Arc<Served>,
+    jobs: std::sync::mpsc::Sender<job::Job>,
+}
+
+impl Model {
+    /// The model without its queue.
+    pub fn served(&self) -> &Arc<Served> {
+        &self.served
+    }
+}
