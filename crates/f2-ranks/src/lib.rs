@@ -1,0 +1,26 @@
+//! The ranks of a parallel run: how they were started, how they find each other, what they tell
+//! each other on the way, and how the loss of one ends all.
+//!
+//! [`Launch`] reads what a launcher (`torchrun`, `srun`, `mpirun`) put into the environment. A
+//! [`Control`] carries small messages between hosts: over TCP ([`meet`]), between threads of one
+//! process ([`threads`]) or, with the feature `mpi`, over MPI ([`mpi`]). A [`Post`] carries the numbers
+//! of ranks that compute on CPUs. Nothing here knows what is trained.
+
+mod control;
+mod error;
+mod fingerprint;
+mod launch;
+#[cfg(feature = "mpi")]
+pub mod mpi;
+mod post;
+mod state;
+mod tcp;
+mod threads;
+
+pub use control::Control;
+pub use error::Error;
+pub use fingerprint::Fingerprint;
+pub use launch::{Address, Launch, Launcher};
+pub use post::Post;
+pub use tcp::{Place, meet};
+pub use threads::{ThreadPost, threads};

@@ -1,0 +1,143 @@
+//! Ranks started by `mpirun`, on hosts without GPUs: messages and numbers go over MPI.
+//!
+//! A process that dies is MPI's own to notice: `mpirun` ends all others and says which one it was.
+
+use std::mem::ManuallyDrop;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ::mpi::environment::Universe;
+use ::mpi::point_to_point::{Destination as _, Source as _};
+use ::mpi::request::{LocalScope, WaitGuard, scope};
+use ::mpi::topology::{Communicator as _, SimpleCommunicator};
+use ::mpi::{Rank, Threading};
+
+use crate::control::{Control, Link};
+use crate::{Error, Post};
+
+/// Keeps messages and numbers apart.
+const MESSAGE: i32 = 1;
+const NUMBERS: i32 = 2;
+
+/// The most numbers in one message: MPI counts in 31 bits.
+const MOST: usize = 1 << 28;
+
+/// MPI, begun. Ended when the last user is gone, if the rank is done: where it failed, others may wait
+/// for its numbers, and the end would wait for them.
+struct World {
+    universe: ManuallyDrop<Universe>,
+    done: AtomicBool,
+}
+
+// SAFETY: MPI was begun with `Threading::Multiple`, so any thread may call it.
+unsafe impl Send for World {}
+// SAFETY: as above.
+unsafe impl Sync for World {}
+
+impl World {
+    fn communicator(&self) -> SimpleCommunicator {
+        self.universe.world()
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if self.done.load(Ordering::SeqCst) {
+            // SAFETY: dropped here only, and not used again.
+            unsafe { ManuallyDrop::drop(&mut self.universe) };
+        }
+    }
+}
+
+/// Begins MPI. The connections of this rank to the others. Where this rank fails, `end` is called with
+/// the reason and must not return: there is no other way to reach ranks that wait for its numbers.
+pub fn meet(end: fn(&Error)) -> Result<(Control, MpiPost), Error> {
+    let refuse = |reason: &str| Error::Launch { reason: reason.to_owned() };
+    let begun = ::mpi::initialize_with_threading(Threading::Multiple);
+    let (universe, threading) = begun.ok_or_else(|| refuse("MPI was begun twice"))?;
+    if threading < Threading::Multiple {
+        return Err(refuse("this MPI library does not work with several threads"));
+    }
+    let world =
+        Arc::new(World { universe: ManuallyDrop::new(universe), done: AtomicBool::new(false) });
+    let communicator = world.communicator();
+    let (rank, size) = (communicator.rank() as usize, communicator.size() as usize);
+    let control =
+        Control::new(rank, size, Box::new(Messages { world: Arc::clone(&world), rank, end }));
+    Ok((control, MpiPost { world, rank }))
+}
+
+struct Messages {
+    world: Arc<World>,
+    rank: usize,
+    end: fn(&Error),
+}
+
+impl Link for Messages {
+    fn send(&mut self, to: usize, message: &[u8]) -> Result<(), Error> {
+        self.world.communicator().process_at_rank(to as Rank).send_with_tag(message, MESSAGE);
+        Ok(())
+    }
+
+    fn receive(&mut self, from: usize) -> Result<Vec<u8>, Error> {
+        let world = self.world.communicator();
+        Ok(world.process_at_rank(from as Rank).receive_vec_with_tag(MESSAGE).0)
+    }
+
+    fn fail(&mut self, reason: &str) {
+        (self.end)(&Error::Failed { rank: self.rank, reason: reason.to_owned() });
+    }
+
+    fn finish(&mut self) {
+        self.world.done.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Carries numbers over MPI.
+pub struct MpiPost {
+    world: Arc<World>,
+    rank: usize,
+}
+
+impl Post for MpiPost {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn exchange(
+        &mut self,
+        sends: &[(usize, &[f32])],
+        receives: &mut [(usize, &mut [f32])],
+    ) -> Result<(), Error> {
+        let world = self.world.communicator();
+        scope(|scope| {
+            let mut waits = Vec::new();
+            for (from, floats) in receives {
+                receive(&world, *from, floats, scope, &mut waits);
+            }
+            let mut sent = Vec::new();
+            for (to, floats) in sends {
+                for part in floats.chunks(MOST) {
+                    let process = world.process_at_rank(*to as Rank);
+                    sent.push(WaitGuard::from(
+                        process.immediate_send_with_tag(scope, part, NUMBERS),
+                    ));
+                }
+            }
+        });
+        Ok(())
+    }
+}
+
+fn receive<'a, 's>(
+    world: &SimpleCommunicator,
+    from: usize,
+    floats: &'a mut [f32],
+    scope: &'s LocalScope<'a>,
+    waits: &mut Vec<WaitGuard<'a, [f32], &'s LocalScope<'a>>>,
+) {
+    for part in floats.chunks_mut(MOST) {
+        let process = world.process_at_rank(from as Rank);
+        waits.push(process.immediate_receive_into_with_tag(scope, part, NUMBERS).into());
+    }
+}

@@ -1,0 +1,35 @@
+//! What a process knows of its connections: the first failure, and whether it is done.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::Error;
+
+/// The first failure, seen by all threads that wait.
+#[derive(Default)]
+pub(crate) struct State {
+    failure: Mutex<Option<Error>>,
+    over: AtomicBool,
+}
+
+impl State {
+    /// Records a failure; only the first one counts. Whether it was.
+    pub(crate) fn note(&self, error: Error) -> bool {
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = failure.is_none();
+        failure.get_or_insert(error);
+        first
+    }
+
+    pub(crate) fn failure(&self) -> Option<Error> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn finish(&self) {
+        self.over.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.load(Ordering::SeqCst)
+    }
+}
