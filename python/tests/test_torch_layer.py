@@ -16,6 +16,21 @@ REPOSITORY = Path(__file__).parents[2]
 ORACLE = REPOSITORY / "crates/f2-engine/tests/fixtures/f2_head.json"
 
 
+DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+
+
+@pytest.fixture(autouse=True, params=DEVICES)
+def device(request):
+    """Every test on every device there is."""
+    torch.set_default_device(request.param)
+    yield request.param
+    torch.set_default_device("cpu")
+
+
+def generator(seed):
+    return torch.Generator(torch.get_default_device()).manual_seed(seed)
+
+
 def cases():
     return json.loads(ORACLE.read_text())["cases"]
 
@@ -42,7 +57,7 @@ def test_equals_the_oracle_with_gradients(case, dtype, tolerance, grouped):
     if grouped:
         # The groups a GPU computes in.
         head._groups.reverse()
-        head._group_of_class.copy_(head._group_of_class.flip(0))
+        head._fill_tables()
     hidden = torch.tensor(case["H"], dtype=dtype, requires_grad=True)
     output, loss = head(hidden, targets(case))
     loss.backward()
@@ -123,12 +138,12 @@ def test_a_tied_weight_is_shared_and_learns_from_both_sides():
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_under_autocast(dtype):
+def test_under_autocast(dtype, device):
     torch.manual_seed(0)
     head = F2Softmax(16, [2, 8, 40])
     hidden, target = torch.randn(32, 16, requires_grad=True), torch.randint(40, (32,))
     expected = head(hidden, target).loss
-    with torch.autocast("cpu", dtype):
+    with torch.autocast(device, dtype):
         loss = head(hidden, target).loss
         assert head.log_prob(hidden).dtype == torch.float32
     loss.backward()
@@ -170,13 +185,13 @@ def test_data_parallel(tmp_path):
         distributed.destroy_process_group()
 
 
-def test_states_copies_and_meta_devices():
+def test_states_copies_and_meta_devices(device):
     head = F2Softmax(6, [2, 12])
     assert list(head.state_dict()) == ["weight", "class_weight"]
     file = io.BytesIO()
     torch.save(head.state_dict(), file)
     file.seek(0)
-    other = F2Softmax(6, [2, 12], device="meta").to_empty(device="cpu")
+    other = F2Softmax(6, [2, 12], device="meta").to_empty(device=device)
     other.reset_parameters()
     other.load_state_dict(torch.load(file))
     hidden, target = torch.randn(5, 6), torch.randint(12, (5,))
@@ -190,13 +205,13 @@ def test_samples_come_from_the_distribution():
     torch.nn.init.normal_(head.class_weight)
     hidden = torch.randn(6)
     rows = hidden.expand(40_000, 6)
-    generator = torch.Generator().manual_seed(1)
-    drawn = torch.bincount(head.sample(rows, generator=generator), minlength=12) / len(rows)
+    source = generator(1)
+    drawn = torch.bincount(head.sample(rows, generator=source), minlength=12) / len(rows)
     assert (drawn - head.log_prob(hidden).exp()).abs().max() < 0.01
     # Two tokens of each class, at most.
-    few = head.sample(rows, k=2, generator=generator)
+    few = head.sample(rows, k=2, generator=source)
     assert len(few.unique()) == 6
-    again = [head.sample(rows[:50], generator=torch.Generator().manual_seed(7)) for _ in range(2)]
+    again = [head.sample(rows[:50], generator=generator(7)) for _ in range(2)]
     assert again[0].equal(again[1])
 
 

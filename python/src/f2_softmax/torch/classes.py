@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from operator import index
 
-# On a GPU a class of few tokens costs as much as one of a thousand: the launch of its kernels. So
-# neighbouring classes are computed together, masked, while they have no more tokens than this.
-GROUPED_TOKENS = 1024
+# On a GPU a group of classes costs some twenty launches of kernels, whatever its size. In logits, whose
+# computation and gradients take as long, that was about this many on an H200 ...
+GPU_OVERHEAD = 5_000_000
+# ... in a batch of this many positions, of which each class has about as many as every other.
+GPU_POSITIONS = 8192
 
 
 def check_class_ends(class_ends: Iterable[int]) -> list[int]:
@@ -23,25 +26,58 @@ def check_class_ends(class_ends: Iterable[int]) -> list[int]:
     return ends
 
 
-def group_ends(ends: list[int], most_tokens: int) -> list[int]:
+def group_ends(ends: list[int], overhead: float, positions: float) -> list[int]:
     """How many classes lie before the end of each group.
 
-    A group is one class, or neighbouring classes with no more than `most_tokens` tokens together.
+    A group is computed at once: the logits of all its tokens at all its positions, masked where it has
+    several classes. The groups are those of least cost, `overhead` for each and 1 for each logit.
 
-    >>> group_ends([1, 3, 10, 500], most_tokens=10)
+    >>> group_ends([1, 3, 10, 500], overhead=1000, positions=100)
     [3, 4]
-    >>> group_ends([1, 3, 10, 500], most_tokens=0)
+    >>> group_ends([1, 3, 10, 500], overhead=0, positions=100)
     [1, 2, 3, 4]
     """
-    groups: list[int] = []
-    start = 0
-    for count, end in enumerate(ends, 1):
-        if groups and end - start <= most_tokens:
-            groups[-1] = count
-        else:
-            groups.append(count)
-            start = ends[count - 2] if count > 1 else 0
-    return groups
+    count, borders = len(ends), [0, *ends]
+    # The least cost of the classes before each, times `count`: a class has that part of the positions,
+    # and whole numbers stay whole.
+    best = [0]
+
+    def cost(start: int, end: int) -> float:
+        logits = positions * (end - start) * (borders[end] - borders[start])
+        return best[start] + overhead * count + logits
+
+    def overtakes(start: int, earlier: int) -> int:
+        """The first end at which a group costs less from `start` than from `earlier` on."""
+        low, high = start + 1, count + 1
+        while low < high:
+            middle = (low + high) // 2
+            if cost(start, middle) < cost(earlier, middle):
+                high = middle
+            else:
+                low = middle + 1
+        return low
+
+    # A further class costs a longer group more, so a start that is better than an earlier one stays so.
+    # In the queue are the starts that are or will be best, each with the first end it is best for.
+    queue = deque([(0, 1)])
+    starts = []
+    for end in range(1, count + 1):
+        while len(queue) > 1 and queue[1][1] <= end:
+            queue.popleft()
+        starts.append(queue[0][0])
+        best.append(cost(starts[-1], end))
+        first = end + 1
+        while queue:
+            earlier, since = queue[-1]
+            first = overtakes(end, earlier)
+            if first > max(since, end + 1):
+                break
+            queue.pop()
+        queue.append((end, first))
+    groups = [len(ends)]
+    while starts[groups[-1] - 1] > 0:
+        groups.append(starts[groups[-1] - 1])
+    return groups[::-1]
 
 
 def _shown(ends: list[int]) -> str:

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from .classes import GROUPED_TOKENS, check_class_ends, group_ends
+from .classes import GPU_OVERHEAD, GPU_POSITIONS, check_class_ends, group_ends
 from .sampling import check_share, check_temperature, draw, truncate
+from .tensors import cast, numbered, reduced, wide
 from .token_nll import Tables, token_nll
 
 
@@ -82,10 +83,17 @@ class F2Softmax(nn.Module):
             self.bias = nn.Parameter(torch.empty(vocabulary, **made))
             self.class_bias = nn.Parameter(torch.empty(self.n_classes, **made))
         self._tied = tie_weight is not None
-        self._groups = [group_ends(self.class_ends, most) for most in (0, GROUPED_TOKENS)]
+        # Groups of classes that a CPU and a GPU compute at once.
+        self._groups = [group_ends(self.class_ends, overhead, GPU_POSITIONS) for overhead in (0, GPU_OVERHEAD)]
         place = self.class_weight.device
-        self.register_buffer("_class_of_token", torch.empty(vocabulary, dtype=torch.int64, device=place), False)
-        self.register_buffer("_group_of_class", torch.empty(2, self.n_classes, dtype=torch.int64, device=place), False)
+        sizes = {
+            "_class_of_token": [vocabulary],
+            "_group_of_token": [2, vocabulary + 2],
+            "_first_token": [2, self.n_classes + 2],
+            "_borders": [self.n_classes + 3],
+        }
+        for name, size in sizes.items():
+            self.register_buffer(name, torch.empty(size, dtype=torch.int64, device=place), False)
         self.reset_parameters()
 
     @classmethod
@@ -129,16 +137,23 @@ class F2Softmax(nn.Module):
 
         A layer made on the device `meta` needs it after `to_empty`, as torch's own layers do.
         """
-        sizes = [end - start for start, end in zip([0, *self.class_ends[:-1]], self.class_ends)]
-        self._class_of_token.copy_(_numbered(sizes))
-        for table, groups in zip(self._group_of_class, self._groups):
-            table.copy_(_numbered([end - start for start, end in zip([0, *groups[:-1]], groups)]))
+        self._fill_tables()
         nn.init.normal_(self.class_weight, std=0.02)
         if not self._tied:
             nn.init.normal_(self.weight, std=0.02)
         for bias in (self.bias, self.class_bias):
             if bias is not None:
                 nn.init.zeros_(bias)
+
+    def _fill_tables(self) -> None:
+        self._class_of_token.copy_(numbered(self.class_ends))
+        self._borders.copy_(torch.arange(len(self._borders)))
+        for of_token, first, groups in zip(self._group_of_token, self._first_token, self._groups):
+            ends = [self.class_ends[group - 1] for group in groups]
+            outside = torch.tensor([len(groups) + 1])
+            of_token.copy_(torch.cat([outside, numbered(ends), outside]))
+            first.zero_()
+            first[: len(ends)].copy_(torch.tensor([0, *ends[:-1]]))
 
     def extra_repr(self) -> str:
         return f"in_features={self.in_features}, vocabulary={self.vocabulary}, classes={self.n_classes}"
@@ -163,25 +178,31 @@ class F2Softmax(nn.Module):
         self._check(hidden, target, reduction, weight)
         shape = target.shape
         hidden, target = hidden.reshape(-1, self.in_features), target.reshape(-1).long()
-        # Small products cost a CPU little, and a GPU as much as larger ones.
         grouped = int(hidden.device.type != "cpu")
+        groups = self._groups[grouped]
+        tables = Tables(
+            self._class_of_token,
+            self._group_of_token[grouped],
+            self._first_token[grouped],
+            self._borders[: len(groups) + 3],
+        )
         nll = self._class_nll(hidden, target, ignore_index) + token_nll(
-            _cast(hidden),
-            _cast(self.weight),
+            cast(hidden),
+            cast(self.weight),
             self.bias,
             target,
             ignore_index,
-            Tables(self._class_of_token, self._group_of_class[grouped]),
+            tables,
             self.class_ends,
-            self._groups[grouped],
+            groups,
         )
-        loss = _reduced(nll, target, reduction, ignore_index, weight)
+        loss = reduced(nll, target, reduction, ignore_index, weight)
         return F2Output(-nll.reshape(shape), loss.reshape(shape) if reduction == "none" else loss)
 
     def log_prob(self, hidden: Tensor) -> Tensor:
         """The log-probabilities [..., vocabulary] of all tokens."""
         self._check_hidden(hidden)
-        logits = _wide(F.linear(_cast(hidden), _cast(self.weight)))
+        logits = wide(F.linear(cast(hidden), cast(self.weight)))
         if self.bias is not None:
             logits = logits + self.bias
         classes = self._class_log_prob(hidden)
@@ -240,7 +261,7 @@ class F2Softmax(nn.Module):
             raise ValueError("hidden holds values that are no finite numbers: nothing can be drawn")
         classes = truncate(self._class_log_prob(flat), class_temperature, k=class_top_k, strict_p=class_top_p)
         chosen = draw(classes, generator)
-        logits = _wide(F.linear(_cast(flat), _cast(self.weight)))
+        logits = wide(F.linear(cast(flat), cast(self.weight)))
         if self.bias is not None:
             logits = logits + self.bias
         outside = self._class_of_token != chosen[:, None]
@@ -248,7 +269,7 @@ class F2Softmax(nn.Module):
         return draw(tokens, generator).reshape(hidden.shape[:-1])
 
     def _class_log_prob(self, hidden: Tensor) -> Tensor:
-        logits = _wide(F.linear(_cast(hidden), _cast(self.class_weight)))
+        logits = wide(F.linear(cast(hidden), cast(self.class_weight)))
         if self.class_bias is not None:
             logits = logits + self.class_bias
         return torch.log_softmax(logits, -1)
@@ -278,33 +299,3 @@ class F2Softmax(nn.Module):
             raise ValueError(f"reduction must be mean, sum or none; got {reduction!r}")
         if weight is not None and tuple(weight.shape) != (self.vocabulary,):
             raise ValueError(f"weight must have shape [{self.vocabulary}]; got {list(weight.shape)}")
-
-
-def _numbered(sizes: list[int]) -> Tensor:
-    """0 as often as the first size says, then 1, and so on."""
-    return torch.repeat_interleave(torch.arange(len(sizes)), torch.tensor(sizes))
-
-
-def _reduced(
-    nll: Tensor, target: Tensor, reduction: str, ignore_index: int, weight: Optional[Tensor]
-) -> Tensor:
-    weights = (target != ignore_index).to(nll.dtype)
-    if weight is not None:
-        weights = weights * weight.to(nll.dtype)[target.clamp(0, weight.shape[0] - 1)]
-        nll = nll * weights
-    if reduction == "none":
-        return nll
-    return nll.sum() / weights.sum() if reduction == "mean" else nll.sum()
-
-
-def _cast(tensor: Tensor) -> Tensor:
-    """In the precision of autocast, where that is on."""
-    kind = tensor.device.type
-    if torch.is_autocast_enabled(kind) and tensor.dtype != torch.float64:
-        return tensor.to(torch.get_autocast_dtype(kind))
-    return tensor
-
-
-def _wide(tensor: Tensor) -> Tensor:
-    """In single precision or more, in which softmaxes are taken."""
-    return tensor.to(torch.promote_types(tensor.dtype, torch.float32))

@@ -1,10 +1,10 @@
 """The negative log-likelihood of tokens inside their frequency classes, and its gradients.
 
-Positions are sorted by class once. Each group of classes is then one product of a slice of the
-sorted hidden states with a slice of the token vectors, so the work is that of the targets' classes
-and not of the whole vocabulary. How many positions each group has is read from the device once per
-forward pass; the backward pass reads nothing. Logits are not stored but computed again for the
-gradients.
+Positions are sorted by groups of classes once. Each group is then one product of a slice of the sorted
+hidden states with a slice of the token vectors, so the work is that of the targets' classes and not of
+the whole vocabulary. How many positions each group has is read from the device once per forward pass;
+the backward pass reads nothing. The gradient of the logits is computed with the logits and stored, in
+the precision of the hidden states.
 
 Both directions are operators of their own, so that `torch.compile(fullgraph=True)` does not look
 inside, where sizes depend on the targets.
@@ -18,12 +18,16 @@ from torch import Tensor
 
 
 class Tables(NamedTuple):
-    """The classes of a vocabulary, on the device of the hidden states."""
+    """The classes and groups of a vocabulary, on the device of the hidden states."""
 
     class_of_token: Tensor
     """[vocabulary]"""
-    group_of_class: Tensor
-    """[classes]"""
+    group_of_token: Tensor
+    """[vocabulary + 2], of every token from -1 to the one after the last; those two are outside."""
+    first_token: Tensor
+    """[groups + 2], of each group; 0 for targets that are ignored and for those outside."""
+    borders: Tensor
+    """[groups + 3], ascending from 0."""
 
 
 def token_nll(
@@ -41,7 +45,9 @@ def token_nll(
     hidden [positions, width], weight [vocabulary, width], bias [vocabulary], target [positions].
     `ends` are those of the classes, in tokens; `groups` those of the groups, in classes.
     """
-    nll, *_ = _forward(hidden, weight, bias, target, ignore_index, *tables, ends, groups)
+    learns = any(tensor is not None and tensor.requires_grad for tensor in (hidden, weight, bias))
+    learns = learns and torch.is_grad_enabled()
+    nll, *_ = _forward(hidden, weight, bias, target, ignore_index, *tables, ends, groups, learns)
     return nll
 
 
@@ -53,29 +59,47 @@ def _forward(
     target: Tensor,
     ignore_index: int,
     class_of_token: Tensor,
-    group_of_class: Tensor,
+    group_of_token: Tensor,
+    first_token: Tensor,
+    borders: Tensor,
     ends: Sequence[int],
     groups: Sequence[int],
+    learns: bool,
 ) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The likelihoods; the logarithm of each position's normaliser, the positions in the order of
-    their classes, and on the host how many positions each group has."""
-    order, sizes = _sort(target, ignore_index, class_of_token, group_of_class, len(groups))
+    """The likelihoods; the gradients of all logits, group by group, where the layer learns; the
+    positions in the order of their groups, and on the host where each group's begin and end."""
+    order, group, places = _sort(target, ignore_index, group_of_token, borders)
+    target, rows = target[order], hidden[order]
+    columns = (target - first_token[group])[:, None]
+    classes = class_of_token[target.clamp(0, ends[-1] - 1)][:, None]
     dtype = torch.promote_types(hidden.dtype, torch.float32)
-    nll = hidden.new_zeros(target.shape, dtype=dtype)
-    normaliser = hidden.new_zeros(target.shape, dtype=dtype)
-    for group in _groups(hidden, weight, bias, target, order, sizes, class_of_token, ends, groups):
-        logs = group.logits.logsumexp(1)
-        normaliser[group.positions] = logs
-        nll[group.positions] = logs - group.logits.gather(1, group.columns)[:, 0]
-    return nll, normaliser, order, sizes
+    logs = hidden.new_zeros(target.shape, dtype=dtype)
+    minus_one = hidden.new_full((1, 1), -1, dtype=dtype)
+    parts = list(_groups(places, ends, groups))
+    delta = hidden.new_empty(sum(part.logits for part in parts) if learns else 0)
+    for part in parts:
+        own = columns[part.rows]
+        logits = rows[part.rows] @ weight[part.tokens].T
+        if bias is not None:
+            logits = logits.to(dtype) + bias[part.tokens]
+        if part.classes > 1:
+            logits.masked_fill_(class_of_token[part.tokens] != classes[part.rows], float("-inf"))
+        logits = torch.log_softmax(logits, 1, dtype=dtype)
+        torch.gather(logits, 1, own, out=logs[part.rows, None])
+        if learns:
+            # The probabilities, less one for the target.
+            logits.exp_().scatter_add_(1, own, minus_one.expand_as(own))
+            part.of(delta).copy_(logits)
+    nll = torch.empty_like(logs).index_copy_(0, order, logs.neg_())
+    return nll, delta, order, places
 
 
 @_forward.register_fake
-def _(hidden, weight, bias, target, ignore_index, class_of_token, group_of_class, ends, groups):
-    dtype = torch.promote_types(hidden.dtype, torch.float32)
-    nll = hidden.new_empty(target.shape, dtype=dtype)
-    sizes = torch.empty(len(groups), dtype=torch.int64, device="cpu")
-    return nll, torch.empty_like(nll), torch.empty_like(target, dtype=torch.int64), sizes
+def _(hidden, weight, bias, target, ignore_index, classes, of_token, first, borders, ends, groups, learns):
+    nll = hidden.new_empty(target.shape, dtype=torch.promote_types(hidden.dtype, torch.float32))
+    delta = hidden.new_empty(torch.library.get_ctx().new_dynamic_size() if learns else 0)
+    places = torch.empty(len(groups) + 1, dtype=torch.int64, device="cpu")
+    return nll, delta, torch.empty_like(target, dtype=torch.int64), places
 
 
 @torch.library.custom_op("f2_softmax::token_nll_backward", mutates_args=())
@@ -84,106 +108,99 @@ def _backward(
     hidden: Tensor,
     weight: Tensor,
     bias: Optional[Tensor],
-    target: Tensor,
-    normaliser: Tensor,
+    delta: Tensor,
     order: Tensor,
-    sizes: Tensor,
-    class_of_token: Tensor,
+    places: Tensor,
     ends: Sequence[int],
     groups: Sequence[int],
 ) -> Tuple[Tensor, Tensor, Tensor]:
     """Gradients of hidden states, token vectors and bias; the last is empty without a bias."""
-    grad_hidden, grad_weight = torch.zeros_like(hidden), torch.zeros_like(weight)
+    scale = grad[order, None]
+    # Each position's gradient scales its hidden state for the gradient of the vectors, and the product
+    # with the vectors for its own: once, and not every logit.
+    scaled = (hidden[order] * scale).to(hidden.dtype)
+    rows, grad_weight = torch.zeros_like(hidden), torch.zeros_like(weight)
     grad_bias = weight.new_empty(0) if bias is None else torch.zeros_like(bias)
-    for group in _groups(hidden, weight, bias, target, order, sizes, class_of_token, ends, groups):
-        # The gradient of the logits: probabilities less the target, times the outer gradient.
-        delta = group.logits.sub_(normaliser[group.positions, None]).exp_()
-        delta.scatter_add_(1, group.columns, delta.new_full((), -1).expand_as(group.columns))
-        delta.mul_(grad[group.positions, None])
+    for part in _groups(places, ends, groups):
+        logits = part.of(delta)
+        torch.mm(logits, weight[part.tokens], out=rows[part.rows])
+        torch.mm(logits.T, scaled[part.rows], out=grad_weight[part.tokens])
         if bias is not None:
-            grad_bias[group.tokens] = delta.sum(0).to(bias.dtype)
-        delta = delta.to(hidden.dtype)
-        grad_hidden[group.positions] = delta @ weight[group.tokens]
-        torch.mm(delta.T, group.hidden, out=grad_weight[group.tokens])
+            grad_bias[part.tokens] = (logits * scale[part.rows]).sum(0).to(bias.dtype)
+    grad_hidden = torch.empty_like(hidden)
+    grad_hidden.index_copy_(0, order, (rows * scale).to(hidden.dtype))
     return grad_hidden, grad_weight, grad_bias
 
 
 @_backward.register_fake
-def _(grad, hidden, weight, bias, target, normaliser, order, sizes, class_of_token, ends, groups):
+def _(grad, hidden, weight, bias, delta, order, places, ends, groups):
     grad_bias = weight.new_empty(0) if bias is None else torch.empty_like(bias)
     return torch.empty_like(hidden), torch.empty_like(weight), grad_bias
 
 
 def _setup_context(ctx, inputs, output):
-    hidden, weight, bias, target, _, class_of_token, _, ctx.ends, ctx.groups = inputs
-    _, normaliser, order, sizes = output
-    ctx.mark_non_differentiable(normaliser, order, sizes)
+    hidden, weight, bias = inputs[:3]
+    ctx.ends, ctx.groups = inputs[9:11]
+    _, delta, order, places = output
+    ctx.mark_non_differentiable(delta, order, places)
     ctx.has_bias = bias is not None
-    ctx.save_for_backward(hidden, weight, bias, target, normaliser, order, sizes, class_of_token)
+    ctx.save_for_backward(hidden, weight, bias, delta, order, places)
 
 
 def _differentiate(ctx, grad, *_):
     grads = _backward(grad.contiguous(), *ctx.saved_tensors, ctx.ends, ctx.groups)
-    return grads[0], grads[1], grads[2] if ctx.has_bias else None, *[None] * 6
+    return grads[0], grads[1], grads[2] if ctx.has_bias else None, *[None] * 9
 
 
 _forward.register_autograd(_differentiate, setup_context=_setup_context)
 
 
 def _sort(
-    target: Tensor, ignore_index: int, class_of_token: Tensor, group_of_class: Tensor, groups: int
-) -> Tuple[Tensor, Tensor]:
-    """Positions in the order of their groups, and the sizes of the groups on the host."""
-    vocabulary = class_of_token.shape[0]
-    ignored = target == ignore_index
-    outside = ~ignored & ((target < 0) | (target >= vocabulary))
-    group = group_of_class[class_of_token[target.clamp(0, vocabulary - 1)]]
-    group = torch.where(ignored, groups, torch.where(outside, groups + 1, group))
-    group, order = group.sort(stable=True)
-    # The only read of the device: how many positions each group has, and how many are no tokens.
-    # A histogram would read it once more, to find the largest group.
-    borders = torch.arange(groups + 3, device=target.device)
-    sizes = torch.searchsorted(group, borders).diff().cpu()
-    if sizes[-1] > 0:
-        wrong = target[outside][0].item()
+    target: Tensor, ignore_index: int, group_of_token: Tensor, borders: Tensor
+) -> Tuple[Tensor, Tensor, Tensor]:
+    """Positions in the order of their groups, the group of each, and on the host where each begins."""
+    vocabulary, groups = group_of_token.shape[0] - 2, borders.shape[0] - 3
+    group = group_of_token[target.clamp(-1, vocabulary) + 1]
+    group, order = torch.where(target == ignore_index, groups, group).sort(stable=True)
+    # The only read of the device: where the positions of each group begin, those without a target, and
+    # those whose target is no token.
+    places = torch.searchsorted(group, borders).cpu()
+    if places[-2] < places[-1]:
+        wrong = target[order[-1]].item()
         raise ValueError(
             f"target {wrong} is not a token id: they go from 0 to {vocabulary - 1}, "
             f"and ignore_index is {ignore_index}"
         )
-    return order, sizes[:groups].clone()
+    return order, group, places[: groups + 1].clone()
 
 
-class _Group:
-    """The positions of a group of classes.
+class _Group(NamedTuple):
+    """A group of classes that has positions."""
 
-    positions [n]: their places; hidden [n, width]; tokens: the slice of the vocabulary; columns
-    [n, 1]: their targets inside the slice; logits [n, tokens]: in single precision or more, -inf
-    outside each position's class.
-    """
+    rows: slice
+    """Its positions, of the sorted ones."""
+    tokens: slice
+    """Its part of the vocabulary."""
+    classes: int
+    """How many it has."""
+    start: int
+    """Where its logits begin among those of all groups."""
 
-    __slots__ = ("positions", "hidden", "tokens", "columns", "logits")
+    @property
+    def logits(self) -> int:
+        return (self.rows.stop - self.rows.start) * (self.tokens.stop - self.tokens.start)
+
+    def of(self, logits: Tensor) -> Tensor:
+        """Its part of the logits of all groups, [positions, tokens]."""
+        return logits[self.start : self.start + self.logits].view(self.rows.stop - self.rows.start, -1)
 
 
-def _groups(
-    hidden, weight, bias, target, order, sizes, class_of_token, ends, groups
-) -> Iterator[_Group]:
-    first_class, place = 0, 0
-    for end_class, size in zip(groups, sizes.tolist()):
-        if size > 0:
-            group = _Group()
-            start = ends[first_class - 1] if first_class else 0
-            group.tokens = slice(start, ends[end_class - 1])
-            group.positions = order[place : place + size]
-            group.hidden = hidden[group.positions]
-            targets = target[group.positions]
-            group.columns = targets[:, None] - start
-            logits = group.hidden @ weight[group.tokens].T
-            logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-            if bias is not None:
-                logits = logits + bias[group.tokens]
-            if end_class - first_class > 1:
-                other = class_of_token[group.tokens] != class_of_token[targets][:, None]
-                logits = logits.masked_fill_(other, float("-inf"))
-            group.logits = logits
+def _groups(places: Tensor, ends: Sequence[int], groups: Sequence[int]) -> Iterator[_Group]:
+    bounds, start, first = places.tolist(), 0, 0
+    for begin, end, last in zip(bounds, bounds[1:], groups):
+        if begin < end:
+            tokens = slice(ends[first - 1] if first else 0, ends[last - 1])
+            group = _Group(slice(begin, end), tokens, last - first, start)
             yield group
-        first_class, place = end_class, place + size
+            start += group.logits
+        first = last
