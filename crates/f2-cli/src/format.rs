@@ -56,9 +56,9 @@ impl Format {
                 output::print(&format!("{}\n{lines}", joined(&Table::to_latex)))
             }
             _ => {
-                let colour = output::takes_colour();
+                let terminal = output::terminal();
                 let lines = under(&|line| printable(line).into_owned());
-                let tables = joined(&|table| table.to_terminal(colour));
+                let tables = joined(&|table| table.to_terminal(terminal));
                 output::print_styled(&format!("{tables}\n{lines}"))
             }
         }

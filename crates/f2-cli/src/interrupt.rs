@@ -16,6 +16,16 @@ pub(crate) fn listen() {
     platform::listen();
 }
 
+/// Starts listening to Ctrl-C alone, for a verb that waits for keys: other signals end it at once.
+pub(crate) fn listen_to_keys() {
+    platform::listen_to_keys();
+}
+
+/// Lets a request to stop be over: what was running has stopped, and the verb goes on.
+pub(crate) fn forget() {
+    ASKED.store(0, Ordering::SeqCst);
+}
+
 /// Whether the user asked to stop.
 pub(crate) fn asked() -> bool {
     ASKED.load(Ordering::SeqCst) != 0
@@ -46,6 +56,10 @@ mod platform {
                 handle(signal);
             }
         }
+    }
+
+    pub(super) fn listen_to_keys() {
+        handle(SIGINT);
     }
 
     fn is_ignored(signal: c_int) -> bool {
@@ -96,6 +110,10 @@ mod platform {
                 std::process::exit(Kind::Interrupted as i32);
             }
         });
+    }
+
+    pub(super) fn listen_to_keys() {
+        listen();
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use f2_report::printable;
 use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::output::draws_progress;
+use crate::output::{draws_progress, progress_width};
 
 /// How often a line is printed where there is no terminal.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(5);
@@ -41,7 +41,7 @@ impl Progress {
             ProgressDrawTarget::hidden()
         };
         let bar = ProgressBar::with_draw_target(total, target)
-            .with_style(style(total.is_some(), unit))
+            .with_style(style(total.is_some(), unit, &label))
             .with_prefix(label.to_string());
         // Where nothing calls to move it on, it moves by itself or says that it began.
         if terminal && matches!(unit, Unit::Time | Unit::Draws) {
@@ -115,22 +115,30 @@ impl Unit {
     }
 }
 
-fn style(bounded: bool, unit: Unit) -> ProgressStyle {
-    let template = match (unit, bounded) {
-        (Unit::Bytes, true) => {
-            "{prefix:<24} {bar:24} {bytes}/{total_bytes} {bytes_per_sec} {eta} left"
-        }
-        (Unit::Bytes, false) => "{prefix:<24} {spinner} {bytes} {bytes_per_sec}",
-        (Unit::Tokens, true) => {
-            "{prefix:<24} {bar:24} {human_pos}/{human_len} tokens {per_sec} {eta} left"
-        }
-        (Unit::Tokens, false) => "{prefix:<24} {spinner} {human_pos} tokens {per_sec}",
-        (Unit::Draws, true) => {
-            "{prefix:<24} {bar:24} {human_pos}/{human_len} draws {per_sec} {eta} left"
-        }
-        (Unit::Draws, false) | (Unit::Time, _) => "{prefix:<24} {spinner} {elapsed}",
+fn style(bounded: bool, unit: Unit, label: &str) -> ProgressStyle {
+    let template = template(bounded, unit, label.chars().count(), progress_width());
+    ProgressStyle::with_template(&template).expect("the templates are well formed")
+}
+
+/// A line that fits into `width` characters: the narrower, the fewer numbers, and the bar takes what
+/// is left.
+fn template(bounded: bool, unit: Unit, label: usize, width: usize) -> String {
+    let most = width / 3;
+    let name = format!("{{prefix:<{}!}}", label.clamp(most.min(24), most));
+    let rest = match (unit, bounded, width) {
+        (Unit::Draws, false, _) | (Unit::Time, ..) => "{spinner} {elapsed}",
+        (_, true, ..60) => "{wide_bar} {percent:>3} % {eta}",
+        (Unit::Bytes, true, 60..100) => "{wide_bar} {bytes}/{total_bytes} {eta} left",
+        (_, true, 60..100) => "{wide_bar} {human_pos}/{human_len} {eta} left",
+        (Unit::Bytes, true, _) => "{wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta} left",
+        (Unit::Tokens, true, _) => "{wide_bar} {human_pos}/{human_len} tokens {per_sec} {eta} left",
+        (Unit::Draws, true, _) => "{wide_bar} {human_pos}/{human_len} draws {per_sec} {eta} left",
+        (Unit::Bytes, false, ..60) => "{spinner} {bytes}",
+        (Unit::Bytes, false, _) => "{spinner} {bytes} {bytes_per_sec}",
+        (Unit::Tokens, false, ..60) => "{spinner} {human_pos} tokens",
+        (Unit::Tokens, false, _) => "{spinner} {human_pos} tokens {per_sec}",
     };
-    ProgressStyle::with_template(template).expect("the templates above are well formed")
+    format!("{name} {rest}")
 }
 
 #[cfg(test)]

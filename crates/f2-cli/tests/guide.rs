@@ -36,7 +36,7 @@ fn every_command_of_the_guide_works() {
         type_in(&folder, &command, None);
         run += 1;
     }
-    assert_eq!(run, 26, "commands of the guide");
+    assert_eq!(run, 29, "commands of the guide");
     let scores: serde_json::Value = serde_json::from_str(&folder.read("scores.json")).unwrap();
     assert!(scores[0]["ppl"].as_f64().unwrap() > 1.0, "perplexities came along");
     for made in ["classes.svg", "report.html", "study/report.html", "f2-demo/report.html"] {

@@ -3,36 +3,13 @@
 mod support;
 
 use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
-use support::server::{Server, answer};
-use support::{Folder, invented_text, small_settings, wait_for};
-
-/// A plain and an F² model, trained for a moment.
-fn workshop() -> &'static Folder {
-    static WORKSHOP: OnceLock<Folder> = OnceLock::new();
-    WORKSHOP.get_or_init(|| {
-        let folder = Folder::new();
-        folder.write("text.txt", invented_text(150).replace("ka", "näh").replace("lo", "🐈"));
-        folder.write("small.toml", small_settings(64));
-        let prepare = ["prepare", "text.txt", "--out", "corpus", "--documents", "lines"];
-        done(&folder, &[&prepare[..], &["--vocab-size", "280", "--end-of-text"]].concat());
-        done(&folder, &["classes", "corpus", "--method", "equal-frequency", "--k", "4"]);
-        for objective in ["mle", "f2"] {
-            let train = ["train", "corpus", "--config", "small.toml", "--steps", "30"];
-            done(&folder, &[&train[..], &["--objective", objective, "--out", objective]].concat());
-        }
-        folder
-    })
-}
-
-fn done(folder: &Folder, arguments: &[&str]) -> String {
-    let run = folder.f2(arguments);
-    assert_eq!(run.code, 0, "{arguments:?}: {}", run.stderr);
-    run.stdout
-}
+use support::server::{Server, answer, done, workshop};
+use support::wait_for;
 
 /// A server for the tests that leave it as it is.
 fn server() -> &'static Server {
@@ -291,42 +268,104 @@ fn models_health_counters_and_the_tokenizer_are_told() {
 }
 
 #[test]
-fn clients_that_keep_the_server_waiting_are_left() {
-    let server = Server::start(workshop(), &["f2", "--patience", "1"]);
-    let mut silent: Vec<_> = (0..300).map(|_| server.connect()).collect();
-    let mut slow = server.send("POST", "/v1/completions", &["Content-Length: 1000"], "");
-    slow.write_all(b"{").unwrap();
-    let huge = format!("Content-Length: {}", 1_u64 << 30);
-    let mut large = server.connect();
-    large
-        .write_all(
-            format!("POST /tokenize HTTP/1.1\r\nHost: localhost\r\n{huge}\r\n\r\n{{").as_bytes(),
-        )
-        .unwrap();
+fn a_thousand_silent_connections_are_left() {
+    support::server::raise_open_files();
+    let server = Server::start(workshop(), &["f2", "--patience", "2"]);
+    let mut silent: Vec<_> = (0..1000).map(|_| server.connect()).collect();
     // Meanwhile others are served.
     server.complete(&json!({ "prompt": "vor" }));
-    let mut start = [0; 12];
-    large.read_exact(&mut start).unwrap();
-    assert_eq!(&start, b"HTTP/1.1 413");
-    // A body that stops coming is not waited for.
-    assert_eq!(answer(slow).status, 408);
-    let began = Instant::now();
     for stream in &mut silent {
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         assert_eq!(stream.read_to_end(&mut Vec::new()).unwrap_or(0), 0);
     }
-    assert!(began.elapsed() < Duration::from_secs(30));
     server.complete(&json!({ "prompt": "vor" }));
+}
+
+/// Sends one byte after the other until nobody takes them any more, and returns what was answered.
+fn trickle(mut stream: TcpStream, bytes: &str) -> String {
+    for byte in bytes.bytes().cycle() {
+        if stream.write_all(&[byte]).is_err() {
+            break;
+        }
+        // An answer means that the server has stopped waiting.
+        stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+        if stream.peek(&mut [0]).is_ok() {
+            break;
+        }
+    }
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let mut answer = String::new();
+    let _ = stream.read_to_string(&mut answer);
+    answer
+}
+
+#[test]
+fn clients_that_send_byte_by_byte_are_left() {
+    let server = Server::start(workshop(), &["f2", "--patience", "1"]);
+    std::thread::scope(|scope| {
+        let body = scope.spawn(|| {
+            let head = server.send("POST", "/v1/completions", &["Content-Length: 100000000"], "");
+            trickle(head, " ")
+        });
+        let body_of_size = scope.spawn(|| {
+            let head = server.send("POST", "/v1/completions", &["Content-Length: 100000"], "{");
+            trickle(head, " ")
+        });
+        let head = scope.spawn(|| trickle(server.connect(), "GET / HTTP/1.1 and so on "));
+        server.complete(&json!({ "prompt": "vor" }));
+        assert!(body.join().unwrap().starts_with("HTTP/1.1 413"), "too large before it begins");
+        assert!(body_of_size.join().unwrap().starts_with("HTTP/1.1 408"));
+        let answer = head.join().unwrap();
+        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{answer}");
+    });
+    server.complete(&json!({ "prompt": "vor" }));
+}
+
+#[test]
+fn a_body_of_a_gigabyte_is_refused_before_it_is_read() {
+    let server = server();
+    let huge = format!("Content-Length: {}", 1_u64 << 30);
+    let told = server.send("POST", "/v1/completions", &[&huge], "{");
+    assert_eq!(answer(told).status, 413);
+    // The same without saying so before.
+    let mut untold = server.connect();
+    let head = "POST /tokenize HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
+    untold.write_all(head.as_bytes()).unwrap();
+    let chunk = format!("{:x}\r\n{}\r\n", 1 << 20, " ".repeat(1 << 20));
+    let sent = (0..1024).take_while(|_| untold.write_all(chunk.as_bytes()).is_ok()).count();
+    assert!(sent < 64, "{sent} MiB were taken");
+    server.complete(&json!({ "prompt": "vor" }));
+}
+
+#[test]
+fn a_stream_that_nobody_takes_ends() {
+    // Far longer than can be written while the server waits.
+    let (texts, length) = (16, 1_000_000);
+    let limits = ["--patience", "1", "--max-tokens", &length.to_string()];
+    let server = Server::start(workshop(), &[&["f2"], &limits[..]].concat());
+    let endless = json!({
+        "prompt": "vor", "n": texts, "max_tokens": length, "ignore_eos": true, "stream": true,
+        "logprobs": 20,
+    });
+    let reader = server.send("POST", "/v1/completions", &[], &endless.to_string());
+    wait_for(|| gauge(&server, "f2_running") > 0);
+    // Nothing is read; when the system's buffers are full, the server waits, and then no longer.
+    wait_for(|| gauge(&server, "f2_running") == 0);
+    let tokens = gauge(&server, "f2_tokens_total");
+    assert!(tokens < texts * length, "it was written to the end");
+    drop(reader);
+    server.complete(&json!({ "prompt": "vor" }));
+}
+
+fn gauge(server: &Server, name: &str) -> u64 {
+    let counters = server.get("/metrics").body;
+    let line = counters.lines().find(|line| line.starts_with(name)).unwrap().to_owned();
+    line.rsplit(' ').next().unwrap().parse().unwrap()
 }
 
 #[test]
 fn too_many_wait_and_those_who_leave_make_room() {
     let server = Server::start(workshop(), &["f2", "--max-batch", "1", "--max-waiting", "1"]);
-    let gauge = |name: &str| {
-        let counters = server.get("/metrics").body;
-        let line = counters.lines().find(|line| line.starts_with(name)).unwrap().to_owned();
-        line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()
-    };
+    let gauge = |name: &str| gauge(&server, name);
     let endless =
         json!({ "prompt": "vor", "max_tokens": 4096, "ignore_eos": true, "stream": true });
     let first = server.send("POST", "/v1/completions", &[], &endless.to_string());

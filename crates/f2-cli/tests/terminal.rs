@@ -5,8 +5,8 @@ mod support;
 
 use std::fs;
 
-use support::Folder;
-use support::terminal::f2_on_terminal;
+use support::terminal::{Session, f2_on_terminal, f2_on_wide_terminal, without_commands};
+use support::{Folder, wait_for};
 
 /// Clears the screen, sets the title and turns everything red.
 const HOSTILE: &str = "\x1b[2J\x1b]0;mine\x07\u{9b}31m";
@@ -118,4 +118,58 @@ fn pipes_get_names_as_they_are() {
     let folder = folder();
     let run = folder.f2(&["eval", "--hyps", "model.txt", "--names", HOSTILE, "--csv"]);
     assert!(run.stdout.contains(HOSTILE), "{:?}", run.stdout);
+}
+
+/// The widest line a terminal shows: between line breaks, each time it is drawn.
+fn widest(shown: &str) -> usize {
+    let text = without_commands(shown);
+    text.split(['\n', '\r']).map(|line| line.chars().count()).max().unwrap_or(0)
+}
+
+const WIDTHS: [u16; 4] = [40, 60, 80, 200];
+
+#[test]
+fn tables_fit_the_terminal() {
+    let folder = folder();
+    folder.write("text.txt", support::invented_text(60));
+    let done = folder.f2(&["prepare", "text.txt", "--vocab-size", "300", "--out", "corpus"]);
+    assert_eq!(done.code, 0, "{}", done.stderr);
+    for arguments in [
+        vec!["eval", "--hyps", "model.txt", "human.txt", "--refs", "human.txt"],
+        vec!["classes", "corpus"],
+    ] {
+        let mut parts = Vec::new();
+        for width in WIDTHS {
+            let shown = f2_on_wide_terminal(&folder, width, &[("TERM", "xterm")], &arguments);
+            // Under the rules, where a table is.
+            let is_rule = |line: &&str| line.starts_with('─');
+            let rules = shown.lines().filter(is_rule);
+            let widest = rules.map(|line| line.trim_end().chars().count()).max().unwrap();
+            assert!(widest <= usize::from(width), "{width}: {widest}\n{shown}");
+            parts.push(shown.lines().filter(is_rule).count());
+        }
+        assert!(parts.is_sorted_by(|narrow, wide| narrow >= wide), "{parts:?}");
+    }
+}
+
+/// The lines of a bar, each time it is drawn.
+fn bars(shown: &str) -> String {
+    shown.split_inclusive(['\n', '\r']).filter(|line| line.contains('░')).collect()
+}
+
+#[test]
+fn bars_fit_the_terminal() {
+    let workshop = support::workshop::Workshop::new();
+    for width in WIDTHS {
+        let out = format!("run-{width}");
+        let train = ["train", "corpus", "--config", "small.toml", "--steps", "1000000"];
+        let arguments = [&train[..], &["--out", &out]].concat();
+        let session = Session::start_wide(&workshop.0, width, &arguments);
+        wait_for(|| bars(&session.raw()).contains("step "));
+        let bars = bars(&session.raw());
+        assert!(widest(&bars) <= usize::from(width), "{width}: {}\n{bars:?}", widest(&bars));
+        session.interrupt();
+        let (code, shown) = session.end();
+        assert_eq!(code, 130, "{shown}");
+    }
 }

@@ -62,19 +62,21 @@ impl Corpus {
         Ok(Some(ranks))
     }
 
-    /// The tokens of a split, read as frequency ranks.
+    /// The tokens of a split, read as frequency ranks; from one file or several.
     pub fn shard(&self, split: Split) -> Result<Shard> {
-        let name = names::shard(split);
-        let path = self.folder.join(&name);
-        let shard = Shard::open_as(&path, Some(self.manifest.file(&name)?))?;
-        self.check_vocabulary(&path, shard.vocabulary_size())?;
+        let files = self.manifest.shard_files(split)?;
+        let records: Vec<_> =
+            files.iter().map(|(name, record)| (self.folder.join(name), *record)).collect();
+        let shard = Shard::open_all(&records)?;
+        let path = &records[0].0;
+        self.check_vocabulary(path, shard.vocabulary_size())?;
         let stated = self.manifest.size(split).map(|size| (size.tokens, size.documents));
         let found = (shard.len() as u64, shard.documents() as u64);
         if stated != Some(found) {
             let (tokens, documents) = found;
             let reason =
                 format!("{tokens} tokens in {documents} documents, the manifest says otherwise");
-            return Err(Error::corrupt(&path, reason));
+            return Err(Error::corrupt(path, reason));
         }
         Ok(match self.ranks()? {
             Some(ranks) => shard.with_ranks(ranks.rank_of_id()),

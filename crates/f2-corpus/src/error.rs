@@ -132,6 +132,76 @@ pub enum Error {
         /// The folder.
         path: PathBuf,
     },
+    /// An input that cannot be read again.
+    #[error(
+        "{path} can be read only once, and a text that is prepared in parts is read several times"
+    )]
+    ReadOnce {
+        /// The pipe, or `-`.
+        path: PathBuf,
+    },
+    /// A name that cannot be recorded.
+    #[error(
+        "the name of a file in {inputs} is not UTF-8, and parts record the names of their text"
+    )]
+    NameNotUtf8 {
+        /// The inputs, as they were given.
+        inputs: String,
+    },
+    /// Something in a folder of parts that is none.
+    #[error("{path} holds {name}, which is no part of a text")]
+    NotAPart {
+        /// The folder.
+        path: PathBuf,
+        /// What else is there.
+        name: String,
+    },
+    /// A folder without parts.
+    #[error("{path} holds no parts of a text")]
+    NoParts {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// Parts that have not been made, or whose making was killed.
+    #[error("{}", missing_parts(path, missing, *of, step))]
+    MissingParts {
+        /// The folder of parts.
+        path: PathBuf,
+        /// Their numbers.
+        missing: Vec<usize>,
+        /// How many parts there are.
+        of: usize,
+        /// What they have not done: `counted` or `encoded`.
+        step: &'static str,
+    },
+    /// A part of another text, of other options or of another program.
+    #[error("{path} does not belong to this text and these options: {difference}")]
+    OtherJob {
+        /// The part.
+        path: PathBuf,
+        /// What is different there.
+        difference: String,
+    },
+    /// A part that is damaged or out of date.
+    #[error("{path}: {reason}")]
+    BadPart {
+        /// The part.
+        path: PathBuf,
+        /// The condition that does not hold.
+        reason: String,
+    },
+    /// A text that is not the one its parts were made from.
+    #[error("the text is not the one that its parts were made from: {difference}")]
+    TextChanged {
+        /// What is different now.
+        difference: String,
+    },
+    /// Parts with a tokenizer that was given.
+    #[error("the parts in {path} have a tokenizer that was given: there is nothing to learn")]
+    NothingToLearn {
+        /// The folder of parts.
+        path: PathBuf,
+    },
     /// A corpus file that is damaged, foreign or of another version.
     #[error("{path}: {reason}")]
     Corrupt {
@@ -151,5 +221,34 @@ pub type Result<T> = std::result::Result<T, Error>;
 impl Error {
     pub(crate) fn corrupt(path: &Path, reason: impl Into<String>) -> Self {
         Self::Corrupt { path: path.to_path_buf(), reason: reason.into() }
+    }
+}
+
+fn missing_parts(path: &Path, missing: &[usize], of: usize, step: &str) -> String {
+    let (parts, have) = if missing.len() == 1 { ("part", "has") } else { ("parts", "have") };
+    let numbers = ranges(missing);
+    format!("{parts} {numbers} of {of} {have} not been {step} in {}", path.display())
+}
+
+/// Rising numbers as schedulers take them: `1-20,33`.
+fn ranges(numbers: &[usize]) -> String {
+    let runs = numbers.chunk_by(|before, after| before + 1 == *after);
+    let shown = runs.map(|run| match run {
+        [first, .., last] => format!("{first}-{last}"),
+        run => run.iter().map(usize::to_string).collect(),
+    });
+    shown.collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_follow_each_other_are_ranges() {
+        assert_eq!(ranges(&[7]), "7");
+        assert_eq!(ranges(&[1, 3, 4, 64]), "1,3-4,64");
+        let all_but_one: Vec<usize> = (1..=64).filter(|&number| number != 33).collect();
+        assert_eq!(ranges(&all_but_one), "1-32,34-64");
     }
 }

@@ -29,7 +29,9 @@ mod input;
 mod manifest;
 pub mod names;
 mod parallel;
+mod parts;
 mod prepare;
+mod sealed;
 mod shard;
 mod split;
 mod tokenizer;
@@ -40,10 +42,13 @@ pub use counts::{Counts, Ranks};
 pub use error::{Error, Result};
 pub use input::{Boundaries, Digest, open_text};
 pub use manifest::{Manifest, SplitSize};
+pub use parts::{
+    LearnedVocabulary, Merged, Part, PartDone, Record, learn_vocabulary, merge, prepare_part,
+};
 pub use prepare::{
-    Inputs, LONGEST_DOCUMENT, Observer, Options, Silent, Summary, TokenizerChoice, documents,
-    prepare,
+    Inputs, LONGEST_DOCUMENT, Observer, Options, SHARD_TOKENS, Silent, Summary, TokenizerChoice,
+    documents, prepare,
 };
 pub use shard::Shard;
 pub use split::{Fractions, Split};
-pub use tokenizer::{END_OF_TEXT, Encoder, Tokenizer};
+pub use tokenizer::{END_OF_TEXT, Encoder, Tokenizer, WordCounts};

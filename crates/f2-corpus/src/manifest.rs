@@ -9,9 +9,13 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::input::{Boundaries, Digest};
 use crate::names;
+use crate::sealed::Sealed;
 use crate::split::{Fractions, Split};
 
-pub(crate) const VERSION: u32 = 2;
+/// The version where every split is one file.
+const ONE_FILE: u32 = 2;
+/// The version where a split may be several files.
+const SEVERAL_FILES: u32 = 3;
 
 /// The origin and contents of a corpus: `manifest.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,12 +35,6 @@ pub struct Manifest {
     pub files: BTreeMap<String, FileRecord>,
     /// SHA-256 of the manifest with this field empty.
     pub(crate) checksum: String,
-}
-
-/// Read before the rest, so that another version is named as such and not as a missing field.
-#[derive(Deserialize)]
-struct Versioned {
-    version: u32,
 }
 
 /// One input file.
@@ -94,6 +92,30 @@ impl SplitSize {
     }
 }
 
+/// This program, as corpora and parts name their maker.
+pub(crate) fn made_by() -> String {
+    format!("f2 {}", env!("CARGO_PKG_VERSION"))
+}
+
+impl Sealed for Manifest {
+    fn check_version(version: u32) -> std::result::Result<(), String> {
+        match version {
+            ONE_FILE..=SEVERAL_FILES => Ok(()),
+            ..ONE_FILE => Err(format!(
+                "version {version} of the corpus, from before its files were bound together; \
+                 this program reads versions {ONE_FILE} and {SEVERAL_FILES}"
+            )),
+            _ => Err(format!(
+                "version {version} of the corpus, expected {ONE_FILE} or {SEVERAL_FILES}"
+            )),
+        }
+    }
+
+    fn checksum(&self) -> &str {
+        &self.checksum
+    }
+}
+
 impl Manifest {
     /// Reads a `manifest.json` and makes sure that it is what was written.
     pub fn load(path: &Path) -> Result<Self> {
@@ -101,35 +123,23 @@ impl Manifest {
         Self::from_json(&text).map_err(|reason| Error::corrupt(path, reason))
     }
 
-    fn from_json(text: &str) -> std::result::Result<Self, String> {
-        let broken = |error: serde_json::Error| error.to_string();
-        let Versioned { version } = serde_json::from_str(text).map_err(broken)?;
-        if version < VERSION {
-            return Err(format!(
-                "version {version} of the corpus, from before its files were bound together; \
-                 this program reads version {VERSION}"
-            ));
-        }
-        if version != VERSION {
-            return Err(format!("version {version} of the corpus, expected {VERSION}"));
-        }
-        let manifest: Self = serde_json::from_str(text).map_err(broken)?;
-        if f2_files::is_sealed(text, &manifest.checksum) {
-            Ok(manifest)
-        } else {
-            Err("its content does not match its checksum".to_owned())
-        }
-    }
-
-    pub(crate) fn save(&self, path: &Path) -> Result<()> {
-        let text = serde_json::to_string_pretty(self).expect("a manifest always has a JSON form");
-        Ok(f2_files::write_text_atomically(path, &f2_files::seal(&text))?)
-    }
-
     /// The record of the corpus's file of this name.
     pub(crate) fn file(&self, name: &str) -> Result<&FileRecord> {
         let unlisted = || Error::corrupt(Path::new(names::MANIFEST), format!("it lists no {name}"));
         self.files.get(name).ok_or_else(unlisted)
+    }
+
+    /// The version that says how these files are read: programs that know one file for each split
+    /// alone still read what has no more.
+    pub(crate) fn version_of(files: &BTreeMap<String, FileRecord>) -> u32 {
+        let alone = |split| files.contains_key(&names::shard(split, None));
+        if Split::ALL.into_iter().all(alone) { ONE_FILE } else { SEVERAL_FILES }
+    }
+
+    /// The files of a split's tokens, in order: at least one.
+    pub(crate) fn shard_files(&self, split: Split) -> Result<Vec<(String, &FileRecord)>> {
+        let files = shard_files(&self.files, split);
+        files.ok_or_else(|| self.file(&names::shard(split, None)).unwrap_err())
     }
 
     /// SHA-256 of `tokenizer.json`, in hexadecimal.
@@ -141,4 +151,20 @@ impl Manifest {
     pub(crate) fn size(&self, split: Split) -> Option<&SplitSize> {
         self.splits.iter().find(|size| size.split == split)
     }
+}
+
+/// The files of a split's tokens among these, in order; `None` where there is none.
+pub(crate) fn shard_files(
+    files: &BTreeMap<String, FileRecord>,
+    split: Split,
+) -> Option<Vec<(String, &FileRecord)>> {
+    let listed = |file| {
+        let name = names::shard(split, file);
+        files.get(&name).map(|record| (name, record))
+    };
+    if let Some(alone) = listed(None) {
+        return Some(vec![alone]);
+    }
+    let several: Vec<_> = (0..).map_while(|file| listed(Some(file))).collect();
+    (!several.is_empty()).then_some(several)
 }

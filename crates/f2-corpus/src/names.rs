@@ -14,8 +14,12 @@ pub const RANKS: &str = "ranks.json";
 /// The frequency classes, added by whoever cuts them.
 pub const CLASSES: &str = "classes.json";
 
-pub(crate) fn shard(split: Split) -> String {
-    format!("{}.bin", split.name())
+/// The tokens of a split: in one file, or one of several.
+pub(crate) fn shard(split: Split, file: Option<usize>) -> String {
+    match file {
+        None => format!("{}.bin", split.name()),
+        Some(file) => format!("{}-{file:05}.bin", split.name()),
+    }
 }
 
 /// The text of a split, where it was requested.
@@ -26,7 +30,30 @@ pub(crate) fn text(split: Split) -> String {
 /// Whether a file of this name may lie in a corpus.
 pub(crate) fn is_own(name: &str) -> bool {
     [MANIFEST, TOKENIZER, COUNTS, RANKS, CLASSES].contains(&name)
-        || Split::ALL
-            .into_iter()
-            .any(|split| [shard(split), text(split)].contains(&name.to_owned()))
+        || Split::ALL.into_iter().any(|split| name == text(split) || is_shard(split, name))
+}
+
+/// Whether a file of this name holds tokens of a split: all of them, or one file of several.
+pub fn is_shard(split: Split, name: &str) -> bool {
+    let number = name
+        .strip_prefix(split.name())
+        .and_then(|rest| rest.strip_prefix('-')?.strip_suffix(".bin"))
+        .and_then(|number| number.parse().ok());
+    name == shard(split, None) || number.is_some_and(|number| name == shard(split, Some(number)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_a_corpus_are_known_by_name() {
+        for name in ["train.bin", "valid-00000.bin", "test-12345.bin", "train-100000.bin"] {
+            assert!(is_own(name), "{name}");
+        }
+        for name in ["train-0.bin", "train-.bin", "train-00000.txt", "training-00000.bin", "a.bin"]
+        {
+            assert!(!is_own(name), "{name}");
+        }
+    }
 }

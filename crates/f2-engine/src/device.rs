@@ -1,7 +1,9 @@
 //! A device: all families of operations, and the machine they run on.
 
 use crate::Error;
-use crate::ops::{Attention, Dropouts, Embeddings, Heads, Linears, Memory, Norms, Optimiser};
+use crate::ops::{
+    Attention, Dropouts, Embeddings, Exchange, Heads, Linears, Memory, Norms, Optimiser,
+};
 
 /// Memory and operations.
 ///
@@ -21,7 +23,7 @@ use crate::ops::{Attention, Dropouts, Embeddings, Heads, Linears, Memory, Norms,
 /// activations are overwritten unless said otherwise. Reductions have a fixed order: equal
 /// input gives equal bits.
 pub trait Device:
-    Memory + Dropouts + Embeddings + Norms + Linears + Attention + Heads + Optimiser
+    Memory + Dropouts + Embeddings + Norms + Linears + Attention + Heads + Optimiser + Exchange
 {
     /// Operations recorded for [`replay`](Self::replay).
     type Recording: Default;

@@ -36,6 +36,12 @@ pub enum Error {
         /// The instruction set in use.
         simd: &'static str,
     },
+    /// Something did not reach another rank, or did not arrive from it.
+    #[error("the exchange between ranks failed: {reason}")]
+    Exchange {
+        /// What failed, and with which rank.
+        reason: String,
+    },
     /// The device cannot be opened, or failed while running an operation.
     #[error("cannot use {}: {reason}", spoken(device))]
     Failed {

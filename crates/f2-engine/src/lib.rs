@@ -5,7 +5,8 @@
 //! in one place, the gradient of its loss with respect to the last hidden states and the head.
 //!
 //! - [`Device`] is the list, in families: [`Memory`], [`Embeddings`], [`Norms`], [`Linears`],
-//!   [`Attention`], [`Heads`], [`Optimiser`], and [`Dropouts`]' masks.
+//!   [`Attention`], [`Heads`], [`Optimiser`], [`Dropouts`]' masks, and the [`Exchange`] between
+//!   ranks.
 //! - [`Layout`] names the ranges of the one flat buffer all [`Parameter`]s live in.
 //! - [`Cpu`] implements the list on all cores in `f32`, or with products in bf16; [`Cuda`] in bf16 or
 //!   `f32` on an NVIDIA GPU.
@@ -45,15 +46,16 @@ mod random;
 
 pub use cpu::{Cpu, ProductSpeeds, Simd};
 pub use cuda::{
-    Bf16, Cuda, F32, Precision, compile_kernels, cublaslt_is_present, cuda_is_present,
-    nvrtc_is_present,
+    Bf16, Cuda, F32, NcclId, NcclPeers, Precision, compile_kernels, cublaslt_is_present,
+    cuda_is_present, nccl_version, nvrtc_is_present,
 };
 pub use device::Device;
 pub use error::Error;
 pub use ops::{
     AdamW, Attention, AttentionHeads, ClassSampling, Classes, Decay, Drawn, Dropout, Dropouts,
-    Embedding, Embeddings, Head, Heads, IGNORED, Labels, Linear, Linears, Memory, Moment, Moments,
-    Norm, Norms, Optimiser, Penalties, Sampling, Sequences, Span, TokenSampling, Weighting,
+    Embedding, Embeddings, Exchange, Head, Heads, HostPeers, IGNORED, Labels, Linear, Linears,
+    Meeting, Memory, Moment, Moments, NORM_BLOCK, Norm, Norms, Optimiser, Penalties, Sampling,
+    Scatter, Sequences, Span, TokenSampling, Weighting, slices,
 };
 pub use parameters::{Layout, NamedParameter, Parameter};
 pub use random::{Philox, philox};
@@ -63,7 +65,7 @@ pub use random::{Philox, philox};
 pub mod prelude {
     pub use crate::Device as _;
     pub use crate::ops::{
-        Attention as _, Dropouts as _, Embeddings as _, Heads as _, Linears as _, Memory as _,
-        Norms as _, Optimiser as _,
+        Attention as _, Dropouts as _, Embeddings as _, Exchange as _, Heads as _, Linears as _,
+        Memory as _, Norms as _, Optimiser as _,
     };
 }

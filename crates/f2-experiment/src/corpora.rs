@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use f2_corpus::Corpus;
+use f2_corpus::{Corpus, Split, names};
 
 use crate::Error;
 
@@ -83,14 +83,25 @@ impl CorpusSource {
     /// Bytes of text, as far as a look at the disk can tell.
     pub fn bytes(&self) -> u64 {
         match self {
-            Self::Prepared(folder) => 2 * size(&folder.join("train.bin")),
+            Self::Prepared(folder) => {
+                2 * training_shards(folder).map(|path| size(&path)).sum::<u64>()
+            }
             Self::Text(paths) => paths.iter().map(|path| size(path)).sum(),
         }
     }
 }
 
 fn is_corpus(folder: &Path) -> bool {
-    folder.join("manifest.json").is_file() && folder.join("train.bin").is_file()
+    folder.join(names::MANIFEST).is_file() && training_shards(folder).next().is_some()
+}
+
+/// The files that hold the tokens of a corpus's training split: `train.bin`, or several.
+fn training_shards(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let paths = folder.read_dir().into_iter().flatten().flatten().map(|entry| entry.path());
+    paths.filter(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        names::is_shard(Split::Train, &name)
+    })
 }
 
 /// How many times larger packed text is when unpacked, about.
@@ -104,4 +115,25 @@ fn size(path: &Path) -> u64 {
         return if packed { UNPACKED * bytes } else { bytes };
     };
     entries.flatten().map(|entry| size(&entry.path())).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_corpus_is_known_by_its_manifest_and_its_tokens() {
+        for (file, corpus) in [
+            ("train.bin", true),
+            ("train-00000.bin", true),
+            ("train-notes.bin", false),
+            ("valid.bin", false),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::write(folder.path().join(file), "").unwrap();
+            assert!(!is_corpus(folder.path()), "{file} alone");
+            std::fs::write(folder.path().join(names::MANIFEST), "").unwrap();
+            assert_eq!(is_corpus(folder.path()), corpus, "{file}");
+        }
+    }
 }

@@ -1,20 +1,25 @@
-//! Runs the stages that are needed and not done yet.
+//! Runs the stages that are needed and not done yet: one after the other, or side by side.
 
 use std::path::PathBuf;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::Instant;
 
 use crate::{Error, Estimate, Key, Stage, Stages, Store, Task};
 
 /// Runs tasks, and is told how far the experiment is.
-pub trait Conductor {
+pub trait Conductor: Sync {
     /// The error of a task.
-    type Failure: From<Error>;
+    type Failure: From<Error> + Send;
+
+    /// How many tasks can run at once; each has a number below it, from 0.
+    fn workers(&self) -> usize;
 
     /// A stage is about to begin, or was found done.
-    fn announce(&mut self, moment: &Moment<'_>);
+    fn announce(&self, moment: &Moment<'_>);
 
-    /// Runs a task, which leaves its results in its files.
-    fn run(&mut self, task: &Task<PathBuf>) -> Result<(), Self::Failure>;
+    /// Runs the task of a stage, which leaves its results in its files.
+    fn run(&self, worker: usize, stage: &str, task: &Task<PathBuf>) -> Result<(), Self::Failure>;
 }
 
 /// How far an experiment is.
@@ -26,54 +31,168 @@ pub struct Moment<'a> {
     pub of: usize,
     /// Its name.
     pub stage: &'a str,
+    /// Who runs it.
+    pub worker: usize,
     /// Whether it was done before.
     pub done: bool,
     /// Estimated seconds to the end.
     pub seconds_left: f64,
 }
 
-/// Runs the stages that are needed and not done yet, as far as they are to be done `now`. The
-/// results of finished stages are kept whatever happens.
+/// Runs the stages that are needed and not done yet, as far as they are to be done `now`: in their
+/// order, but by each worker as soon as what a stage reads is done. The results of finished stages are kept
+/// whatever happens; after a failure those that are running go on to their end.
 pub fn perform<C: Conductor>(
     stages: &Stages,
     needed: &[bool],
     keys: &[Key],
     estimates: &[Estimate],
     store: &Store,
-    conductor: &mut C,
+    conductor: &C,
     now: impl Fn(&Stage) -> bool,
 ) -> Result<(), C::Failure> {
     let numbers: Vec<usize> = (0..stages.0.len()).filter(|&number| needed[number]).collect();
-    let mut pace = Pace::default();
-    let mut left: f64 = numbers
-        .iter()
-        .filter(|&&number| store.done(&stages.0[number], &keys[number]).is_none())
-        .map(|&number| estimates[number].seconds)
-        .sum();
-    for (place, &number) in (1..).zip(&numbers) {
-        let (stage, key) = (&stages.0[number], &keys[number]);
-        if !now(stage) {
-            continue;
+    let is_done = |number: usize| store.done(&stages.0[number], &keys[number]).is_some();
+    let undone = numbers.iter().filter(|&&number| !is_done(number));
+    let left = undone.map(|&number| estimates[number].seconds).sum();
+    let wanted = numbers.iter().enumerate().filter(|(_, number)| now(&stages.0[**number]));
+    let waiting = wanted.map(|(place, &number)| (place + 1, number)).collect();
+    let workers = conductor.workers().max(1);
+    let board = Board { waiting, running: Vec::new(), left, pace: Pace::default(), failure: None };
+    let performance = Performance {
+        stages,
+        keys,
+        estimates,
+        store,
+        conductor,
+        of: numbers.len(),
+        workers,
+        board: Mutex::new(board),
+        changed: Condvar::new(),
+    };
+    thread::scope(|scope| {
+        let performance = &performance;
+        // This thread is the first worker.
+        (1..workers).for_each(|worker| drop(scope.spawn(move || performance.work(worker))));
+        performance.work(0);
+    });
+    let board = performance.board.into_inner().unwrap_or_else(PoisonError::into_inner);
+    board.failure.map_or(Ok(()), Err)
+}
+
+/// An experiment that is being performed.
+struct Performance<'a, C: Conductor> {
+    stages: &'a Stages,
+    keys: &'a [Key],
+    estimates: &'a [Estimate],
+    store: &'a Store,
+    conductor: &'a C,
+    /// How many stages are needed.
+    of: usize,
+    workers: usize,
+    board: Mutex<Board<C::Failure>>,
+    /// A stage ended.
+    changed: Condvar,
+}
+
+/// What all workers know.
+struct Board<F> {
+    /// Stages nobody has begun, in order: the place among the needed ones, and the number.
+    waiting: Vec<(usize, usize)>,
+    running: Vec<usize>,
+    /// Estimated seconds of what is not done.
+    left: f64,
+    pace: Pace,
+    failure: Option<F>,
+}
+
+impl<C: Conductor> Performance<'_, C> {
+    /// Takes stages until there is none left to begin.
+    fn work(&self, worker: usize) {
+        while let Some(number) = self.take(worker) {
+            let began = Instant::now();
+            let panic = OnPanic(self);
+            let result = self.run(worker, number, began);
+            drop(panic);
+            let mut board = self.board();
+            board.running.retain(|running| *running != number);
+            board.left -= self.estimates[number].seconds;
+            match result {
+                Ok(()) => {
+                    let seconds = began.elapsed().as_secs_f64();
+                    board.pace.add(self.estimates[number].seconds, seconds);
+                }
+                Err(failure) => {
+                    board.failure.get_or_insert(failure);
+                }
+            }
+            self.changed.notify_all();
         }
-        let done = store.done(stage, key).is_some();
-        conductor.announce(&Moment {
-            place,
-            of: numbers.len(),
-            stage: &stage.name,
-            done,
-            seconds_left: left * pace.factor(),
-        });
-        if done {
-            continue;
-        }
-        let began = Instant::now();
-        conductor.run(&store.begin(number, &stages.0, keys)?)?;
-        let seconds = began.elapsed().as_secs_f64();
-        store.finish(stage, key, seconds)?;
-        left -= estimates[number].seconds;
-        pace.add(estimates[number].seconds, seconds);
     }
-    Ok(())
+
+    fn run(&self, worker: usize, number: usize, began: Instant) -> Result<(), C::Failure> {
+        let Self { stages, keys, store, conductor, .. } = self;
+        let stage = &stages.0[number];
+        conductor.run(worker, &stage.name, &store.begin(number, &stages.0, keys)?)?;
+        Ok(store.finish(stage, &keys[number], began.elapsed().as_secs_f64())?)
+    }
+
+    /// The first stage that can begin; waits for one where some are not ready. None at the end, or
+    /// after a failure.
+    fn take(&self, worker: usize) -> Option<usize> {
+        let mut board = self.board();
+        loop {
+            if board.failure.is_some() || board.waiting.is_empty() {
+                return None;
+            }
+            let ready = board.waiting.iter().position(|(_, number)| self.is_ready(*number, &board));
+            let Some(index) = ready else {
+                board = self.changed.wait(board).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            let (place, number) = board.waiting.remove(index);
+            let stage = &self.stages.0[number];
+            let done = self.store.done(stage, &self.keys[number]).is_some();
+            self.conductor.announce(&Moment {
+                place,
+                of: self.of,
+                stage: &stage.name,
+                worker,
+                done,
+                seconds_left: board.left * board.pace.factor() / self.workers as f64,
+            });
+            if !done {
+                board.running.push(number);
+                return Some(number);
+            }
+            // What reads it may be ready now.
+            self.changed.notify_all();
+        }
+    }
+
+    /// Whether everything a stage reads is done.
+    fn is_ready(&self, number: usize, board: &Board<C::Failure>) -> bool {
+        let is_open = |read: &usize| {
+            board.running.contains(read) || board.waiting.iter().any(|(_, other)| other == read)
+        };
+        !self.stages.0[number].reads().iter().any(is_open)
+    }
+
+    fn board(&self) -> MutexGuard<'_, Board<C::Failure>> {
+        self.board.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Lets the other workers end where one panics, instead of waiting for it.
+struct OnPanic<'a, 'b, C: Conductor>(&'a Performance<'b, C>);
+
+impl<C: Conductor> Drop for OnPanic<'_, '_, C> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.board().waiting.clear();
+            self.0.changed.notify_all();
+        }
+    }
 }
 
 /// Seconds that stages took beside the seconds expected.
@@ -92,5 +211,96 @@ impl Pace {
     /// The factor that estimates are to be corrected by; 1 until a second's worth is known.
     fn factor(&self) -> f64 {
         if self.expected < 1.0 { 1.0 } else { (self.taken / self.expected).clamp(0.05, 20.0) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::{Corpora, CorpusSource, PlanPreset, TestTokens, stages};
+
+    /// Makes files of the right names, and takes note of the order.
+    struct Pretending<'a> {
+        stages: &'a Stages,
+        keys: &'a [Key],
+        store: &'a Store,
+        workers: usize,
+        /// The stage that fails.
+        fails: Option<&'static str>,
+        ended: Mutex<Vec<String>>,
+    }
+
+    impl Conductor for Pretending<'_> {
+        type Failure = Error;
+
+        fn workers(&self) -> usize {
+            self.workers
+        }
+
+        fn announce(&self, moment: &Moment<'_>) {
+            assert!(moment.worker < self.workers && moment.place <= moment.of);
+        }
+
+        fn run(&self, _: usize, name: &str, _: &Task<PathBuf>) -> Result<(), Error> {
+            let number = self.stages.0.iter().position(|stage| stage.name == name).unwrap();
+            let stage = &self.stages.0[number];
+            for read in stage.reads() {
+                let (read, key) = (&self.stages.0[read], &self.keys[read]);
+                assert!(self.store.done(read, key).is_some(), "{name} reads {}", read.name);
+            }
+            if self.fails == Some(name) {
+                return Err(Error::NoText { path: name.into() });
+            }
+            for made in &stage.makes {
+                let path = self.store.folder(stage, &self.keys[number]).join(made);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, "made").unwrap();
+            }
+            self.ended.lock().unwrap().push(name.to_owned());
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn stages_wait_for_what_they_read_and_for_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = folder.path().join("novel.txt");
+        fs::write(&text, "words").unwrap();
+        let main = CorpusSource::Text(vec![text]);
+        let plan = PlanPreset::Tiny.plan();
+        let all = stages(&plan, &Corpora { main, pretraining: None }, TestTokens::default());
+        let keys = all.keys("cpu").unwrap();
+        let (needed, estimates) =
+            (vec![true; all.0.len()], vec![Estimate { seconds: 1.0, bytes: 1 }; all.0.len()]);
+        let perform_with = |store: &Store, workers: usize, fails: Option<&'static str>| {
+            let ended = Mutex::default();
+            let conductor = Pretending { stages: &all, keys: &keys, store, workers, fails, ended };
+            let result = perform(&all, &needed, &keys, &estimates, store, &conductor, |_| true);
+            (result, conductor.ended.into_inner().unwrap())
+        };
+        let names: Vec<&str> = all.0.iter().map(|stage| stage.name.as_str()).collect();
+        for workers in [1, 3, 50] {
+            let store = Store::new(&folder.path().join(format!("{workers}")));
+            let (result, mut ended) = perform_with(&store, workers, None);
+            result.unwrap();
+            if workers == 1 {
+                assert_eq!(ended, names, "one worker follows the plan");
+            }
+            ended.sort_unstable();
+            let mut expected = names.clone();
+            expected.sort_unstable();
+            assert_eq!(ended, expected);
+            assert!(perform_with(&store, workers, None).1.is_empty(), "everything is done");
+        }
+        // What does not depend on the failed stage may be done; what does, is not.
+        let store = Store::new(&folder.path().join("failing"));
+        let (result, ended) = perform_with(&store, 3, Some("train-mle"));
+        assert!(matches!(result, Err(Error::NoText { .. })));
+        assert!(!ended.iter().any(|name| name.contains("-mle")), "{ended:?}");
+        let (result, rest) = perform_with(&store, 2, None);
+        result.unwrap();
+        assert_eq!(rest.len() + ended.len(), names.len());
     }
 }

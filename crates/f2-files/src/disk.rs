@@ -26,6 +26,11 @@ impl OutputFile {
         Self::open(path, File::options().read(true).write(true).create_new(true))
     }
 
+    /// A file that is there, to be changed in place.
+    pub fn reopen(path: &Path) -> io::Result<Self> {
+        Self::open(path, File::options().read(true).write(true))
+    }
+
     /// A file that grows at its end; an empty one where none is.
     pub fn append(path: &Path) -> io::Result<Self> {
         Self::open(path, File::options().read(true).append(true).create(true))

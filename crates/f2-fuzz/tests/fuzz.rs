@@ -4,7 +4,8 @@ use std::path::Path;
 
 use f2_classes::{ClassSelection, RankCounts, read_counts};
 use f2_corpus::{
-    Corpus, Counts, Inputs, Manifest, Options, Ranks, Shard, Split, Tokenizer, documents,
+    Corpus, Counts, Inputs, Manifest, Options, Ranks, Record, Shard, Split, Tokenizer, WordCounts,
+    documents,
 };
 use f2_engine::Cpu;
 use f2_experiment::Plan;
@@ -77,6 +78,21 @@ fn corpora() {
         let Ok(corpus) = Corpus::open(folder) else { return };
         let _ = (corpus.tokenizer(), corpus.counts(), corpus.ranks());
         Split::ALL.into_iter().for_each(|split| drop(corpus.shard(split)));
+    });
+}
+
+#[test]
+fn word_counts() {
+    fuzz("words", &Seeds::files_as("words", "words.bin"), Repair::None, BUFFERS, |folder| {
+        let Ok(words) = WordCounts::load(&folder.join("words.bin")) else { return };
+        assert!(words.len() < 1_000);
+    });
+}
+
+#[test]
+fn records_of_parts() {
+    fuzz("records", &Seeds::files_as("records", "record.json"), Repair::Seal, BUFFERS, |folder| {
+        let _ = Record::load(&folder.join("record.json"));
     });
 }
 

@@ -22,6 +22,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         strategy: &Strategy::top_k(3),
         seed: 0,
         end: saved.vocabulary.token(END_OF_TEXT),
+        stops: None,
+        earlier: &[],
         batch: None,
     };
     let generated = Generator { model: &model }.generate(&request, &mut |_| {}, &|| false)?;

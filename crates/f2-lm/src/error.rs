@@ -226,6 +226,27 @@ pub enum Error {
     /// Early stopping without a validation split.
     #[error("`evaluation.patience` needs a validation split; the corpus has none")]
     NothingToWatch,
+    /// More ranks than there is work for.
+    #[error("{ranks} ranks are too many: a step has {rows} windows to share")]
+    TooManyRanks {
+        /// How many ranks.
+        ranks: usize,
+        /// The windows of a step.
+        rows: usize,
+    },
+    /// Micro-batches do not divide the shards.
+    #[error(
+        "a step of {shards} shards has {rows} windows in each, which cannot be split into \
+         `batch.micro` = {micro}"
+    )]
+    MicroBatch {
+        /// Windows of a micro-batch.
+        micro: usize,
+        /// How many shards.
+        shards: usize,
+        /// Windows of a shard.
+        rows: usize,
+    },
     /// No limit ends the run.
     #[error("no limit is set: the run would never end")]
     Endless,
@@ -376,6 +397,9 @@ pub enum Error {
     /// The frequency classes cannot be read.
     #[error(transparent)]
     Classes(#[from] f2_classes::ClassesError),
+    /// The ranks of the run are no longer together, or never were.
+    #[error(transparent)]
+    Ranks(#[from] f2_ranks::Error),
     /// The device failed.
     #[error(transparent)]
     Engine(#[from] f2_engine::Error),

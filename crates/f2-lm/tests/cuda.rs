@@ -80,6 +80,26 @@ fn a_step_begun_ahead_is_the_same_step() {
     }
 }
 
+/// The sums of shards are made by operations of their own; the losses are the CPU's all the same.
+#[test]
+fn a_step_in_shards_is_that_of_the_cpu() {
+    if is_skipped() {
+        return;
+    }
+    for objective in [ObjectiveName::Mle, ObjectiveName::F2, ObjectiveName::Face] {
+        let mut config = config(objective);
+        (config.batch.shards, config.batch.micro) = (4, 1);
+        let (_, expected) = train(Cpu::new(0).unwrap(), &config, false);
+        let (one, losses) = train(Cuda::<F32>::new(0).unwrap(), &config, false);
+        let (other, losses_ahead) = train(Cuda::<F32>::new(0).unwrap(), &config, true);
+        assert_eq!(losses, losses_ahead, "{objective:?}");
+        assert_eq!(weights(&one), weights(&other), "{objective:?}");
+        for (loss, expected) in losses.iter().zip(&expected) {
+            assert!((loss - expected).abs() < 1e-3, "{objective:?}: {losses:?}, {expected}");
+        }
+    }
+}
+
 /// Documents of many lengths.
 struct Songs(Vec<u32>);
 
@@ -165,6 +185,8 @@ fn write<D: Device>(
         strategy,
         seed: 7,
         end: None,
+        stops: None,
+        earlier: &[],
         batch: Some(16),
     };
     let written = generator.generate(&request, &mut |_| {}, &|| false).unwrap();

@@ -61,7 +61,17 @@ fn prompts() -> Vec<Vec<u32>> {
 }
 
 fn request<'a>(prompts: &'a [Vec<u32>], strategy: &'a Strategy) -> Request<'a> {
-    Request { prompts, samples: 1, new_tokens: 12, strategy, seed: 5, end: None, batch: Some(4) }
+    Request {
+        prompts,
+        samples: 1,
+        new_tokens: 12,
+        strategy,
+        seed: 5,
+        end: None,
+        stops: None,
+        earlier: &[],
+        batch: Some(4),
+    }
 }
 
 fn truncated(truncations: Truncations) -> Strategy {

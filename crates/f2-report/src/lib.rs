@@ -28,4 +28,4 @@ pub use printable::printable;
 pub use record::{DifferenceRecord, HalfRecord, HumanRecord, IntervalRecord, ResultRecord};
 pub use report::Report;
 pub use results::Results;
-pub use table::{Align, Cell, Table, escape_markdown};
+pub use table::{Align, Cell, Table, Terminal, escape_markdown};

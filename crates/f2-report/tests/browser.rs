@@ -1,23 +1,16 @@
 //! The page in a real browser: headless Chromium, where one is installed.
 
 mod invented;
+// Not all of it is used here.
+#[allow(dead_code, unreachable_pub, missing_docs)]
+#[path = "../../f2-cli/tests/support/browser.rs"]
+mod support;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use f2_report::Report;
-
-const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
-
-/// A Chromium: the one `F2_BROWSER` names, or the first on the path.
-fn browser() -> Option<PathBuf> {
-    if let Some(named) = std::env::var_os("F2_BROWSER") {
-        return Some(named.into());
-    }
-    let path = std::env::var_os("PATH")?;
-    let places = std::env::split_paths(&path);
-    places.flat_map(|folder| NAMES.map(|name| folder.join(name))).find(|program| program.is_file())
-}
+use support::{NO_BROWSER, browser, flags};
 
 /// The page as the browser has it, and the lines of its console.
 struct Opened {
@@ -28,10 +21,8 @@ struct Opened {
 fn run(browser: &Path, page: &Path, arguments: &[String]) -> Output {
     let profile = tempfile::tempdir().unwrap();
     Command::new(browser)
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
-        .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
+        .args(flags(profile.path()))
         .args(arguments)
-        .arg(format!("--user-data-dir={}", profile.path().display()))
         .arg(format!("file://{}", page.display()))
         .output()
         .unwrap()
@@ -49,7 +40,7 @@ fn open(browser: &Path, page: &Path) -> Opened {
 #[test]
 fn a_browser_shows_every_table_and_figure_and_asks_for_nothing() {
     let Some(browser) = browser() else {
-        eprintln!("skipped: no Chromium here; name one by F2_BROWSER");
+        eprintln!("{NO_BROWSER}");
         return;
     };
     let folder = tempfile::tempdir().unwrap();

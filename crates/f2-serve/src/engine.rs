@@ -201,6 +201,8 @@ impl Desk<'_> {
             strategy: &job.strategy,
             seed: job.seed,
             end: job.end,
+            stops: None,
+            earlier: &[],
             batch: Some(1),
         };
         let mut observer = |event: Event<'_>| {

@@ -15,7 +15,11 @@ impl From<Error> for Failure {
             | Error::VocabularyTooSmall { .. }
             | Error::Exists { .. }
             | Error::Foreign { .. }
-            | Error::NotACorpus { .. } => Kind::Usage,
+            | Error::NotACorpus { .. }
+            | Error::NotAPart { .. }
+            | Error::NothingToLearn { .. }
+            | Error::ReadOnce { .. }
+            | Error::OtherJob { .. } => Kind::Usage,
             Error::Write(_) | Error::DocumentTooLong { .. } => Kind::Device,
             Error::Interrupted => Kind::Interrupted,
             _ => Kind::Data,
@@ -31,7 +35,9 @@ fn advice(error: &Error) -> Option<&'static str> {
             "cut the text into smaller documents with `--documents`, or, if it is meant to be one \
              and fits into memory several times over, raise the limit with `--max-document`"
         }
-        Error::InputChanged { .. } => "prepare again once nothing writes to it",
+        Error::InputChanged { .. } => {
+            "prepare again once nothing writes to it, from new parts where it is prepared in parts"
+        }
         Error::Compressed { .. } => "fetch or pack the file again; nothing was written",
         Error::InvalidUtf8 { .. } => {
             "convert the file to UTF-8, or replace what is broken with `--lossy`"
@@ -52,6 +58,26 @@ fn advice(error: &Error) -> Option<&'static str> {
         Error::NotACorpus { .. } => "choose another folder, or remove this one yourself",
         Error::Foreign { .. } => "move it elsewhere, or choose another folder",
         Error::Exists { .. } => "choose another folder, or replace it with `--force`",
+        Error::ReadOnce { .. } => "write it to a file first",
+        Error::NameNotUtf8 { .. } => "rename the file, or prepare the text in one go",
+        Error::NotAPart { .. } => "move it elsewhere, or choose another folder for the parts",
+        Error::NoParts { .. } => {
+            "make them first: `f2 prepare INPUT --part 1/N --out PARTS`, and so on"
+        }
+        Error::MissingParts { .. } => {
+            "run `f2 prepare` with `--part` for each of them, with the options of the others; \
+             if one is still at work, wait for it"
+        }
+        Error::OtherJob { .. } => {
+            "give every part the same text and options; to begin again, remove the folder of parts \
+             or choose another one"
+        }
+        Error::BadPart { .. } => "remove the folder that this file lies in and run its step again",
+        Error::TextChanged { .. } => {
+            "restore the text, or remove the folder of parts and begin again; relative paths count \
+             from the folder where the parts were started"
+        }
+        Error::NothingToLearn { .. } => "`f2 prepare --merge PARTS --out CORPUS` comes next",
         Error::Corrupt { .. } => "make the corpus again with `f2 prepare`",
         Error::Read(error) if error.path.ends_with(f2_corpus::names::MANIFEST) => {
             "name a corpus folder that `f2 prepare` wrote"

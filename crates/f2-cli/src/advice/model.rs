@@ -32,6 +32,9 @@ fn kind(error: &Error) -> Kind {
         | Error::InitialClasses { .. }
         | Error::NothingToWatch
         | Error::Endless
+        | Error::TooManyRanks { .. }
+        | Error::MicroBatch { .. }
+        | Error::Ranks(f2_ranks::Error::Launch { .. } | f2_ranks::Error::Different { .. })
         | Error::Strategy { .. }
         | Error::EmptyPrompt { .. }
         | Error::NotFinite { .. }
@@ -40,8 +43,31 @@ fn kind(error: &Error) -> Kind {
         | Error::FolderTaken { .. }
         | Error::ConfigChanged { .. }
         | Error::ShapeChanged { .. } => Kind::Usage,
-        Error::Write(_) | Error::TooLittleMemory { .. } | Error::Engine(_) => Kind::Device,
+        Error::Write(_) | Error::TooLittleMemory { .. } | Error::Ranks(_) | Error::Engine(_) => {
+            Kind::Device
+        }
         _ => Kind::Data,
+    }
+}
+
+/// Advice on a run that has lost a rank.
+const RESUME: &str = "the last checkpoint is whole: resume with `f2 train --resume RUN`, on any \
+                      number of ranks";
+
+fn ranks(error: &f2_ranks::Error) -> &'static str {
+    match error {
+        f2_ranks::Error::Launch { .. } => {
+            "start all ranks with one launcher, or unset the variable to train alone"
+        }
+        f2_ranks::Error::Listen { .. } => "set MASTER_PORT to a free port",
+        f2_ranks::Error::Unreachable { .. } | f2_ranks::Error::Absent { .. } => {
+            "check that all ranks were started, that MASTER_ADDR is the host of rank 0 and that the \
+             port is open; `--rank-timeout` gives them more time"
+        }
+        f2_ranks::Error::Different { .. } => {
+            "start all ranks with the same program, flags, corpus and run folder"
+        }
+        f2_ranks::Error::Lost { .. } | f2_ranks::Error::Failed { .. } => RESUME,
     }
 }
 
@@ -153,6 +179,10 @@ fn general_advice(error: &Error) -> Option<&'static str> {
              the text itself as a file"
         }
         Error::Endless => "say when to end: `--steps`, `--epochs`, `--tokens` or `--max-minutes`",
+        Error::TooManyRanks { .. } => "start fewer, or raise `--set batch.size=N`",
+        Error::MicroBatch { .. } => "leave `batch.micro` out, or give a number that divides them",
+        Error::Ranks(error) => ranks(error),
+        Error::Engine(f2_engine::Error::Exchange { .. }) => RESUME,
         Error::FolderTaken { .. } => "choose another --out",
         Error::BadCheckpoint { .. } => {
             "another checkpoint of the run can be named: `RUN/checkpoints/step-N`"

@@ -13,7 +13,7 @@ use f2_experiment::ClassesTask;
 use serde::Serialize;
 
 use crate::failure::{Failure, Outcome};
-use crate::output::{print, print_styled, takes_colour};
+use crate::output::{print, print_styled, terminal};
 use source::CountsSource;
 
 /// Cut the vocabulary into frequency classes.
@@ -67,7 +67,7 @@ impl Classes {
         if self.json {
             return print(&(json(&selection) + "\n"));
         }
-        print_styled(&tables::page(&counts, &selection, &source, takes_colour()))
+        print_styled(&tables::page(&counts, &selection, &source, terminal()))
     }
 
     /// The request of a stage.

@@ -5,9 +5,12 @@ use std::str::FromStr;
 use clap::{Args, ValueEnum};
 use f2_engine::{Bf16, Cpu, Cuda, Device, Error, F32, cuda_is_present};
 use f2_experiment::DeviceFlags;
+use f2_lm::Devices;
 
 use crate::failure::{Failure, Kind};
+use crate::machine::cuda;
 use crate::verbs::flags::Threads;
+use crate::verbs::gpus::GpuChoice;
 
 /// The flags that choose a device, and how many threads work for it.
 #[derive(Args, Clone, Copy, Debug)]
@@ -27,6 +30,8 @@ pub(crate) struct DeviceChoice {
 enum DeviceName {
     Auto,
     Cpu,
+    /// The first GPU, or that of the rank.
+    AnyCuda,
     Cuda(usize),
 }
 
@@ -45,10 +50,19 @@ impl FromStr for DeviceName {
         let number = match text {
             "auto" => return Ok(Self::Auto),
             "cpu" => return Ok(Self::Cpu),
-            "cuda" => return Ok(Self::Cuda(0)),
+            "cuda" => return Ok(Self::AnyCuda),
             text => text.strip_prefix("cuda:").and_then(|number| number.parse().ok()),
         };
         number.map(Self::Cuda).ok_or_else(|| "it is `auto`, `cpu`, `cuda` or `cuda:N`".to_owned())
+    }
+}
+
+impl DeviceName {
+    fn of_rank(self, local_rank: usize, gpus: usize) -> Self {
+        match self {
+            Self::Auto | Self::AnyCuda if gpus > 1 => Self::Cuda(local_rank),
+            named => named,
+        }
     }
 }
 
@@ -57,6 +71,13 @@ pub(crate) trait DeviceTask {
     /// The result.
     type Output;
     fn run<D: Device>(self, device: D) -> Result<Self::Output, Failure>;
+}
+
+/// The part of a verb that several devices share, generic over their type.
+pub(crate) trait SharedTask {
+    /// The result.
+    type Output;
+    fn run<D: Device>(self, devices: &Devices<'_, D, Failure>) -> Result<Self::Output, Failure>;
 }
 
 impl DeviceChoice {
@@ -84,10 +105,66 @@ impl DeviceChoice {
         }
     }
 
+    /// Runs the task on the device, or on as many GPUs as were asked for.
+    pub(crate) fn share<T: SharedTask>(
+        self,
+        gpus: GpuChoice,
+        task: T,
+    ) -> Result<T::Output, Failure> {
+        use PrecisionName as Precision;
+        let count = self.gpu_count(gpus)?;
+        match (self.resolve(), self.precision) {
+            (None, None | Some(Precision::F32)) => {
+                task.run(&Devices::one(&|_| Cpu::new(self.threads()).map_err(failure)))
+            }
+            (None, Some(Precision::Bf16)) => {
+                task.run(&Devices::one(&|_| Cpu::with_bf16(self.threads()).map_err(failure)))
+            }
+            (Some(first), None | Some(Precision::Bf16)) => {
+                on_gpus(count, task, &|number| Cuda::<Bf16>::new(first + number).map_err(failure))
+            }
+            (Some(first), Some(Precision::F32)) => {
+                on_gpus(count, task, &|number| Cuda::<F32>::new(first + number).map_err(failure))
+            }
+        }
+    }
+
+    /// The choice of each of several GPUs, or this one alone where none were asked for.
+    pub(crate) fn each(self, gpus: GpuChoice) -> Result<Vec<Self>, Failure> {
+        let Some(count) = self.gpu_count(gpus)? else { return Ok(vec![self]) };
+        Ok((0..count).map(|number| Self { device: DeviceName::Cuda(number), ..self }).collect())
+    }
+
+    /// The choice of a rank by its number on the host: the GPU of that number, unless one is named by
+    /// its own (so that ranks can share it), or a single one is there for each process.
+    pub(crate) fn of_rank(self, local_rank: usize) -> Self {
+        let gpus = cuda::find().map_or(0, |found| found.devices.len());
+        Self { device: self.device.of_rank(local_rank, gpus), ..self }
+    }
+
+    /// How many GPUs were asked for, from the first on; none without the flag.
+    fn gpu_count(self, gpus: GpuChoice) -> Result<Option<usize>, Failure> {
+        let Some(asked) = gpus.asked() else { return Ok(None) };
+        if matches!(self.device, DeviceName::Cpu | DeviceName::Cuda(1..)) {
+            return Err(Failure::usage(
+                "`--gpus` takes the GPUs of this host from the first on, `--device` another device",
+            )
+            .advise(
+                "leave one of them out; `CUDA_VISIBLE_DEVICES` hides GPUs and numbers the rest",
+            ));
+        }
+        asked.found().map(Some)
+    }
+
     /// The same choice with the threads and the device that are in force, whatever `auto` finds.
     pub(crate) fn settled(self) -> Self {
         let device = self.resolve().map_or(DeviceName::Cpu, DeviceName::Cuda);
         Self { threads: self.threads.settled(), device, ..self }
+    }
+
+    /// Its name, such as `cuda:1`.
+    pub(crate) fn name(self) -> String {
+        self.resolve().map_or("cpu".to_owned(), |number| format!("cuda:{number}"))
     }
 
     /// Whether it is a GPU.
@@ -102,10 +179,9 @@ impl DeviceChoice {
 
     /// The flags of the settled choice.
     pub(crate) fn flags(self) -> DeviceFlags {
-        let device = self.resolve().map_or("cpu".to_owned(), |number| format!("cuda:{number}"));
         let mut flags = DeviceFlags {
             threads: vec!["--threads".into(), self.threads().to_string().into()],
-            device: vec!["--device".into(), device.into()],
+            device: vec!["--device".into(), self.name().into()],
         };
         if let Some(precision) = self.precision.and_then(|name| name.to_possible_value()) {
             flags.device.extend(["--precision".into(), precision.get_name().into()]);
@@ -118,9 +194,18 @@ impl DeviceChoice {
         match self.device {
             DeviceName::Auto => cuda_is_present().is_ok().then_some(0),
             DeviceName::Cpu => None,
+            DeviceName::AnyCuda => Some(0),
             DeviceName::Cuda(number) => Some(number),
         }
     }
+}
+
+fn on_gpus<D: Device, T: SharedTask>(
+    count: Option<usize>,
+    task: T,
+    open: &(dyn Fn(usize) -> Result<D, Failure> + Sync),
+) -> Result<T::Output, Failure> {
+    task.run(&count.map_or_else(|| Devices::one(open), |count| Devices::new(count, open)))
 }
 
 fn failure(error: Error) -> Failure {
@@ -143,10 +228,20 @@ mod tests {
     #[test]
     fn devices_have_names_and_numbers() {
         assert_eq!("cuda:3".parse(), Ok(DeviceName::Cuda(3)));
-        assert_eq!("cuda".parse(), Ok(DeviceName::Cuda(0)));
+        assert_eq!("cuda".parse(), Ok(DeviceName::AnyCuda));
         assert_eq!("auto".parse(), Ok(DeviceName::Auto));
         for wrong in ["gpu", "cuda:", "cuda:-1", "CPU", ""] {
             assert!(wrong.parse::<DeviceName>().is_err(), "{wrong}");
         }
+    }
+    #[test]
+    fn a_rank_takes_the_gpu_of_its_number_unless_one_is_named() {
+        let of = |name: &str, gpus| name.parse::<DeviceName>().unwrap().of_rank(3, gpus);
+        assert_eq!((of("auto", 8), of("cuda", 8)), (DeviceName::Cuda(3), DeviceName::Cuda(3)));
+        // What is not there is refused when it is opened.
+        assert_eq!(of("auto", 2), DeviceName::Cuda(3));
+        assert_eq!((of("cuda:0", 8), of("cpu", 8)), (DeviceName::Cuda(0), DeviceName::Cpu));
+        // Schedulers show each process its own GPU alone.
+        assert_eq!((of("auto", 1), of("cuda", 1)), (DeviceName::Auto, DeviceName::AnyCuda));
     }
 }

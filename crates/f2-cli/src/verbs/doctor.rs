@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use clap::Args;
-use f2_engine::{Simd, cublaslt_is_present, nvrtc_is_present};
+use f2_engine::{Simd, cublaslt_is_present, nccl_version, nvrtc_is_present};
 use f2_lm::memory::{HostMemory, host_memory};
 use indicatif::HumanBytes;
 use serde_json::json;
@@ -29,6 +29,7 @@ impl Doctor {
             disk: machine::free_disk(Path::new(".")),
             cuda: cuda::find(),
             libraries: [("NVRTC", nvrtc_is_present()), ("cuBLASLt", cublaslt_is_present())],
+            nccl: nccl_version().ok(),
         };
         let report = if self.json { format!("{:#}\n", machine.json()) } else { machine.text() };
         print(&report)
@@ -39,12 +40,17 @@ impl Doctor {
 const LIBRARY_MISSING: &str = "not found: install the CUDA toolkit (12 or later), or put the folder \
                                of the library into LD_LIBRARY_PATH";
 
+const NCCL_MISSING: &str = "not found; only `f2 train` on several GPUs needs it (Debian: libnccl2; pip: \
+                            nvidia-nccl-cu13)";
+
 struct Machine {
     memory: Option<HostMemory>,
     disk: Option<u64>,
     cuda: Result<cuda::Cuda, String>,
     /// The libraries that a GPU needs besides its driver, and whether they are installed.
     libraries: [(&'static str, bool); 2],
+    /// The version of the library that training on several GPUs needs.
+    nccl: Option<String>,
 }
 
 impl Machine {
@@ -79,7 +85,11 @@ impl Machine {
             let name = &device.name;
             format!("  cuda:{number}   {name}, {memory}, compute capability {major}.{minor}\n")
         });
-        driver + &devices.collect::<String>() + &libraries.concat()
+        let nccl = self.nccl.as_deref().unwrap_or(NCCL_MISSING);
+        driver
+            + &devices.collect::<String>()
+            + &libraries.concat()
+            + &format!("NCCL       {nccl}\n")
     }
 
     fn json(&self) -> serde_json::Value {
@@ -87,6 +97,7 @@ impl Machine {
             Ok(cuda) => json!({
                 "version": format!("{}.{}", cuda.version.0, cuda.version.1),
                 "devices": cuda.devices.iter().map(device_json).collect::<Vec<_>>(),
+                "nccl": self.nccl,
                 "libraries": self.libraries.iter().copied().collect::<BTreeMap<_, _>>(),
             }),
             Err(reason) => json!({ "reason": reason }),

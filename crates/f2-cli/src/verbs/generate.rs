@@ -1,33 +1,35 @@
 //! `f2 generate`: continue prompts with a model.
 
+mod interactive;
+mod live;
 mod paint;
 mod prompts;
 mod protocol;
 mod record;
 mod screen;
 mod strategy;
+mod writing;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::time::Instant;
 
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use f2_corpus::END_OF_TEXT;
-use f2_engine::Device;
 use f2_experiment::GenerateTask;
 use f2_files::{check_writable, write_text_atomically};
-use f2_lm::decode::{Continuation, Event, Generated, Generator, Request};
+use f2_lm::decode::{Request, StopSequences, Strategy};
 use f2_lm::run::SavedModel;
 
-use crate::failure::{Failure, Kind, Outcome};
-use crate::progress::{Progress, Unit};
-use crate::verbs::device::{DeviceChoice, DeviceTask};
+use crate::failure::Outcome;
+use crate::interrupt;
+use crate::verbs::device::DeviceChoice;
 use crate::verbs::flags::{ModelChoice, from_one};
-use crate::{interrupt, output};
+use crate::verbs::gpus::GpuChoice;
+use interactive::Conversation;
 use prompts::{PromptFlags, Prompts};
-use record::Record;
-use screen::Screen;
 use strategy::StrategyFlags;
+use writing::Writing;
 
 /// Continue prompts with a model: greedily, by sampling or by beam search.
 #[derive(Args, Debug)]
@@ -39,11 +41,15 @@ Examples:
   f2 generate run --corpus songs --protocol lyrics --out f2.jsonl --references human.jsonl
   f2 generate run --prompt 'And' --beam 8 --block-ngrams 3
   f2 generate run --prompt 'And' --top-k 3 --joint
+  f2 generate run --prompt 'And' --stop . --stop '!'
+  f2 generate run --interactive
+  f2 generate run --corpus corpus --protocol paper --gpus all --out f2.jsonl
 
 Without a strategy: top-k as in the paper's main tables, with k = 20 for --protocol lyrics and k = 3
 otherwise. An F² model draws a class first
 and then a token in it; --joint draws from the full posterior instead. The text depends on model,
-prompt, strategy and seed alone. On a terminal each token has the colour of its frequency band:
+prompt, strategy and seed alone. With --gpus whole batches are dealt out (--batch; 2,048 texts on a GPU
+by default), and any number of GPUs writes the same bytes. On a terminal each token has the colour of its frequency band:
 plain for frequent ones, cyan for medium, yellow for rare, bold red for very rare. The JSON lines
 have `prompt`, `text`, `ids`, `log_probabilities`, with a protocol its name and, for an F² model, `classes` and
 `class_log_probabilities`; the tokens' log-probabilities are the model's own, in nats.")]
@@ -66,6 +72,14 @@ pub(crate) struct Generate {
     /// Do not stop where the model ends a text.
     #[arg(long)]
     no_stop: bool,
+    /// A text ends before this; can be given several times.
+    #[arg(long, value_name = "TEXT", conflicts_with = "corpus",
+        value_parser = NonEmptyStringValueParser::new())]
+    stop: Vec<String>,
+    /// Ask for a prompt, answer it, and ask for the next: Ctrl-C stops an answer, Ctrl-D ends. The answers
+    /// are those of one `f2 generate` with all these prompts: one that is given again gets another.
+    #[arg(long, short, conflicts_with_all = ["prompt", "prompts", "corpus", "out"])]
+    interactive: bool,
     /// Texts worked on at a time; it changes the speed, never the texts [default: what suits the
     /// device and its memory].
     #[arg(long, value_name = "N", value_parser = from_one)]
@@ -78,49 +92,41 @@ pub(crate) struct Generate {
     json: bool,
     #[command(flatten)]
     device: DeviceChoice,
+    #[command(flatten)]
+    gpus: GpuChoice,
 }
 
-/// The request, for whichever device runs it.
-struct Writing<'a> {
-    verb: &'a Generate,
+/// Whom prompts are given to, and how they are continued.
+#[derive(Clone, Copy)]
+struct Inquiry<'a> {
     model: &'a SavedModel,
-    prompts: &'a Prompts,
-    request: &'a Request<'a>,
-}
-
-impl DeviceTask for Writing<'_> {
-    type Output = (Generated, f64);
-
-    fn run<D: Device>(self, device: D) -> Result<Self::Output, Failure> {
-        self.verb.write(device, self.model, self.prompts, self.request)
-    }
+    strategy: &'a Strategy,
+    stops: &'a StopSequences,
 }
 
 impl Generate {
     pub(crate) fn run(self) -> Outcome {
-        interrupt::listen();
+        if !self.interactive {
+            interrupt::listen();
+        }
         let model = self.model.open()?;
         let strategy = self.strategy.resolve(&model, self.prompts.protocol())?;
+        let stops = StopSequences::new(self.stop.iter().cloned());
+        let inquiry = Inquiry { model: &model, strategy: &strategy, stops: &stops };
+        if self.interactive {
+            return self.device.run(Conversation { verb: &self, inquiry });
+        }
         let prompts = self.prompts.read(&model)?;
         for path in [self.out.as_ref(), self.prompts.references()].into_iter().flatten() {
             check_writable(path)?;
         }
-        let new_tokens = self.new_tokens.or(prompts.new_tokens).unwrap_or(100);
-        let request = Request {
-            prompts: &prompts.ids,
-            samples: self.samples.get(),
-            new_tokens,
-            strategy: &strategy,
-            seed: self.seed,
-            end: self.end(&model, &prompts),
-            batch: self.batch.map(NonZeroUsize::get),
-        };
-        let writing = Writing { verb: &self, model: &model, prompts: &prompts, request: &request };
-        let (generated, seconds) = self.device.run(writing)?;
+        let request = self.request(&inquiry, &prompts, &[]);
+        let writing = Writing { verb: &self, inquiry, prompts: &prompts, request: &request };
+        let (generated, seconds) = self.device.share(self.gpus, writing)?;
         if let Some(path) = self.prompts.references() {
             write_text_atomically(path, &record::references(&model, &prompts)?)?;
         }
-        self.conclude(&model, &prompts, &generated, seconds, request.texts())
+        writing.conclude(&generated, seconds)
     }
 
     /// The request of a stage.
@@ -133,10 +139,13 @@ impl Generate {
             samples: NonZeroUsize::MIN,
             seed: task.seed,
             no_stop: false,
+            stop: Vec::new(),
+            interactive: false,
             batch: None,
             out: Some(task.out.clone()),
             json: false,
             device,
+            gpus: GpuChoice::default(),
         }
     }
 
@@ -146,81 +155,24 @@ impl Generate {
         if goes_on { None } else { model.vocabulary.token(END_OF_TEXT) }
     }
 
-    /// Generates and shows the texts; also returns the seconds it took once the memory was allocated.
-    fn write<D: Device>(
+    /// What is asked of the model. `earlier` prompts were continued before.
+    fn request<'a>(
         &self,
-        device: D,
-        model: &SavedModel,
-        prompts: &Prompts,
-        request: &Request<'_>,
-    ) -> Result<(Generated, f64), Failure> {
-        let loaded = model.load(device)?;
-        let generator = Generator { model: &loaded };
-        let texts = request.texts();
-        let mut screen = Screen::new(model, prompts, request, [self.json, self.out.is_some()]);
-        let total = texts.saturating_mul(request.new_tokens) as u64;
-        // A single text is its own progress.
-        let progress = (texts > 1 || !screen.is_live())
-            .then(|| Progress::new("writing", Some(total), Unit::Tokens));
-        let mut failure = None;
-        let mut began = Instant::now();
-        let mut observer = |event: Event<'_>| {
-            if let Event::Ready = event {
-                began = Instant::now();
-            }
-            if let (Event::Step { tokens }, Some(progress)) = (event, &progress) {
-                progress.advance(tokens as u64);
-            }
-            let shown = match &progress {
-                Some(progress) => progress.aside(|| screen.see(event)),
-                None => screen.see(event),
-            };
-            failure = failure.take().or(shown.err());
-        };
-        let generated = generator.generate(request, &mut observer, &|| self.may_stop())?;
-        let seconds = began.elapsed().as_secs_f64();
-        failure.map_or(Ok((generated, seconds)), Err)
-    }
-
-    /// Whether to stop early: on an interrupt, or when nobody reads the output any more.
-    fn may_stop(&self) -> bool {
-        interrupt::asked() || (self.out.is_none() && output::reader_left())
-    }
-
-    fn conclude(
-        &self,
-        model: &SavedModel,
-        prompts: &Prompts,
-        generated: &Generated,
-        seconds: f64,
-        all: usize,
-    ) -> Outcome {
-        let record = |text: &Continuation| {
-            Record::new(&model.vocabulary, prompts, text).map(|record| record.line())
-        };
-        let made = generated.texts.len();
-        // An incomplete set of texts never replaces an older file.
-        let out = self.out.as_ref().filter(|path| generated.complete || !path.is_file());
-        if let Some(path) = out {
-            let lines: String =
-                generated.texts.iter().map(record).collect::<Result<_, Failure>>()?;
-            write_text_atomically(path, &lines)?;
-            let tokens: usize = generated.texts.iter().map(|text| text.tokens.len()).sum();
-            let rate = tokens as f64 / seconds.max(1e-9);
-            remark!(
-                "{made} texts written to {}: {tokens} tokens in {seconds:.2} s, {rate:.0} tokens/s",
-                path.display()
-            );
+        inquiry: &Inquiry<'a>,
+        prompts: &'a Prompts,
+        earlier: &'a [Vec<u32>],
+    ) -> Request<'a> {
+        let Inquiry { model, strategy, stops } = *inquiry;
+        Request {
+            prompts: &prompts.ids,
+            samples: self.samples.get(),
+            new_tokens: self.new_tokens.or(prompts.new_tokens).unwrap_or(100),
+            strategy,
+            seed: self.seed,
+            end: self.end(model, prompts),
+            stops: (!stops.is_empty()).then_some((stops, &model.vocabulary)),
+            earlier,
+            batch: self.batch.map(NonZeroUsize::get),
         }
-        if generated.complete || !interrupt::asked() {
-            return Ok(());
-        }
-        let kept = match (&self.out, out) {
-            (_, Some(_)) => "; they are saved".to_owned(),
-            (Some(older), None) => format!("; {} is left as it was", older.display()),
-            (None, None) => String::new(),
-        };
-        Err(Failure::new(Kind::Interrupted, format!("stopped after {made} of {all} texts{kept}"))
-            .advise("the same command writes the same texts again, and goes on to the end"))
     }
 }

@@ -11,6 +11,7 @@ mod eval;
 mod export;
 mod flags;
 mod generate;
+mod gpus;
 mod import;
 mod perplexity;
 mod prepare;

@@ -7,16 +7,18 @@ use clap::Args;
 use f2_corpus::{Corpus, Split};
 use f2_engine::Device;
 use f2_experiment::PerplexityTask;
+use f2_lm::Devices;
 use f2_lm::batch::TokenSource;
-use f2_lm::perplexity::{Contexts, Likelihood, ScoredWindows, SlidingWindows, score};
+use f2_lm::perplexity::{Contexts, Likelihood, ScoredWindows, SlidingWindows, score_on};
 use f2_lm::run::SavedModel;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failure, Kind, Outcome};
 use crate::progress::{Progress, Unit};
 use crate::texts::open_file_or_input;
-use crate::verbs::device::{DeviceChoice, DeviceTask};
+use crate::verbs::device::{DeviceChoice, SharedTask};
 use crate::verbs::flags::{ModelChoice, split};
+use crate::verbs::gpus::GpuChoice;
 use crate::{interrupt, output};
 
 /// Compute a model's perplexity on a corpus or a text: per token, per word, and in bits per byte.
@@ -51,6 +53,8 @@ pub(crate) struct Perplexity {
     stride: Option<usize>,
     #[command(flatten)]
     device: DeviceChoice,
+    #[command(flatten)]
+    gpus: GpuChoice,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -85,18 +89,18 @@ pub(super) struct PerplexityReport {
     shortest_document: Option<usize>,
 }
 
-/// The model, text and windows to score, on whichever device.
+/// The model, text and windows to score, on whichever devices.
 struct Scoring<'a> {
     model: &'a SavedModel,
     text: &'a ScoredText,
     windows: &'a ScoredWindows,
 }
 
-impl DeviceTask for Scoring<'_> {
+impl SharedTask for Scoring<'_> {
     type Output = Likelihood;
 
-    fn run<D: Device>(self, device: D) -> Result<Likelihood, Failure> {
-        score_text(device, self.model, self.text, self.windows)
+    fn run<D: Device>(self, devices: &Devices<'_, D, Failure>) -> Result<Likelihood, Failure> {
+        score_text(devices, self.model, self.text, self.windows)
     }
 }
 
@@ -115,6 +119,7 @@ impl Perplexity {
             window: None,
             stride: None,
             device,
+            gpus: GpuChoice::default(),
             json: true,
         }
     }
@@ -127,7 +132,7 @@ impl Perplexity {
         let sliding = SlidingWindows::new(self.window, self.stride, model.shape.positions)?;
         let windows = ScoredWindows::new(&*text.tokens, sliding, text.contexts, 0)?;
         let scoring = Scoring { model: &model, text: &text, windows: &windows };
-        let likelihood = self.device.run(scoring)?;
+        let likelihood = self.device.share(self.gpus, scoring)?;
         Ok(PerplexityReport::new(&text, sliding, &windows, likelihood))
     }
 
@@ -182,16 +187,16 @@ fn read_file(path: &Path, model: &SavedModel) -> Result<ScoredText, Failure> {
 }
 
 fn score_text<D: Device>(
-    device: D,
+    devices: &Devices<'_, D, Failure>,
     model: &SavedModel,
     text: &ScoredText,
     windows: &ScoredWindows,
 ) -> Result<Likelihood, Failure> {
-    let model = model.load(device)?;
+    let load = |device| Ok(model.load(device)?);
     let progress = Progress::new("scoring", Some(windows.scored()), Unit::Tokens);
     let mut advance = |tokens| progress.advance(tokens);
     let stop = &interrupt::asked;
-    score(&model, &*text.tokens, windows, &mut advance, stop)?.ok_or_else(|| {
+    score_on(devices, &load, &*text.tokens, windows, &mut advance, stop)?.ok_or_else(|| {
         Failure::new(Kind::Interrupted, "stopped before the end of the text")
             .advise("the same command starts again; nothing was written")
     })

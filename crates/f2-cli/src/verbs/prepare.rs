@@ -1,26 +1,28 @@
 //! `f2 prepare`: from text to a corpus.
 
+mod bars;
+mod in_parts;
 mod named;
 mod summary;
+mod tokenizer;
 mod values;
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 use clap::{Args, ValueEnum};
 use f2_corpus::{
-    Boundaries, Fractions, Inputs, LONGEST_DOCUMENT, Observer, Options, Split, Summary,
-    TokenizerChoice, prepare,
+    Boundaries, Fractions, Inputs, LONGEST_DOCUMENT, Options, Part, SHARD_TOKENS, Split, Summary,
+    prepare,
 };
 use f2_experiment::{PrepareTask, TokenizerSource};
-use f2_lm::run::checkpoint;
 
 use crate::failure::{Failure, Outcome};
 use crate::interrupt;
-use crate::output::print;
-use crate::progress::{Progress, Unit};
+use crate::output::{print, terminal};
 use crate::verbs::flags::{Threads, split};
-use summary::{dataset_table, grouped, to_json, unequal_splits};
+use bars::Bars;
+use in_parts::IN_PARTS;
+use summary::{dataset_table, grouped, remark_on, to_json};
 use values::{boundaries, shares, size};
 
 /// Turn text into a corpus: tokenizer, token shards and counts.
@@ -34,6 +36,13 @@ Examples:
   zcat dump.txt.gz | f2 prepare - --documents lines --out corpus
   f2 prepare hf://datasets/Salesforce/wikitext/wikitext-2-raw-v1 --out wikitext2
 
+In parts, on the machines of a cluster that share a file system; the corpus is the same, byte for byte:
+  sbatch --array=1-64 --wrap 'f2 prepare texts/ --part $SLURM_ARRAY_TASK_ID/64 --out parts'
+  f2 prepare --merge parts --out corpus
+The parts count words; the merge learns the vocabulary and encodes the text. With two more steps between,
+the parts encode, too: `f2 prepare --learn parts`, and the array again. A part that was killed is run again;
+what is done is left as it is. With --tokenizer the parts encode at once.
+
 Files are recognised by name: .txt, .jsonl, .parquet and Wikitext's .tokens; text may be compressed as
 .gz or .zst. Anything else is read as plain text. Folders are searched for such files; a folder reached
 again through a symbolic link is read once.
@@ -44,7 +53,8 @@ HF_HUB_OFFLINE=1 forbids it). Where file names contain train, validation or test
 splits.")]
 pub(crate) struct Prepare {
     /// Files, folders, or - for standard input; split as --split and --split-by say.
-    #[arg(value_name = "INPUT", required_unless_present = "train", conflicts_with = "train")]
+    #[arg(value_name = "INPUT", conflicts_with = "train")]
+    #[arg(required_unless_present_any = ["train", "learn", "merge"])]
     inputs: Vec<PathBuf>,
 
     /// Training text, where the splits are given.
@@ -59,13 +69,27 @@ pub(crate) struct Prepare {
     #[arg(long, value_name = "INPUT", num_args = 1.., requires = "train")]
     test: Vec<PathBuf>,
 
-    /// The corpus folder to write.
-    #[arg(long, short, value_name = "CORPUS")]
-    out: PathBuf,
+    /// The corpus folder to write; with --part the folder of parts.
+    #[arg(long, short, value_name = "CORPUS", required_unless_present = "learn")]
+    out: Option<PathBuf>,
 
     /// Replace CORPUS if it exists and holds nothing but a corpus.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["part", "learn"])]
     force: bool,
+
+    /// Do one part of the work, as 3/64: count the words of its share of the text, or encode it once the
+    /// vocabulary is learned. All parts take the same INPUT and options.
+    #[arg(long, value_name = "I/N", conflicts_with_all = ["learn", "merge"])]
+    part: Option<Part>,
+
+    /// Learn the vocabulary from the words that all parts have counted.
+    #[arg(long, value_name = "PARTS", conflicts_with_all = IN_PARTS)]
+    #[arg(conflicts_with_all = ["merge", "out"])]
+    learn: Option<PathBuf>,
+
+    /// Make the corpus from its parts; INPUT and options are those of the parts.
+    #[arg(long, value_name = "PARTS", conflicts_with_all = IN_PARTS)]
+    merge: Option<PathBuf>,
 
     /// Shares of train, valid and test.
     #[arg(long, value_name = "SHARES", default_value = "0.9,0.05,0.05", value_parser = shares)]
@@ -122,6 +146,11 @@ pub(crate) struct Prepare {
     #[arg(value_delimiter = ',', value_parser = split(), default_missing_value = "test")]
     text: Vec<Split>,
 
+    /// Tokens of a split after which the next document begins another file.
+    #[arg(long, value_name = "N", default_value_t = SHARD_TOKENS, hide_default_value = true)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    shard_tokens: u64,
+
     #[command(flatten)]
     threads: Threads,
 
@@ -143,14 +172,34 @@ enum SplitBy {
 impl Prepare {
     pub(crate) fn run(mut self) -> Outcome {
         interrupt::listen();
-        self.fetch_named()?;
-        let summary = self.prepare()?;
-        if self.json {
-            return print(&format!("{}\n", to_json(&summary)));
+        if let Some(parts) = &self.learn {
+            return self.learn_from(parts);
         }
-        let (corpus, vocabulary) = (self.out.display(), grouped(summary.vocabulary_size as u64));
+        if let Some(parts) = &self.merge {
+            let summary = self.merge_from(parts)?;
+            return self.show(&summary);
+        }
+        self.fetch_named()?;
+        if let Some(part) = self.part {
+            return self.prepare_part(part);
+        }
+        let summary = self.prepare()?;
+        self.show(&summary)
+    }
+
+    /// Where it is written; clap asks for it wherever something is.
+    fn out(&self) -> &Path {
+        self.out.as_deref().unwrap_or(Path::new(""))
+    }
+
+    /// Prints the size of the corpus.
+    fn show(&self, summary: &Summary) -> Outcome {
+        if self.json {
+            return print(&format!("{}\n", to_json(summary)));
+        }
+        let (corpus, vocabulary) = (self.out().display(), grouped(summary.vocabulary_size as u64));
         remark!("corpus: {corpus}, next `f2 classes {corpus}`");
-        let table = dataset_table(&summary).to_terminal(false);
+        let table = dataset_table(summary).to_terminal(terminal());
         print(&format!("{table}\nvocabulary: {vocabulary} tokens\n"))
     }
 
@@ -166,8 +215,11 @@ impl Prepare {
             train: Vec::new(),
             valid: Vec::new(),
             test: Vec::new(),
-            out: task.out.clone(),
+            out: Some(task.out.clone()),
             force: false,
+            part: None,
+            learn: None,
+            merge: None,
             split: Fractions::default(),
             split_by: None,
             documents: boundaries(documents).map_err(|reason| {
@@ -183,6 +235,7 @@ impl Prepare {
             end_of_text: false,
             start_of_text: task.start_of_text,
             text: Vec::new(),
+            shard_tokens: SHARD_TOKENS,
             threads,
             json: false,
         })
@@ -192,20 +245,7 @@ impl Prepare {
     pub(super) fn prepare(&self) -> Result<Summary, Failure> {
         let options = self.options()?;
         let summary = prepare(&options, &Bars::default())?;
-        if let TokenizerChoice::Train { vocabulary_size } = options.tokenizer
-            && summary.vocabulary_size < vocabulary_size
-        {
-            remark!(
-                "note: learned {} of {vocabulary_size} tokens: the text has no more pairs that \
-                 occur twice",
-                summary.vocabulary_size
-            );
-        }
-        if let Inputs::Spread { fractions, .. } = options.inputs
-            && let Some(remark) = unequal_splits(&summary, fractions)
-        {
-            remark!("note: {remark}");
-        }
+        remark_on(&summary, &options);
         Ok(summary)
     }
 
@@ -216,7 +256,7 @@ impl Prepare {
             let [train, valid, test] = [&self.train, &self.valid, &self.test].map(Clone::clone);
             Inputs::PerSplit { train, valid, test }
         };
-        let mut options = Options::new(inputs, &self.out);
+        let mut options = Options::new(inputs, self.out());
         options.replace = self.force;
         options.documents = self.documents;
         options.longest_document = self.max_document;
@@ -230,67 +270,8 @@ impl Prepare {
         options.keep_ids = self.keep_ids;
         options.end_of_text = self.end_of_text;
         options.start_of_text = self.start_of_text;
+        options.shard_tokens = self.shard_tokens;
         options.threads = self.threads.count();
         Ok(options)
-    }
-
-    fn tokenizer_choice(&self) -> Result<TokenizerChoice, Failure> {
-        Ok(match self.tokenizer.as_slice() {
-            [] => TokenizerChoice::Train { vocabulary_size: self.vocab_size },
-            [vocabulary, merges] => TokenizerChoice::VocabularyAndMerges {
-                vocabulary: vocabulary.clone(),
-                merges: merges.clone(),
-            },
-            [folder] if folder.is_dir() => tokenizer_in(folder)?,
-            [file, ..] => TokenizerChoice::File(file.clone()),
-        })
-    }
-}
-
-/// The tokenizer of a corpus, a run, a model, or whatever else a folder holds.
-fn tokenizer_in(folder: &Path) -> Result<TokenizerChoice, Failure> {
-    let newest = checkpoint::steps(&folder.join("checkpoints")).ok().and_then(|steps| {
-        steps.last().map(|&step| checkpoint::path(&folder.join("checkpoints"), step))
-    });
-    for place in [Some(folder.to_path_buf()), newest].into_iter().flatten() {
-        let [whole, vocabulary, merges] =
-            ["tokenizer.json", "vocab.json", "merges.txt"].map(|name| place.join(name));
-        if whole.exists() {
-            return Ok(TokenizerChoice::File(whole));
-        }
-        if vocabulary.exists() && merges.exists() {
-            return Ok(TokenizerChoice::VocabularyAndMerges { vocabulary, merges });
-        }
-    }
-    let message = format!(
-        "{} holds no tokenizer: neither tokenizer.json nor vocab.json and merges.txt",
-        folder.display()
-    );
-    Err(Failure::data(message).advise("name a corpus, a run, a model, or the file itself"))
-}
-
-/// Shows each stage of the preparation as a bar.
-#[derive(Default)]
-struct Bars {
-    current: Mutex<Option<Progress>>,
-}
-
-impl Observer for Bars {
-    fn stage(&self, name: &str, bytes: Option<u64>) {
-        let mut current = self.current.lock().expect("no bar panics");
-        // The old bar leaves its line before the new one takes it.
-        *current = None;
-        let unit = if bytes.is_some() { Unit::Bytes } else { Unit::Time };
-        *current = Some(Progress::new(name, bytes, unit));
-    }
-
-    fn advance(&self, bytes: u64) {
-        if let Some(bar) = &*self.current.lock().expect("no bar panics") {
-            bar.advance(bytes);
-        }
-    }
-
-    fn interrupted(&self) -> bool {
-        interrupt::asked()
     }
 }

@@ -13,6 +13,7 @@ use f2_experiment::{Corpora, CorpusSource, PaperPart, Plan, PlanPreset};
 use crate::failure::{Failure, Outcome};
 use crate::verbs::device::DeviceChoice;
 use crate::verbs::flags::{paper_part, plan_preset};
+use crate::verbs::gpus::GpuChoice;
 pub(super) use experiment::Experiment;
 pub(super) use study::Study;
 
@@ -25,11 +26,13 @@ Examples:
   f2 reproduce corpus --out study --plan mine.toml --dry-run
   f2 reproduce lyrics/ --out study --preset small --only transfer --pretrain wikipedia/
   f2 reproduce wikitext lyrics --preset paper,lyrics --pretrain news --out study
+  f2 reproduce corpus --out study --preset paper --gpus all
 
 Several corpora make one study, with the ranking over all of them; each has a plan of its own, in the
 same order, or all have the same. Files and folders of text are one corpus together.
 Started again with the same --out it does only what is missing or changed; killed anywhere, it ends
-in the same tables. `f2 reproduce --preset tiny --show-plan` prints a plan to begin your own with.")]
+in the same tables. With --gpus stages that do not need each other run side by side, one on each GPU.
+`f2 reproduce --preset tiny --show-plan` prints a plan to begin your own with.")]
 pub(crate) struct Reproduce {
     /// Corpora that `f2 prepare` wrote, or files and folders of text.
     #[arg(value_name = "CORPUS", required_unless_present = "show_plan")]
@@ -59,6 +62,8 @@ pub(crate) struct Reproduce {
     show_plan: bool,
     #[command(flatten)]
     pub(super) device: DeviceChoice,
+    #[command(flatten)]
+    gpus: GpuChoice,
     /// Print the result as JSON.
     #[arg(long)]
     json: bool,
@@ -85,6 +90,7 @@ impl Reproduce {
 
     /// The corpora with their plans.
     fn study(&self) -> Result<Study, Failure> {
+        let devices = self.device.each(self.gpus)?;
         let corpora = CorpusSource::find_all(&self.corpus)?;
         let plans = self.plans(corpora.len())?;
         let out = self.out.clone().unwrap_or_else(|| PathBuf::from("."));
@@ -102,7 +108,7 @@ impl Reproduce {
                 plan,
             });
         }
-        Ok(Study { experiments, out })
+        Ok(Study { experiments, out, devices })
     }
 
     /// A plan for each corpus.

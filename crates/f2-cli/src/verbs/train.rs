@@ -2,6 +2,7 @@
 
 mod curve;
 mod dry_run;
+mod ranks;
 mod request;
 mod show_config;
 mod watch;
@@ -12,14 +13,18 @@ use clap::Args;
 use f2_engine::Device;
 use f2_experiment::TrainTask;
 use f2_lm::run::checkpoint::{self, TrainingState};
-use f2_lm::train::{Ending, InitialModel, NewRun, PreparedRun, ResumedRun, TrainingCorpus};
+use f2_lm::train::{Ending, InitialModel, NewRun, PreparedRun, Ranks, ResumedRun, TrainingCorpus};
 use serde_json::json;
 
 use crate::failure::{Failure, Kind, Outcome};
-use crate::verbs::device::{DeviceChoice, DeviceTask};
+use crate::verbs::device::DeviceChoice;
+use crate::verbs::gpus::GpuChoice;
 use crate::{interrupt, output};
 use request::Settings;
 use watch::Watch;
+
+/// Seconds that ranks wait for each other where nobody says otherwise.
+const RANK_TIMEOUT: u64 = 60;
 
 /// Train a model on a prepared corpus, with a plain or a frequency factorised softmax.
 #[derive(Args, Debug)]
@@ -31,11 +36,14 @@ Examples:
   f2 train corpus --out tuned --objective face --init run
   f2 train reviews --out transferred --objective f2 --init models/gpt2 --set batch.sequence=256
   f2 train --resume run
+  f2 train corpus --out run --preset wikitext103 --gpus 4
+  torchrun --nproc-per-node 8 --no-python f2 train corpus --out run --preset wikitext103
   f2 train --preset wikitext103 --dry-run
   f2 train --preset demo --set model.layers=6 --show-config
 
 Settings: a flag over the file over the preset over the default; docs/settings.md explains each,
---show-config prints those in force. Ctrl-C, `kill` and a closed connection finish the step and save;
+--show-config prints those in force. Started by torchrun, srun or mpirun, each process is a rank and
+takes the GPU of its number on the host; docs/scaling.md explains it. Ctrl-C, `kill` and a closed connection finish the step and save;
 a second signal ends at once.")]
 pub(crate) struct Train {
     /// The corpus folder `f2 prepare` wrote.
@@ -62,6 +70,11 @@ pub(crate) struct Train {
     settings: Settings,
     #[command(flatten)]
     device: DeviceChoice,
+    #[command(flatten)]
+    gpus: GpuChoice,
+    /// Seconds that ranks started by a launcher wait for each other.
+    #[arg(long, value_name = "SECONDS", default_value_t = RANK_TIMEOUT, env = "F2_RANK_TIMEOUT")]
+    rank_timeout: u64,
     /// Print what the run would cost, and train nothing.
     #[arg(long)]
     dry_run: bool,
@@ -75,21 +88,11 @@ pub(crate) struct Train {
 
 /// How a session of training ended.
 pub(crate) struct Trained {
+    /// Whether this is the rank that writes the run.
+    leads: bool,
     ending: Ending,
     folder: PathBuf,
     state: TrainingState,
-}
-
-impl DeviceTask for &Train {
-    type Output = Trained;
-
-    fn run<D: Device>(self, device: D) -> Result<Trained, Failure> {
-        let prepared = match &self.resume {
-            Some(path) => self.resumed(path)?.prepare(&device)?,
-            None => self.new_run()?.prepare(&device, self.device.threads())?,
-        };
-        self.train(device, prepared)
-    }
 }
 
 impl Train {
@@ -101,7 +104,11 @@ impl Train {
         if self.dry_run {
             return self.print_cost();
         }
-        let trained = self.finish()?;
+        let trained = self.among_ranks()?;
+        trained.check_complete()?;
+        if !trained.leads {
+            return Ok(());
+        }
         output::print(&if self.json { trained.to_json() } else { trained.to_text() })
     }
 
@@ -117,6 +124,8 @@ impl Train {
             classes: task.classes.clone(),
             settings: Settings::of_task(task),
             device,
+            gpus: GpuChoice::default(),
+            rank_timeout: RANK_TIMEOUT,
             dry_run: false,
             show_config: false,
             json: false,
@@ -125,13 +134,7 @@ impl Train {
 
     /// Trains to the end of the run.
     pub(super) fn train_to_end(&self) -> Outcome {
-        self.finish().map(drop)
-    }
-
-    fn finish(&self) -> Result<Trained, Failure> {
-        let trained = self.device.run(self)?;
-        trained.check_complete()?;
-        Ok(trained)
+        self.alone()?.check_complete()
     }
 
     /// The run the flags ask for.
@@ -165,28 +168,54 @@ impl Train {
         Ok(self.init.as_deref().map(open).transpose()?)
     }
 
-    fn train<D: Device>(&self, device: D, prepared: PreparedRun) -> Result<Trained, Failure> {
+    fn train<D: Device>(
+        &self,
+        device: D,
+        ranks: Option<Ranks<D>>,
+        prepared: PreparedRun,
+    ) -> Result<Trained, Failure> {
         let PreparedRun { run, corpus, .. } = &prepared;
         let folder = run.path().to_path_buf();
+        let (leads, threads) = (ranks.as_ref().is_none_or(Ranks::leads), self.device.threads());
+        if !leads {
+            let stop = &interrupt::asked;
+            let trained = prepared.train_among(ranks, device, threads, &mut |_| {}, stop);
+            return trained.map_err(Failure::from).map(|(ending, state)| Trained {
+                leads,
+                ending,
+                folder,
+                state,
+            });
+        }
+        let size = ranks.as_ref().map_or(1, |ranks| ranks.control.size());
         let likelihood = run.config.objective.name.is_likelihood();
-        let mut watch =
-            Watch::new(device.measured_peak(), likelihood, run.config.schedule.warmup_steps);
+        let mut watch = Watch::new(
+            size as f64 * device.measured_peak(),
+            likelihood,
+            run.config.schedule.warmup_steps,
+        );
         if corpus.valid.is_empty() {
             watch.say("note: the corpus has no validation split; perplexity will not be taken");
         }
-        let threads = self.device.threads();
+        if let Some(shards) = prepared.other_shards() {
+            watch.say(&format!(
+                "note: {size} ranks need more shards than the run has: {shards} from here on, which \
+                 gives other bits than fewer ranks would"
+            ));
+        }
         let mut observer = |event: &_| watch.see(event);
-        let (ending, state) = prepared.train(device, threads, &mut observer, &interrupt::asked)?;
+        let (ending, state) =
+            prepared.train_among(ranks, device, threads, &mut observer, &interrupt::asked)?;
         watch.finish();
         curve::draw(&folder)?;
-        Ok(Trained { ending, folder, state })
+        Ok(Trained { leads, ending, folder, state })
     }
 }
 
 impl Trained {
     /// Refuses a run that was stopped, and remarks on one that had nothing left to do.
     fn check_complete(&self) -> Outcome {
-        let Self { ending, folder, state } = self;
+        let Self { ending, folder, state, .. } = self;
         if *ending == Ending::Stopped {
             return Err(Failure::new(
                 Kind::Interrupted,
@@ -194,7 +223,7 @@ impl Trained {
             )
             .advise(format!("resume with `f2 train --resume {}`", folder.display())));
         }
-        if *ending == Ending::AlreadyComplete {
+        if *ending == Ending::AlreadyComplete && self.leads {
             remark!(
                 "note: this run had reached its limit; to train on, raise it, such as by \
                  `--steps N --allow budget`"

@@ -3,6 +3,7 @@
 // Every test file uses its own part of this.
 #![allow(dead_code, unreachable_pub, missing_docs)]
 
+pub mod browser;
 pub mod faults;
 pub mod hub;
 pub mod printed;

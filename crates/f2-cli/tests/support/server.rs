@@ -3,11 +3,36 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::Child;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Folder, Run, signal};
+use super::{Folder, Run, invented_text, signal, small_settings};
+
+/// A plain and an F² model, trained for a moment.
+pub fn workshop() -> &'static Folder {
+    static WORKSHOP: OnceLock<Folder> = OnceLock::new();
+    WORKSHOP.get_or_init(|| {
+        let folder = Folder::new();
+        folder.write("text.txt", invented_text(150).replace("ka", "näh").replace("lo", "🐈"));
+        folder.write("small.toml", small_settings(64));
+        let prepare = ["prepare", "text.txt", "--out", "corpus", "--documents", "lines"];
+        done(&folder, &[&prepare[..], &["--vocab-size", "280", "--end-of-text"]].concat());
+        done(&folder, &["classes", "corpus", "--method", "equal-frequency", "--k", "4"]);
+        for objective in ["mle", "f2"] {
+            let train = ["train", "corpus", "--config", "small.toml", "--steps", "30"];
+            done(&folder, &[&train[..], &["--objective", objective, "--out", objective]].concat());
+        }
+        folder
+    })
+}
+
+pub fn done(folder: &Folder, arguments: &[&str]) -> String {
+    let run = folder.f2(arguments);
+    assert_eq!(run.code, 0, "{arguments:?}: {}", run.stderr);
+    run.stdout
+}
 
 /// A running server; it is stopped when the test is over.
 pub struct Server {
@@ -141,4 +166,15 @@ fn unchunked(mut body: &str) -> String {
         body = rest[length..].trim_start_matches("\r\n");
     }
     whole
+}
+
+/// Lets a test open as many connections as the system allows it.
+pub fn raise_open_files() {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, getrlimit, setrlimit};
+        let mut limit = getrlimit(Resource::Nofile);
+        limit.current = limit.maximum;
+        setrlimit(Resource::Nofile, limit).unwrap();
+    }
 }

@@ -102,6 +102,38 @@ fn import_and_export_survive_a_fault_at_every_change_of_the_disk() {
     check_folder(&folder, &["export", "model", "--out", "exported"], "exported");
 }
 
+/// Every step of a preparation in parts.
+#[test]
+fn preparing_in_parts_survives_a_fault_at_every_change_of_the_disk() {
+    let folder = Folder::new();
+    let document = |number| format!("the cat sat on mat {number}\nand slept\n\n");
+    folder.write("text.txt", (0..40).map(document).collect::<String>());
+    let part = [
+        "prepare",
+        "text.txt",
+        "--vocab-size",
+        "270",
+        "--shard-tokens",
+        "200",
+        "--text",
+        "--threads",
+        "1",
+        "--part",
+        "1/1",
+        "--out",
+        "parts",
+    ];
+    check_folder(&folder, &part, "parts/counted-00001-of-00001");
+    check_folder(&folder, &["prepare", "--merge", "parts", "--out", "corpus"], "corpus");
+    fs::remove_dir_all(folder.path("parts/vocabulary")).unwrap();
+    check_folder(&folder, &["prepare", "--learn", "parts"], "parts/vocabulary");
+    check_folder(&folder, &part, "parts/encoded-00001-of-00001");
+    check_folder(&folder, &["prepare", "--merge", "parts", "--out", "joined"], "joined");
+    assert!(contents(&folder.path("joined")) == contents(&folder.path("corpus")));
+    assert!(folder.path("corpus/train-00001.bin").exists());
+    assert_eq!(hidden(&folder.path("parts")), [""; 0]);
+}
+
 #[test]
 fn writing_texts_survives_a_fault_at_every_change_of_the_disk() {
     let workshop = Workshop::new();

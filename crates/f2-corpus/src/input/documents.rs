@@ -1,5 +1,6 @@
 //! Document boundaries in plain text.
 
+use std::fmt;
 use std::num::NonZeroUsize;
 
 use super::chapters::is_chapter;
@@ -23,6 +24,21 @@ pub enum Boundaries {
     Chapters,
     /// Documents are so many lines each, blank ones not counted.
     Pieces(NonZeroUsize),
+}
+
+impl fmt::Display for Boundaries {
+    /// The rule as `--documents` takes it.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Auto => "auto",
+            Self::BlankLines => "blank-lines",
+            Self::Lines => "lines",
+            Self::Files => "files",
+            Self::Articles => "articles",
+            Self::Chapters => "chapters",
+            Self::Pieces(lines) => return write!(out, "{lines}"),
+        })
+    }
 }
 
 /// Gathers the lines of a text into documents.

@@ -36,7 +36,7 @@ pub fn documents(
 /// Reads the planned files and gives their documents in batches.
 pub(crate) struct Batches<'a> {
     plan: std::slice::Iter<'a, Planned>,
-    current: Option<(DocumentReader, Option<Split>)>,
+    current: Option<Current<'a>>,
     reading: Reading,
     spreading: Spreading,
     /// Whether long documents may be cut.
@@ -45,6 +45,14 @@ pub(crate) struct Batches<'a> {
     digests: &'a mut Vec<Digest>,
     /// Parts of a long document that wait for the next batch.
     waiting: std::collections::VecDeque<DocumentPart>,
+}
+
+/// The file that is being read.
+struct Current<'a> {
+    reader: DocumentReader,
+    planned: &'a Planned,
+    /// Bytes of its documents so far.
+    read: u64,
 }
 
 impl<'a> Batches<'a> {
@@ -74,7 +82,7 @@ impl<'a> Batches<'a> {
                 batch.push(part);
             }
         }
-        if let Some((reader, _)) = &mut self.current {
+        if let Some(Current { reader, .. }) = &mut self.current {
             self.observer.advance(reader.newly_read());
         }
         if self.observer.interrupted() { Err(Error::Interrupted) } else { Ok(batch) }
@@ -83,16 +91,30 @@ impl<'a> Batches<'a> {
     /// Fetches one document; false when all files are read.
     fn read_document(&mut self) -> Result<bool> {
         loop {
-            let Some((reader, split)) = &mut self.current else {
+            let Some(Current { reader, planned, read }) = &mut self.current else {
                 let Some(planned) = self.plan.next() else { return Ok(false) };
                 let reader = DocumentReader::open(&planned.source, &self.reading)?;
-                self.current = Some((reader, planned.split));
+                self.current = Some(Current { reader, planned, read: 0 });
                 continue;
             };
             if let Some(document) = reader.next_document()? {
-                let split = split.unwrap_or_else(|| self.spreading.place(&document));
-                self.waiting.extend(parts(document, split, self.cut));
-                return Ok(true);
+                let start = *read;
+                *read += document.len() as u64;
+                if planned.range.contains(&start) {
+                    let before = planned.measured.map_or(0, |measured| measured.before);
+                    let place = || self.spreading.place(&document, before + start);
+                    let split = planned.split.unwrap_or_else(place);
+                    self.waiting.extend(parts(document, split, self.cut));
+                    return Ok(true);
+                }
+                // Many documents may be passed by before one is taken.
+                if start / BATCH as u64 != *read / BATCH as u64 {
+                    self.observer.advance(reader.newly_read());
+                    if self.observer.interrupted() {
+                        return Err(Error::Interrupted);
+                    }
+                }
+                continue;
             }
             self.observer.advance(reader.newly_read());
             self.digests.push(reader.digest()?);

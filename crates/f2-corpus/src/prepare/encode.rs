@@ -12,15 +12,14 @@ use super::texts::TextWriter;
 use crate::error::{Error, Result};
 use crate::input::Digest;
 use crate::manifest::SplitSize;
-use crate::names;
 use crate::parallel;
-use crate::shard::ShardWriter;
+use crate::shard::{ShardShape, SplitWriter};
 use crate::split::Split;
 use crate::tokenizer::{END_OF_TEXT, Encoder, Tokenizer};
 
 /// The text as tokens with the tokenizer's own ids, on disk but for the headers.
 pub(crate) struct Encoded {
-    pub(crate) writers: Vec<ShardWriter>,
+    pub(crate) writers: Vec<SplitWriter>,
     pub(crate) sizes: Vec<SplitSize>,
     /// Occurrences of each id in the training split.
     pub(crate) count_of_id: Vec<u64>,
@@ -46,7 +45,8 @@ pub(crate) fn encode(
     observer: &dyn Observer,
 ) -> Result<Encoded> {
     let marks = Marks::new(options, tokenizer)?;
-    let mut encoded = Encoded::begin(tokenizer.vocabulary_size(), folder)?;
+    let shape = ShardShape { vocabulary: tokenizer.vocabulary_size(), limit: options.shard_tokens };
+    let mut encoded = Encoded::begin(shape, folder)?;
     let mut texts = TextWriter::create(options, folder)?;
     let cut = tokenizer.encoder().takes_parts();
     observer.stage("encoding", total_bytes(plan)?);
@@ -101,12 +101,12 @@ fn encode_part(encoder: &mut Encoder, part: DocumentPart, marks: Marks) -> Resul
 }
 
 impl Encoded {
-    fn begin(vocabulary: usize, folder: &Path) -> Result<Self> {
-        let create = |split| ShardWriter::create(&folder.join(names::shard(split)), vocabulary);
+    pub(crate) fn begin(shape: ShardShape, folder: &Path) -> Result<Self> {
+        let create = |split| SplitWriter::create(folder, split, shape);
         Ok(Self {
             writers: Split::ALL.into_iter().map(create).collect::<Result<_>>()?,
             sizes: Split::ALL.map(SplitSize::empty).to_vec(),
-            count_of_id: vec![0; vocabulary],
+            count_of_id: vec![0; shape.vocabulary],
             digests: Vec::new(),
         })
     }
@@ -115,7 +115,7 @@ impl Encoded {
         let EncodedPart { part, ids, words, uncounted } = encoded;
         let writer = &mut self.writers[place(part.split)];
         if part.begins_document {
-            writer.begin_document();
+            writer.begin_document()?;
         }
         writer.append(ids)?;
         if part.split == Split::Train {

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write as _};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use f2_files::{OutputFile, ReadError, WriteError, disk};
@@ -24,24 +25,37 @@ pub(crate) struct Planned {
     pub(crate) split: Option<Split>,
     /// Its name as the user gave it.
     pub(crate) shown: String,
+    /// The documents that are worked on: those which begin in this range of the file's text.
+    pub(crate) range: Range<u64>,
+    /// Where the text was measured: bytes of it in the files before, and in this one.
+    pub(crate) measured: Option<Measured>,
+}
+
+/// Where a file's text lies among that of all, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Measured {
+    pub(crate) before: u64,
+    pub(crate) length: u64,
 }
 
 impl Planned {
-    /// All files behind the inputs, in order.
+    /// All files behind the inputs, in order. What can be read only once is kept in `folder`, and
+    /// refused where there is none.
     pub(crate) fn all(
         options: &Options,
-        folder: &Path,
+        folder: Option<&Path>,
         observer: &dyn Observer,
     ) -> Result<Vec<Self>> {
         if let Some(fractions) = options.inputs.fractions() {
             fractions.check()?;
         }
-        let mut spools = Spools { folder: folder.join(SPOOL), count: 0, options, observer };
+        let folder = folder.map(|folder| folder.join(SPOOL));
+        let mut spools = Spools { folder, count: 0, options, observer };
         let mut plan = Vec::new();
         for (split, path) in options.inputs.paths() {
             if path.as_os_str() == "-" {
                 let source = spools.keep(path, io::stdin().lock())?;
-                plan.push(Self { source, split, shown: "-".to_owned() });
+                plan.push(Self::whole(source, split, "-".to_owned()));
                 continue;
             }
             for source in resolve(std::slice::from_ref(path))? {
@@ -54,16 +68,20 @@ impl Planned {
                 } else {
                     source
                 };
-                plan.push(Self { source, split, shown });
+                plan.push(Self::whole(source, split, shown));
             }
         }
         Ok(plan)
+    }
+
+    fn whole(source: InputFile, split: Option<Split>, shown: String) -> Self {
+        Self { source, split, shown, range: 0..u64::MAX, measured: None }
     }
 }
 
 /// Copies of inputs that can be read only once.
 struct Spools<'a> {
-    folder: PathBuf,
+    folder: Option<PathBuf>,
     count: usize,
     options: &'a Options,
     observer: &'a dyn Observer,
@@ -71,9 +89,11 @@ struct Spools<'a> {
 
 impl Spools<'_> {
     fn keep(&mut self, from: &Path, mut stream: impl Read) -> Result<InputFile> {
-        disk::create_folders(&self.folder).map_err(WriteError::of(&self.folder))?;
+        let only_once = || Error::ReadOnce { path: from.to_path_buf() };
+        let folder = self.folder.as_deref().ok_or_else(only_once)?;
+        disk::create_folders(folder).map_err(WriteError::of(folder))?;
         self.count += 1;
-        let path = self.folder.join(self.count.to_string());
+        let path = folder.join(self.count.to_string());
         let mut spool = OutputFile::create_new(&path).map_err(WriteError::of(&path))?;
         let mut chunk = vec![0; 1 << 20];
         let mut line = 0;

@@ -5,9 +5,10 @@ use super::encode;
 use super::inputs::Planned;
 use super::observer::Observer;
 use super::options::Options;
+use super::recorded_inputs;
 use super::spread::Spreading;
 use crate::error::{Error, Result};
-use crate::input::Digest;
+use crate::manifest::Input;
 use crate::parallel;
 use crate::split::Split;
 use crate::tokenizer::{END_OF_TEXT, Tokenizer, WordCounts, train};
@@ -15,8 +16,10 @@ use crate::tokenizer::{END_OF_TEXT, Tokenizer, WordCounts, train};
 /// A tokenizer and the files it was learned from.
 pub(crate) struct Learned {
     pub(crate) tokenizer: Tokenizer,
-    /// Digests of the files, taken while they were read.
-    pub(crate) digests: Vec<Digest>,
+    /// What the words' counts were divided by; see [`WordCounts::fit`].
+    pub(crate) divisor: u64,
+    /// The files as they were when they were read.
+    pub(crate) inputs: Vec<Input>,
 }
 
 /// Learns a byte-level BPE from the documents of the training split.
@@ -27,19 +30,36 @@ pub(crate) fn learn(
     spreading: &Spreading,
     observer: &dyn Observer,
 ) -> Result<Learned> {
-    let specials = usize::from(options.marks_documents());
-    if vocabulary_size < 256 + specials {
+    check_size(options, vocabulary_size)?;
+    let (words, inputs) = count_words(options, plan, spreading, observer)?;
+    let (tokenizer, divisor) = learn_from(words, options, vocabulary_size, observer)?;
+    Ok(Learned { tokenizer, divisor, inputs })
+}
+
+/// The bytes, and the token that marks documents, must have room.
+pub(crate) fn check_size(options: &Options, vocabulary_size: usize) -> Result<()> {
+    if vocabulary_size < 256 + usize::from(options.marks_documents()) {
         return Err(Error::VocabularyTooSmall { asked: vocabulary_size });
     }
-    let (words, digests) = count_words(options, plan, spreading, observer)?;
+    Ok(())
+}
+
+/// Learns from words; gives what their counts had to be divided by, too.
+pub(crate) fn learn_from(
+    mut words: WordCounts,
+    options: &Options,
+    vocabulary_size: usize,
+    observer: &dyn Observer,
+) -> Result<(Tokenizer, u64)> {
     observer.stage("learning the vocabulary", None);
-    let interrupted = || observer.interrupted();
-    let tokenizer = train(words, vocabulary_size - specials, &interrupted)?;
+    let divisor = words.fit();
+    let specials = usize::from(options.marks_documents());
+    let tokenizer = train(words, vocabulary_size - specials, &|| observer.interrupted())?;
     let tokenizer = match specials {
         0 => tokenizer,
         _ => tokenizer.with_special_token(END_OF_TEXT)?,
     };
-    Ok(Learned { tokenizer, digests })
+    Ok((tokenizer, divisor))
 }
 
 fn count_words(
@@ -47,9 +67,42 @@ fn count_words(
     plan: &[Planned],
     spreading: &Spreading,
     observer: &dyn Observer,
-) -> Result<(WordCounts, Vec<Digest>)> {
-    let relevant = |planned: &&Planned| planned.split.is_none_or(|split| split == Split::Train);
-    let plan: Vec<Planned> = plan.iter().filter(relevant).cloned().collect();
+) -> Result<(WordCounts, Vec<Input>)> {
+    let Counted { words, documents, inputs } = count(options, plan, spreading, observer)?;
+    check_words(&words, documents, options)?;
+    Ok((words, inputs))
+}
+
+/// The words of the training split must be some.
+pub(crate) fn check_words(words: &WordCounts, documents: u64, options: &Options) -> Result<()> {
+    match documents {
+        _ if !words.is_empty() => Ok(()),
+        0 => Err(Error::Empty { inputs: options.inputs.describe() }),
+        _ => Err(Error::EmptySplit { split: Split::Train.name(), documents }),
+    }
+}
+
+/// The words of the training split, and the files they come from.
+pub(crate) struct Counted {
+    pub(crate) words: WordCounts,
+    /// Documents of all splits.
+    pub(crate) documents: u64,
+    pub(crate) inputs: Vec<Input>,
+}
+
+/// Whether a file may have training text.
+pub(crate) fn is_counted(planned: &Planned) -> bool {
+    planned.split.is_none_or(|split| split == Split::Train)
+}
+
+/// Counts the words of the documents that go to the training split.
+pub(crate) fn count(
+    options: &Options,
+    plan: &[Planned],
+    spreading: &Spreading,
+    observer: &dyn Observer,
+) -> Result<Counted> {
+    let plan: Vec<Planned> = plan.iter().filter(|file| is_counted(file)).cloned().collect();
     observer.stage("counting words", encode::total_bytes(&plan)?);
     let mut digests = Vec::new();
     let mut documents = 0;
@@ -71,9 +124,6 @@ fn count_words(
         all.merge(counts);
         all
     });
-    match merged {
-        Some(words) if !words.is_empty() => Ok((words, digests)),
-        _ if documents > 0 => Err(Error::EmptySplit { split: Split::Train.name(), documents }),
-        _ => Err(Error::Empty { inputs: options.inputs.describe() }),
-    }
+    let inputs = recorded_inputs(&plan, digests);
+    Ok(Counted { words: merged.unwrap_or_default(), documents, inputs })
 }

@@ -1,23 +1,24 @@
 //! `prepare`: from files of text to a corpus folder.
 
 mod documents;
-mod encode;
-mod inputs;
-mod learn;
+pub(crate) mod encode;
+pub(crate) mod inputs;
+pub(crate) mod learn;
 mod observer;
 mod options;
-mod spread;
+pub(crate) mod spread;
 mod texts;
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::path::Path;
 
-use f2_files::{FileRecord, Lock, ReadError, StagedFolder};
+use f2_files::{Lock, ReadError, StagedFolder};
 
 use crate::error::{Error, Result};
 use crate::input::Digest;
-use crate::manifest::{self, Input, Manifest, Recorded, SplitSize};
+use crate::manifest::{Input, Manifest, Recorded, SplitSize, made_by};
 use crate::names;
+use crate::sealed::{Sealed as _, recorded_files};
 use crate::split::Split;
 use crate::tokenizer::{END_OF_TEXT, Tokenizer};
 
@@ -28,7 +29,7 @@ use spread::Spreading;
 
 pub use documents::documents;
 pub use observer::{Observer, Silent};
-pub use options::{Inputs, LONGEST_DOCUMENT, Options, TokenizerChoice};
+pub use options::{Inputs, LONGEST_DOCUMENT, Options, SHARD_TOKENS, TokenizerChoice};
 
 /// The size of a prepared corpus.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +38,9 @@ pub struct Summary {
     pub splits: Vec<SplitSize>,
     /// Size of the vocabulary; smaller than requested where the text has no more pairs to merge.
     pub vocabulary_size: usize,
+    /// What the counts of words were divided by before the vocabulary was learned: 1, but for a text
+    /// with more pairs than the trainer can count.
+    pub counts_divided_by: u64,
 }
 
 /// Makes a corpus folder out of text.
@@ -44,21 +48,46 @@ pub struct Summary {
 /// Everything is written into a staging folder beside [`Options::out`], which gets its name only
 /// once it is complete; on any error, and when interrupted, it is removed.
 pub fn prepare(options: &Options, observer: &dyn Observer) -> Result<Summary> {
+    publish(options, |folder| {
+        let mut plan = Planned::all(options, Some(folder), observer)?;
+        let spreading = Spreading::of(options, &mut plan, observer)?;
+        let learned = obtain_tokenizer(options, &plan, &spreading, observer)?;
+        let written = encode_and_write(options, &plan, spreading, &learned, folder, observer)?;
+        inputs::remove_spools(folder)?;
+        Ok(written)
+    })
+}
+
+/// Writes a corpus into a staging folder and gives that its name.
+pub(crate) fn publish(
+    options: &Options,
+    write: impl FnOnce(&Path) -> Result<Summary>,
+) -> Result<Summary> {
     let _lock = Lock::beside(&options.out)?;
     check_output(&options.out, options.replace)?;
     let staged = StagedFolder::create(&options.out)?;
-    let plan = Planned::all(options, staged.path(), observer)?;
-    let spreading = Spreading::of(options, &plan, observer)?;
-    let Learned { tokenizer, digests } = obtain_tokenizer(options, &plan, &spreading, observer)?;
-    let encoded = encode::encode(options, &plan, spreading, &tokenizer, staged.path(), observer)?;
-    check_unchanged(&plan, &digests, &encoded.digests)?;
-    check_splits(options, &encoded.sizes)?;
-    let summary = write_folder(options, &plan, &tokenizer, encoded, staged.path())?;
-    inputs::remove_spools(staged.path())?;
+    let summary = write(staged.path())?;
     // Hours may have passed.
     check_output(&options.out, options.replace)?;
     staged.publish()?;
     Ok(summary)
+}
+
+/// Encodes all files and writes the corpus; they must be those the tokenizer was learned from.
+pub(crate) fn encode_and_write(
+    options: &Options,
+    plan: &[Planned],
+    spreading: Spreading,
+    learned: &Learned,
+    folder: &Path,
+    observer: &dyn Observer,
+) -> Result<Summary> {
+    let tokenizer = &learned.tokenizer;
+    let mut encoded = encode::encode(options, plan, spreading, tokenizer, folder, observer)?;
+    let inputs = recorded_inputs(plan, std::mem::take(&mut encoded.digests));
+    check_unchanged(&learned.inputs, &inputs)?;
+    let summary = write_folder(options, inputs, tokenizer, encoded, folder)?;
+    Ok(Summary { counts_divided_by: learned.divisor, ..summary })
 }
 
 /// Only a corpus with nothing else in it, or an empty folder, is ever replaced.
@@ -99,27 +128,32 @@ fn obtain_tokenizer(
     spreading: &Spreading,
     observer: &dyn Observer,
 ) -> Result<Learned> {
-    let tokenizer = match &options.tokenizer {
-        TokenizerChoice::Train { vocabulary_size } => {
-            return learn::learn(options, *vocabulary_size, plan, spreading, observer);
-        }
-        TokenizerChoice::File(path) => Tokenizer::load(path)?,
+    if let TokenizerChoice::Train { vocabulary_size } = options.tokenizer {
+        return learn::learn(options, vocabulary_size, plan, spreading, observer);
+    }
+    Ok(Learned { tokenizer: given_tokenizer(options)?, divisor: 1, inputs: Vec::new() })
+}
+
+/// The tokenizer that the user gave.
+pub(crate) fn given_tokenizer(options: &Options) -> Result<Tokenizer> {
+    match &options.tokenizer {
+        TokenizerChoice::File(path) => Tokenizer::load(path),
         TokenizerChoice::VocabularyAndMerges { vocabulary, merges } => {
-            Tokenizer::load_vocabulary_and_merges(vocabulary, merges)?
+            Tokenizer::load_vocabulary_and_merges(vocabulary, merges)
         }
-    };
-    Ok(Learned { tokenizer, digests: Vec::new() })
+        TokenizerChoice::Train { .. } => unreachable!("it is learned"),
+    }
 }
 
 /// Checks that the files encoded are those the tokenizer was learned from.
-fn check_unchanged(plan: &[Planned], learned: &[Digest], encoded: &[Digest]) -> Result<()> {
-    for (planned, now) in plan.iter().zip(encoded) {
-        let before = learned.iter().find(|digest| digest.path == now.path);
-        if before.is_some_and(|before| before != now) {
-            return Err(Error::InputChanged { path: planned.shown.clone() });
-        }
+pub(crate) fn check_unchanged(learned: &[Input], encoded: &[Input]) -> Result<()> {
+    let before: HashMap<&str, &Digest> =
+        learned.iter().map(|Input { digest, .. }| (digest.path.as_str(), digest)).collect();
+    let changed = |now: &&Digest| before.get(now.path.as_str()).is_some_and(|before| before != now);
+    match encoded.iter().map(|input| &input.digest).find(changed) {
+        Some(now) => Err(Error::InputChanged { path: now.path.clone() }),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Every split that should have documents must have some.
@@ -137,19 +171,21 @@ fn check_splits(options: &Options, sizes: &[SplitSize]) -> Result<()> {
 }
 
 /// Renames ids to ranks and writes all files of the corpus.
-fn write_folder(
+pub(crate) fn write_folder(
     options: &Options,
-    plan: &[Planned],
+    inputs: Vec<Input>,
     tokenizer: &Tokenizer,
     encoded: Encoded,
     folder: &Path,
 ) -> Result<Summary> {
+    check_splits(options, &encoded.sizes)?;
     let (ranks, counts) = crate::Ranks::by_count(&encoded.count_of_id);
     counts.save(&folder.join(names::COUNTS))?;
     let rank_of_id = ranks.rank_of_id();
     let renaming = (!options.keep_ids).then_some(rank_of_id.as_slice());
+    let mut shards = Vec::new();
     for writer in encoded.writers {
-        writer.finish(renaming)?;
+        shards.extend(writer.finish(renaming)?);
     }
     let tokenizer = match renaming {
         Some(rank_of_id) => tokenizer.renamed(rank_of_id)?.to_json(),
@@ -160,35 +196,31 @@ fn write_folder(
     };
     f2_files::write_text_atomically(&folder.join(names::TOKENIZER), &tokenizer)?;
     let vocabulary_size = encoded.count_of_id.len();
+    let files = recorded_files(folder, files_of(options, shards))?;
     let manifest = Manifest {
-        version: manifest::VERSION,
-        made_by: format!("f2 {}", env!("CARGO_PKG_VERSION")),
-        inputs: recorded_inputs(plan, encoded.digests),
+        version: Manifest::version_of(&files),
+        made_by: made_by(),
+        inputs,
         options: recorded_options(options),
         vocabulary_size,
         splits: encoded.sizes.clone(),
-        files: recorded_files(folder, options)?,
+        files,
         checksum: String::new(),
     };
     manifest.save(&folder.join(names::MANIFEST))?;
-    Ok(Summary { splits: encoded.sizes, vocabulary_size })
+    Ok(Summary { splits: encoded.sizes, vocabulary_size, counts_divided_by: 1 })
 }
 
-/// Binds the files of the corpus together.
-fn recorded_files(folder: &Path, options: &Options) -> Result<BTreeMap<String, FileRecord>> {
-    let shards = Split::ALL.map(names::shard).into_iter();
-    let texts = options.text_of.iter().map(|&split| names::text(split));
+/// The names of all files of the corpus but its manifest.
+fn files_of(options: &Options, shards: Vec<String>) -> impl Iterator<Item = String> {
+    let texts = options.written_texts().map(names::text);
     let ranks = options.keep_ids.then(|| names::RANKS.to_owned());
     let others = [names::TOKENIZER, names::COUNTS].map(str::to_owned);
-    let record = |name: String| {
-        let path = folder.join(&name);
-        let record = FileRecord::of(&path).map_err(ReadError::of(&path))?;
-        Ok((name, record))
-    };
-    shards.chain(texts).chain(others).chain(ranks).map(record).collect()
+    shards.into_iter().chain(texts).chain(others).chain(ranks)
 }
 
-fn recorded_inputs(plan: &[Planned], digests: Vec<Digest>) -> Vec<Input> {
+/// The files that were read, by the names that they were given.
+pub(crate) fn recorded_inputs(plan: &[Planned], digests: Vec<Digest>) -> Vec<Input> {
     let record = |(planned, digest): (&Planned, Digest)| Input {
         split: planned.split,
         digest: Digest { path: planned.shown.clone(), ..digest },
@@ -196,7 +228,7 @@ fn recorded_inputs(plan: &[Planned], digests: Vec<Digest>) -> Vec<Input> {
     plan.iter().zip(digests).map(record).collect()
 }
 
-fn recorded_options(options: &Options) -> Recorded {
+pub(crate) fn recorded_options(options: &Options) -> Recorded {
     Recorded {
         documents: options.documents,
         field: options.field.clone(),
@@ -211,6 +243,6 @@ fn recorded_options(options: &Options) -> Recorded {
 }
 
 /// The splits as an array index.
-fn place(split: Split) -> usize {
+pub(crate) fn place(split: Split) -> usize {
     split as usize
 }

@@ -2,20 +2,27 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use crate::input::{Boundaries, Reading};
 use crate::split::{Fractions, Split};
 
 /// The default limit of a document, in bytes; a few such documents must fit into memory.
 pub const LONGEST_DOCUMENT: u64 = 256 << 20;
 
-/// The inputs and settings of a preparation.
-#[derive(Clone, Debug)]
+/// The default size of a file of tokens: two or four gigabytes.
+pub const SHARD_TOKENS: u64 = 1 << 30;
+
+/// The inputs and settings of a preparation. What decides the corpus is serialised.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Options {
     /// The text.
     pub inputs: Inputs,
     /// The corpus folder to write.
+    #[serde(skip)]
     pub out: PathBuf,
     /// Replace the folder if it exists.
+    #[serde(skip)]
     pub replace: bool,
     /// Where documents begin and end in plain text.
     pub documents: Boundaries,
@@ -38,7 +45,10 @@ pub struct Options {
     pub end_of_text: bool,
     /// Put it before every document too, as a start symbol that is not counted.
     pub start_of_text: bool,
+    /// Tokens after which the next document begins another file of its split.
+    pub shard_tokens: u64,
     /// Threads to work on.
+    #[serde(skip)]
     pub threads: usize,
 }
 
@@ -59,6 +69,7 @@ impl Options {
             keep_ids: false,
             end_of_text: false,
             start_of_text: false,
+            shard_tokens: SHARD_TOKENS,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
         }
     }
@@ -68,6 +79,11 @@ impl Options {
     /// Whether the tokenizer must have the token `<|endoftext|>`.
     pub(crate) fn marks_documents(&self) -> bool {
         self.end_of_text || self.start_of_text
+    }
+
+    /// The splits whose text is written out, each once, in the order of [`Split::ALL`].
+    pub(crate) fn written_texts(&self) -> impl Iterator<Item = Split> {
+        Split::ALL.into_iter().filter(|split| self.text_of.contains(split))
     }
 
     /// How to find documents in the files.
@@ -82,7 +98,8 @@ impl Options {
 }
 
 /// Where the text of each split comes from. Files, folders, or `-` for standard input.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Inputs {
     /// Every split has its own text.
     PerSplit {
@@ -142,7 +159,8 @@ impl Inputs {
 }
 
 /// Which tokenizer turns the text into ids.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum TokenizerChoice {
     /// A byte-level BPE, learned from the training split.
     Train {

@@ -28,7 +28,7 @@ struct TextFile {
 impl TextWriter {
     pub(crate) fn create(options: &Options, folder: &Path) -> Result<Self> {
         let mut files = [const { None }; Split::ALL.len()];
-        for &split in &options.text_of {
+        for split in options.written_texts() {
             let path = folder.join(names::text(split));
             let file = OutputFile::create(&path).map_err(WriteError::of(&path))?;
             let out = BufWriter::with_capacity(1 << 20, file);

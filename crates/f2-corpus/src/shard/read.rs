@@ -10,25 +10,18 @@ use memmap2::Mmap;
 use super::header::{self, Header};
 use crate::error::{Error, Result};
 
-/// The tokens of one split, memory-mapped.
+/// One file of tokens, memory-mapped. Nothing of it is copied: what is not being read lies on the
+/// disk, so that a text may be larger than memory.
 #[derive(Debug)]
-pub struct Shard {
+pub(crate) struct ShardFile {
     map: Mmap,
     header: Header,
-    /// Where the shard holds a tokenizer's own ids: the rank of each.
-    rank_of_id: Option<Vec<u32>>,
 }
 
-impl Shard {
-    /// Opens a shard and checks all of it: format, length, checksum, and that every index in it
-    /// leads somewhere. [`Corpus::shard`](crate::Corpus::shard) also makes sure that it is the
-    /// corpus's own.
-    pub fn open(path: &Path) -> Result<Self> {
-        Self::open_as(path, None)
-    }
-
-    /// [`open`](Self::open), where it is known what the file must be.
-    pub(crate) fn open_as(path: &Path, expected: Option<&FileRecord>) -> Result<Self> {
+impl ShardFile {
+    /// Opens a file and checks all of it: format, length, checksum, and that every index in it
+    /// leads somewhere; and that it is the `expected` one, where that is known.
+    pub(crate) fn open(path: &Path, expected: Option<&FileRecord>) -> Result<Self> {
         let file = File::open(path).map_err(ReadError::of(path))?;
         // SAFETY: corpus files are published whole by a rename and never written again; a program
         // that truncates one while it is mapped breaks every reader alike.
@@ -43,10 +36,10 @@ impl Shard {
         }
         let header = Header::from_bytes(&map)?;
         check(&map, header)?;
-        let shard = Self { map, header, rank_of_id: None };
-        shard.check_starts()?;
-        shard.check_ids()?;
-        Ok(shard)
+        let file = Self { map, header };
+        file.check_starts()?;
+        file.check_ids()?;
+        Ok(file)
     }
 
     /// Documents follow each other from the first token on.
@@ -59,7 +52,7 @@ impl Shard {
             }
             before = start;
         }
-        if self.documents() == 0 && !self.is_empty() {
+        if self.documents() == 0 && self.len() > 0 {
             return Err(format!("{} tokens belong to no document", self.len()));
         }
         Ok(())
@@ -82,38 +75,23 @@ impl Shard {
         }
     }
 
-    /// Reads ids through this renaming from now on.
-    pub(crate) fn with_ranks(mut self, rank_of_id: Vec<u32>) -> Self {
-        self.rank_of_id = Some(rank_of_id);
-        self
-    }
-
     /// Number of tokens.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.header.tokens as usize
     }
 
-    /// Whether there is no token at all.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// Size of the vocabulary that the tokens come from.
-    pub fn vocabulary_size(&self) -> usize {
+    pub(crate) fn vocabulary_size(&self) -> usize {
         self.header.vocabulary as usize
     }
 
     /// Number of documents.
-    pub fn documents(&self) -> usize {
+    pub(crate) fn documents(&self) -> usize {
         self.header.documents as usize
     }
 
     /// The tokens of a document.
-    ///
-    /// # Panics
-    /// When there are not so many documents.
-    pub fn document(&self, index: usize) -> Range<usize> {
-        assert!(index < self.documents(), "document {index} of {}", self.documents());
+    pub(crate) fn document(&self, index: usize) -> Range<usize> {
         let end = if index + 1 < self.documents() { self.start(index + 1) } else { self.len() };
         self.start(index)..end
     }
@@ -125,38 +103,19 @@ impl Shard {
         u64::from_le_bytes(bytes) as usize
     }
 
-    /// Fills `ranks` with the frequency ranks of the tokens from `start` on.
-    ///
-    /// # Panics
-    /// When the shard has not that many tokens.
-    pub fn copy_to(&self, start: usize, ranks: &mut [u32]) {
+    /// Fills `ids` with the tokens from `start` on, as they are in the file.
+    pub(crate) fn copy_to(&self, start: usize, ids: &mut [u32]) {
         let width = self.header.width as usize;
-        assert!(start + ranks.len() <= self.len(), "tokens past the end of the shard");
-        let bytes = &self.map[header::LENGTH + start * width..][..ranks.len() * width];
+        let bytes = &self.map[header::LENGTH + start * width..][..ids.len() * width];
         if width == 2 {
-            for (rank, bytes) in ranks.iter_mut().zip(bytes.as_chunks().0) {
-                *rank = u16::from_le_bytes(*bytes).into();
+            for (id, bytes) in ids.iter_mut().zip(bytes.as_chunks().0) {
+                *id = u16::from_le_bytes(*bytes).into();
             }
         } else {
-            for (rank, bytes) in ranks.iter_mut().zip(bytes.as_chunks().0) {
-                *rank = u32::from_le_bytes(*bytes);
+            for (id, bytes) in ids.iter_mut().zip(bytes.as_chunks().0) {
+                *id = u32::from_le_bytes(*bytes);
             }
         }
-        if let Some(rank_of_id) = &self.rank_of_id {
-            for rank in ranks {
-                *rank = rank_of_id[*rank as usize];
-            }
-        }
-    }
-
-    /// The frequency ranks of some tokens.
-    ///
-    /// # Panics
-    /// When the shard has not that many tokens.
-    pub fn ranks(&self, range: Range<usize>) -> Vec<u32> {
-        let mut ranks = vec![0; range.len()];
-        self.copy_to(range.start, &mut ranks);
-        ranks
     }
 }
 
@@ -183,16 +142,17 @@ fn check(bytes: &[u8], header: Header) -> std::result::Result<(), String> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::ShardWriter;
+    use super::super::Shard;
+    use super::super::write::ShardWriter;
     use super::*;
 
     fn write(path: &Path, vocabulary: usize, documents: &[Vec<u32>], ranks: Option<&[u32]>) {
         let mut writer = ShardWriter::create(path, vocabulary).unwrap();
         for document in documents {
-            writer.begin_document();
+            writer.begin_document().unwrap();
             writer.append(document).unwrap();
         }
-        writer.finish(ranks).unwrap();
+        writer.close().unwrap().finish(ranks).unwrap();
     }
 
     proptest! {

@@ -1,9 +1,10 @@
 //! Writing token shards.
 
-use std::io::{BufWriter, Seek as _, SeekFrom, Write as _};
+use std::fs::File;
+use std::io::{self, BufWriter, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
-use f2_files::{OutputFile, WriteError};
+use f2_files::{OutputFile, ReadError, WriteError, disk};
 use memmap2::MmapMut;
 use rayon::prelude::*;
 
@@ -13,78 +14,117 @@ use crate::error::Result;
 /// Tokens renamed by one task at a time.
 const CHUNK: usize = 1 << 18;
 
-/// Writes a shard as documents come, and completes it in place.
+/// Writes one file of tokens as documents come.
 pub(crate) struct ShardWriter {
-    out: BufWriter<OutputFile>,
+    tokens_out: BufWriter<OutputFile>,
+    /// Where each document starts, until the tokens before that table are all there: a text of
+    /// short documents has too many to be held in memory.
+    starts_out: BufWriter<OutputFile>,
+    unfinished: Unfinished,
+}
+
+/// A file that holds all its tokens and documents; ids and header are still to be set.
+pub(crate) struct Unfinished {
     path: PathBuf,
     vocabulary: usize,
     width: u32,
     tokens: u64,
-    documents: Vec<u64>,
+    documents: u64,
 }
 
 impl ShardWriter {
     pub(crate) fn create(path: &Path, vocabulary: usize) -> Result<Self> {
-        let file = OutputFile::create_new(path).map_err(WriteError::of(path))?;
-        let mut out = BufWriter::with_capacity(1 << 20, file);
+        let create = |path: &Path| {
+            let file = OutputFile::create_new(path).map_err(WriteError::of(path))?;
+            Ok::<_, WriteError>(BufWriter::with_capacity(1 << 20, file))
+        };
+        let (mut tokens_out, starts_out) = (create(path)?, create(&starts_path(path))?);
         // The header is known last; until then the file has none and cannot be taken for whole.
-        out.write_all(&[0; header::LENGTH]).map_err(WriteError::of(path))?;
+        tokens_out.write_all(&[0; header::LENGTH]).map_err(WriteError::of(path))?;
         let (path, width) = (path.to_path_buf(), width_for(vocabulary));
-        Ok(Self { out, path, vocabulary, width, tokens: 0, documents: Vec::new() })
+        let unfinished = Unfinished { path, vocabulary, width, tokens: 0, documents: 0 };
+        Ok(Self { tokens_out, starts_out, unfinished })
+    }
+
+    /// Tokens so far.
+    pub(crate) fn tokens(&self) -> u64 {
+        self.unfinished.tokens
     }
 
     /// Starts a document at the next token.
-    pub(crate) fn begin_document(&mut self) {
-        self.documents.push(self.tokens);
+    pub(crate) fn begin_document(&mut self) -> Result<()> {
+        self.unfinished.documents += 1;
+        let written = self.starts_out.write_all(&self.unfinished.tokens.to_le_bytes());
+        Ok(written.map_err(WriteError::of(&self.unfinished.path))?)
     }
 
     /// Appends tokens to the document begun last.
     pub(crate) fn append(&mut self, ids: &[u32]) -> Result<()> {
-        self.tokens += ids.len() as u64;
-        let mut write = || match self.width {
-            2 => ids.iter().try_for_each(|&id| self.out.write_all(&(id as u16).to_le_bytes())),
-            _ => ids.iter().try_for_each(|&id| self.out.write_all(&id.to_le_bytes())),
+        self.unfinished.tokens += ids.len() as u64;
+        let out = &mut self.tokens_out;
+        let mut write = || match self.unfinished.width {
+            2 => ids.iter().try_for_each(|&id| out.write_all(&(id as u16).to_le_bytes())),
+            _ => ids.iter().try_for_each(|&id| out.write_all(&id.to_le_bytes())),
         };
-        Ok(write().map_err(WriteError::of(&self.path))?)
+        Ok(write().map_err(WriteError::of(&self.unfinished.path))?)
     }
 
+    /// Puts the documents behind the tokens and closes the file.
+    pub(crate) fn close(mut self) -> Result<Unfinished> {
+        let path = &self.unfinished.path;
+        let starts = starts_path(path);
+        self.starts_out.flush().map_err(WriteError::of(&starts))?;
+        let mut table = File::open(&starts).map_err(ReadError::of(&starts))?;
+        let bytes = self.unfinished.tokens * u64::from(self.unfinished.width);
+        let padding = bytes.next_multiple_of(8) - bytes;
+        self.tokens_out
+            .write_all(&[0; 8][..padding as usize])
+            .and_then(|()| io::copy(&mut table, &mut self.tokens_out))
+            .and_then(|_| self.tokens_out.flush())
+            .map_err(WriteError::of(path))?;
+        disk::remove_file(&starts).map_err(WriteError::of(&starts))?;
+        Ok(self.unfinished)
+    }
+}
+
+/// The table of documents while it is apart.
+fn starts_path(path: &Path) -> PathBuf {
+    path.with_extension("starts")
+}
+
+impl Unfinished {
     /// Renames every token where a renaming is given, and writes the header: the shard is whole.
-    pub(crate) fn finish(mut self, rank_of_id: Option<&[u32]>) -> Result<()> {
-        let path = std::mem::take(&mut self.path);
-        self.write_documents().map_err(WriteError::of(&path))?;
-        let Self { out, vocabulary, width, tokens, documents, .. } = self;
-        let mut file =
-            out.into_inner().map_err(|error| WriteError::of(&path)(error.into_error()))?;
+    pub(crate) fn finish(&self, rank_of_id: Option<&[u32]>) -> Result<()> {
+        Ok(self.complete(rank_of_id).map_err(WriteError::of(&self.path))?)
+    }
+
+    /// Gives the file another name in its folder.
+    pub(crate) fn move_to(&mut self, path: PathBuf) -> Result<()> {
+        disk::rename(&self.path, &path).map_err(WriteError::of(&path))?;
+        self.path = path;
+        Ok(())
+    }
+
+    fn complete(&self, rank_of_id: Option<&[u32]>) -> io::Result<()> {
+        let mut file = OutputFile::reopen(&self.path)?;
         // SAFETY: the file lies in a staging folder of this process; nobody else writes to it.
-        let mut map = unsafe { MmapMut::map_mut(file.file()) }.map_err(WriteError::of(&path))?;
+        let mut map = unsafe { MmapMut::map_mut(file.file()) }?;
         if let Some(rank_of_id) = rank_of_id {
-            let ids = &mut map[header::LENGTH..][..tokens as usize * width as usize];
-            rename(ids, width, rank_of_id);
+            let bytes = self.tokens as usize * self.width as usize;
+            rename(&mut map[header::LENGTH..][..bytes], self.width, rank_of_id);
         }
         let header = Header {
-            width,
-            tokens,
-            documents: documents.len() as u64,
-            vocabulary: vocabulary as u32,
+            width: self.width,
+            tokens: self.tokens,
+            documents: self.documents,
+            vocabulary: self.vocabulary as u32,
             checksum: crc32fast::hash(&map[header::LENGTH..]),
         };
-        map.flush().map_err(WriteError::of(&path))?;
+        map.flush()?;
         drop(map);
-        let written = file
-            .seek(SeekFrom::Start(0))
-            .and_then(|_| file.write_all(&header.to_bytes()))
-            .and_then(|()| file.sync());
-        Ok(written.map_err(WriteError::of(&path))?)
-    }
-
-    fn write_documents(&mut self) -> std::io::Result<()> {
-        let bytes = self.tokens * u64::from(self.width);
-        let padding = bytes.next_multiple_of(8) - bytes;
-        self.out.write_all(&[0; 8][..padding as usize])?;
-        for start in &self.documents {
-            self.out.write_all(&start.to_le_bytes())?;
-        }
-        self.out.flush()
+        file.seek(SeekFrom::Start(0))?;
+        file.write_all(&header.to_bytes())?;
+        file.sync()
     }
 }
 

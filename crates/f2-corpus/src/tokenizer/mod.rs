@@ -7,6 +7,7 @@ pub(crate) mod pretokens;
 mod rename;
 mod sound;
 mod train;
+mod word_file;
 
 use std::path::Path;
 
@@ -18,7 +19,8 @@ use crate::error::{Error, Result};
 
 pub use encode::Encoder;
 use sound::guarded;
-pub(crate) use train::{WordCounts, train};
+pub use train::WordCounts;
+pub(crate) use train::train;
 
 /// GPT-2's special token that ends a text.
 pub const END_OF_TEXT: &str = "<|endoftext|>";

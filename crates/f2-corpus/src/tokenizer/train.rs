@@ -17,18 +17,21 @@ use crate::error::{Error, Result};
 /// byte-level trainer.
 const MINIMUM_PAIR_COUNT: u64 = 2;
 
+/// The trainer counts pairs in signed numbers of 32 bits.
+const MOST_PAIRS: u64 = i32::MAX as u64;
+
 /// How often an interruption is looked for.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Longer words are learned from in pieces of this many bytes: each merge goes through the whole
 /// of a word, so that one without end would take its length squared. No word of a language is so
 /// long.
-const LONGEST_WORD: usize = 512;
+pub(super) const LONGEST_WORD: usize = 512;
 
 /// How often each word (pre-token) occurs: all that BPE needs to know of a text.
-#[derive(Debug, Default)]
-pub(crate) struct WordCounts {
-    counts: FxHashMap<CompactString, u64>,
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct WordCounts {
+    pub(super) counts: FxHashMap<CompactString, u64>,
 }
 
 impl WordCounts {
@@ -49,13 +52,46 @@ impl WordCounts {
             return;
         }
         for (word, count) in other.counts {
-            *self.counts.entry(word).or_default() += count;
+            let total = self.counts.entry(word).or_default();
+            *total = total.saturating_add(count);
         }
     }
 
+    /// Number of different words.
+    pub fn len(&self) -> usize {
+        self.counts.len()
+    }
+
     /// Whether no word was counted.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.counts.is_empty()
+    }
+
+    /// Divides all counts so that no pair of tokens occurs more often than the trainer can count, and
+    /// drops the words that are left with none; gives the divisor, 1 where nothing had to be done.
+    ///
+    /// A pair of tokens occurs at most as often as the pair of bytes at which they meet, so that the
+    /// most frequent pair of bytes is the most there will ever be to count.
+    pub(crate) fn fit(&mut self) -> u64 {
+        let divisor = self.most_frequent_pair().div_ceil(MOST_PAIRS.into()).max(1);
+        let divisor = u64::try_from(divisor).unwrap_or(u64::MAX);
+        if divisor > 1 {
+            self.counts.retain(|_, count| {
+                *count /= divisor;
+                *count > 0
+            });
+        }
+        divisor
+    }
+
+    fn most_frequent_pair(&self) -> u128 {
+        let mut pairs = vec![0_u128; 1 << 16];
+        for (word, &count) in &self.counts {
+            for pair in word.as_bytes().windows(2) {
+                pairs[usize::from(u16::from_le_bytes([pair[0], pair[1]]))] += u128::from(count);
+            }
+        }
+        pairs.into_iter().max().unwrap_or(0)
     }
 
     /// The most merges the words can give: each one makes some word a token shorter.
@@ -87,7 +123,7 @@ fn pieces(word: &str, longest: usize) -> impl Iterator<Item = &str> {
 }
 
 /// Learns a byte-level BPE of at most `vocabulary_size` tokens; fewer where the words hold no
-/// more pairs. `interrupted` is checked now and then, and ends it.
+/// more pairs. The counts must [fit](WordCounts::fit). `interrupted` is checked now and then, and ends it.
 pub(crate) fn train(
     words: WordCounts,
     vocabulary_size: usize,
@@ -195,6 +231,50 @@ mod tests {
     fn refuses_less_than_the_bytes() {
         let message = train(WordCounts::default(), 255, &|| false).unwrap_err().to_string();
         assert!(message.contains("255"), "{message}");
+    }
+
+    fn counted(words: &[(&str, u64)]) -> WordCounts {
+        let counts = words.iter().map(|&(word, count)| (CompactString::new(word), count));
+        WordCounts { counts: counts.collect() }
+    }
+
+    /// In 32 bits, `ab` would seem rarer than `cd`, and `ef` would not seem to occur at all.
+    #[test]
+    fn pairs_beyond_32_bits_are_learned_in_their_order() {
+        let text = [("ab", 3_u64 << 31), ("abx", 9_000_000), ("cd", 1 << 31), ("ef", 1 << 32)];
+        let mut words = counted(&text);
+        assert_eq!(words.fit(), 4);
+        assert_eq!(words.counts["ab"], 3 << 29);
+        let learned = train(words, 258, &|| false).unwrap();
+        assert!(learned.token_id("ab").is_some() && learned.token_id("ef").is_some());
+        assert!(learned.token_id("cd").is_none());
+    }
+
+    #[test]
+    fn counts_are_divided_only_where_they_must_be() {
+        let mut words = counted(&[("ab", MOST_PAIRS - 5), ("aba", 5), ("a", u64::MAX), ("c", 1)]);
+        assert_eq!(words.fit(), 1);
+        assert_eq!(words.counts.len(), 4);
+        let mut words = counted(&[("abab", MOST_PAIRS / 2 + 1), ("c", 1), ("dd", 2)]);
+        assert_eq!(words.fit(), 2);
+        assert_eq!(words.counts.len(), 2, "a word counted once is left with nothing");
+        let mut words = counted(&[("ab", u64::MAX), ("xab", u64::MAX)]);
+        assert!(words.fit() > u64::MAX / MOST_PAIRS);
+        assert!(words.most_frequent_pair() <= MOST_PAIRS.into());
+    }
+
+    proptest::proptest! {
+        /// The bound holds whatever is merged: the trainer would panic in this build if it did not.
+        #[test]
+        fn whatever_is_divided_can_be_counted(
+            words in proptest::collection::vec(("[ab]{1,12}", 1_u64 << 20..1 << 33), 1..12),
+        ) {
+            let words: Vec<_> = words.iter().map(|(word, count)| (word.as_str(), *count)).collect();
+            let mut words = counted(&words);
+            words.fit();
+            proptest::prop_assert!(words.most_frequent_pair() <= MOST_PAIRS.into());
+            train(words, 300, &|| false).unwrap();
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@
 mod attention;
 mod dropout;
 mod embedding;
+mod exchange;
 mod head;
 mod linear;
 mod memory;

@@ -5,22 +5,20 @@ use std::ops::Range;
 use super::Cpu;
 use super::memory::Buffer;
 use super::simd::{Arithmetic, sum_by, vectorised};
-use crate::{AdamW, Decay, Moments, Optimiser};
+use crate::{AdamW, Decay, Moments, NORM_BLOCK, Optimiser};
 
 /// Elements one task works on. The norm's partial sums are one per task, so their order does
 /// not depend on the number of threads.
 const BLOCK: usize = 1 << 15;
 
 impl Optimiser for Cpu {
-    /// `f32` lanes over short pieces, then `f64`.
     fn global_norm(&self, gradients: &Buffer, norm: &mut Buffer) {
         let gradients: &[f32] = gradients;
         norm[0] = self.with_partial(2 * gradients.len().div_ceil(BLOCK), |partial| {
             self.threads.zip_chunks([(&mut *partial, 2)], |index, [partial]| {
                 let start = index * BLOCK;
                 let block = &gradients[start..gradients.len().min(start + BLOCK)];
-                let sum: f64 =
-                    block.chunks(1 << 10).map(|piece| f64::from(square_sum(piece))).sum();
+                let sum = double_square_sum(block);
                 // Two floats carry the double.
                 partial[0] = sum as f32;
                 partial[1] = (sum - f64::from(partial[0])) as f32;
@@ -39,17 +37,53 @@ impl Optimiser for Cpu {
         moments: &mut Moments<Self>,
         gradients: &mut Buffer,
     ) {
-        let threads = &self.threads;
+        let all = 0..weights.len();
+        self.adamw_slice(settings, decayed, norm, all, weights, moments, gradients);
+    }
+
+    fn square_sums(&self, len: usize, gradients: &Buffer, sums: &mut Buffer, at: usize) {
+        let (gradients, blocks) = (&gradients[..len], len.div_ceil(NORM_BLOCK));
+        let sums = &mut sums[at..at + 2 * blocks];
+        self.threads.zip_chunks([(sums, 2)], |index, [sum]| {
+            let start = index * NORM_BLOCK;
+            let block = &gradients[start..len.min(start + NORM_BLOCK)];
+            let bits = double_square_sum(block).to_bits();
+            sum[0] = f32::from_bits(bits as u32);
+            sum[1] = f32::from_bits((bits >> 32) as u32);
+        });
+    }
+
+    fn norm_of_sums(&self, blocks: usize, sums: &Buffer, norm: &mut Buffer) {
+        let double = |halves: &[f32]| {
+            f64::from_bits(u64::from(halves[0].to_bits()) | u64::from(halves[1].to_bits()) << 32)
+        };
+        norm[0] = sums[..2 * blocks].chunks(2).map(double).sum::<f64>().sqrt() as f32;
+    }
+
+    fn adamw_slice(
+        &self,
+        settings: AdamW,
+        decayed: &[Range<usize>],
+        norm: &Buffer,
+        slice: Range<usize>,
+        weights: &mut Buffer,
+        moments: &mut Moments<Self>,
+        gradients: &mut Buffer,
+    ) {
+        let (threads, len) = (&self.threads, slice.len());
+        let gradients = &mut gradients[..len];
         if !norm[0].is_finite() {
             threads.zip_chunks([(gradients, BLOCK)], |_, [gradients]| gradients.fill(0.0));
             return;
         }
         let rates = Rates::of(settings, norm[0]);
-        let buffers = [&mut **weights, &mut moments.first, &mut moments.second, gradients];
+        let Moments { first, second } = moments;
+        let weights = &mut weights[slice.clone()];
+        let buffers = [weights, &mut first[..len], &mut second[..len], gradients];
         threads.zip_chunks(
             buffers.map(|buffer| (buffer, BLOCK)),
             |index, [weights, first, second, gradients]| {
-                let start = index * BLOCK;
+                let start = slice.start + index * BLOCK;
                 for (range, decays) in split_by_decay(start..start + weights.len(), decayed) {
                     let range = range.start - start..range.end - start;
                     let rates = if decays { rates } else { rates.without_decay() };
@@ -156,6 +190,11 @@ fn update_kernel<A: Arithmetic>(
         weights[i] = A::mul_add(-rates.step, mean / deviation, weights[i] * rates.keep);
         gradients[i] = 0.0;
     }
+}
+
+/// `f32` lanes over short pieces, then `f64`.
+fn double_square_sum(x: &[f32]) -> f64 {
+    x.chunks(1 << 10).map(|piece| f64::from(square_sum(piece))).sum()
 }
 
 vectorised! {

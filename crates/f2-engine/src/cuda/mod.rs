@@ -10,6 +10,7 @@
 mod attention;
 mod dropout;
 mod embedding;
+mod exchange;
 mod head;
 mod linear;
 mod memory;
@@ -21,6 +22,7 @@ mod runtime;
 
 use std::marker::PhantomData;
 
+pub use exchange::{NcclId, NcclPeers, nccl_version};
 pub use precision::{Bf16, F32, Precision};
 pub use product::cublaslt_is_present;
 pub use runtime::{compile_kernels, nvrtc_is_present};

@@ -38,6 +38,50 @@ KERNEL __launch_bounds__(1024) finish_norm(int count, const double* partial, flo
     *norm = (float)sqrt(total);
 }
 
+// The sum of squares of each block of 4,096 gradients, in double precision: its bits as two words.
+KERNEL __launch_bounds__(256) block_square_sums(u64 count, const float* gradients, u32* sums) {
+    __shared__ double parts[8];
+    double total = 0.0;
+    u64 start = 4096 * (u64)blockIdx.x;
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+        u64 i = start + 4 * (j * 256 + threadIdx.x);
+        float4 g = make_float4(0, 0, 0, 0);
+        if (i + 4 <= count) {
+            g = *(const float4*)(gradients + i);
+        } else if (i < count) {
+            g.x = gradients[i];
+            if (i + 1 < count) g.y = gradients[i + 1];
+            if (i + 2 < count) g.z = gradients[i + 2];
+        }
+        total += (g.x * g.x + g.y * g.y) + (g.z * g.z + g.w * g.w);
+    }
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2) total += __shfl_xor_sync(0xffffffffu, total, step);
+    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = total;
+    __syncthreads();
+    if (threadIdx.x) return;
+    for (int i = 1; i < 8; i++) total += parts[i];
+    u64 bits = (u64)__double_as_longlong(total);
+    sums[2 * blockIdx.x] = (u32)bits;
+    sums[2 * blockIdx.x + 1] = (u32)(bits >> 32);
+}
+
+// The root of the sum of what `block_square_sums` wrote.
+KERNEL __launch_bounds__(1024) norm_of_sums(u64 blocks, const u32* sums, float* norm) {
+    __shared__ double parts[32];
+    double total = 0.0;
+    for (u64 i = threadIdx.x; i < blocks; i += 1024)
+        total += __longlong_as_double((i64)((u64)sums[2 * i] | ((u64)sums[2 * i + 1] << 32)));
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2) total += __shfl_xor_sync(0xffffffffu, total, step);
+    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = total;
+    __syncthreads();
+    if (threadIdx.x) return;
+    for (int i = 1; i < 32; i++) total += parts[i];
+    *norm = (float)sqrt(total);
+}
+
 struct Rates {
     float penalty, keep, beta1, rest1, beta2, rest2, step, root, epsilon;
 };

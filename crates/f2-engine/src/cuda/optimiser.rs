@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::memory::{Buffer, Weights};
 use super::runtime::{Address, Grid, kernels};
 use super::{Cuda, Precision};
-use crate::{AdamW, Decay, Moments, Optimiser};
+use crate::{AdamW, Decay, Moments, NORM_BLOCK, Optimiser};
 
 /// Blocks that share the squares of a norm; their sums are added in order.
 const NORM_BLOCKS: usize = 1024;
@@ -15,6 +15,8 @@ const QUADS: usize = 8;
 
 kernels! {
     SQUARE_SUMS: (usize, Address, Address) = square_sums;
+    BLOCK_SQUARE_SUMS: (usize, Address, Address) = block_square_sums;
+    NORM_OF_SUMS: (usize, Address, Address) = norm_of_sums;
     FINISH_NORM: (usize, Address, Address) = finish_norm;
     ADAMW: (usize, usize, Address, Address, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, Address, Address, Address, Address, Address) = adamw;
 }
@@ -40,6 +42,36 @@ impl<P: Precision> Optimiser for Cuda<P> {
         moments: &mut Moments<Self>,
         gradients: &mut Buffer<f32>,
     ) {
+        let all = 0..gradients.len();
+        self.adamw_slice(settings, decayed, norm, all, weights, moments, gradients);
+    }
+
+    fn square_sums(&self, len: usize, gradients: &Buffer<f32>, sums: &mut Buffer<f32>, at: usize) {
+        let blocks = len.div_ceil(NORM_BLOCK);
+        assert!(len <= gradients.len() && at + 2 * blocks <= sums.len(), "{len} gradients");
+        let arguments = (len, gradients.at(0), sums.at(at));
+        // SAFETY: the operation's buffers have these sizes.
+        unsafe { self.launch(BLOCK_SQUARE_SUMS, Grid::blocks(blocks, 256), arguments) };
+    }
+
+    fn norm_of_sums(&self, blocks: usize, sums: &Buffer<f32>, norm: &mut Buffer<f32>) {
+        assert!(2 * blocks <= sums.len(), "{blocks} sums");
+        let arguments = (blocks, sums.at(0), norm.at(0));
+        // SAFETY: the operation's buffers have these sizes.
+        unsafe { self.launch(NORM_OF_SUMS, Grid::blocks(1, 1024), arguments) };
+    }
+
+    fn adamw_slice(
+        &self,
+        settings: AdamW,
+        decayed: &[Range<usize>],
+        norm: &Buffer<f32>,
+        slice: Range<usize>,
+        weights: &mut Weights<P>,
+        moments: &mut Moments<Self>,
+        gradients: &mut Buffer<f32>,
+    ) {
+        let decayed = within(decayed, &slice);
         let starts = decayed.iter().map(|range| range.start as u64);
         let bounds: Vec<u64> = starts.chain(decayed.iter().map(|range| range.end as u64)).collect();
         let Some(bounds) = self.lists.load(&self.stream, &bounds) else { return };
@@ -48,8 +80,10 @@ impl<P: Precision> Optimiser for Cuda<P> {
         let decoupled = settings.decay == Decay::Decoupled;
         let penalty = if decoupled { 0.0 } else { weight_decay };
         let keep = if decoupled { 1.0 - learning_rate * weight_decay } else { 1.0 };
-        let quads = gradients.len().div_ceil(4);
-        // SAFETY: the operation's buffers have these sizes.
+        let quads = slice.len().div_ceil(4);
+        let rounded = weights.rounded.as_ref().map_or(0, |rounded| rounded.at(slice.start));
+        // SAFETY: the operation's buffers have these sizes; slices end at multiples of four, and
+        // buffers as well.
         unsafe {
             self.launch(
                 ADAMW,
@@ -69,13 +103,33 @@ impl<P: Precision> Optimiser for Cuda<P> {
                     (learning_rate / correction(beta1)) as f32,
                     (1.0 / correction(beta2).sqrt()) as f32,
                     settings.epsilon as f32,
-                    weights.values.at(0),
+                    weights.values.at(slice.start),
                     moments.first.at(0),
                     moments.second.at(0),
                     gradients.at(0),
-                    weights.rounded_start(),
+                    rounded,
                 ),
             );
         }
+    }
+}
+
+/// The parts of ascending ranges that lie in a slice, counted from its start.
+fn within(ranges: &[Range<usize>], slice: &Range<usize>) -> Vec<Range<usize>> {
+    let clamp = |place: usize| place.clamp(slice.start, slice.end) - slice.start;
+    let cut = ranges.iter().map(|range| clamp(range.start)..clamp(range.end));
+    cut.filter(|range| !range.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decay_is_counted_from_the_start_of_a_slice() {
+        let decayed = [0..20, 32..40, 48..60];
+        assert_eq!(within(&decayed, &(0..60)), decayed);
+        assert_eq!(within(&decayed, &(16..52)), [0..4, 16..24, 32..36]);
+        assert!(within(&decayed, &(20..32)).is_empty());
     }
 }

@@ -4,6 +4,7 @@
 mod attention;
 mod dropout;
 mod embedding;
+mod exchange;
 mod head;
 mod linear;
 mod memory;
@@ -13,6 +14,7 @@ mod optimiser;
 pub use attention::{Attention, AttentionHeads};
 pub use dropout::{Dropout, Dropouts, Moment};
 pub use embedding::{Embedding, Embeddings, Sequences, Span};
+pub use exchange::{Exchange, HostPeers, Meeting, Scatter, slices};
 pub use head::{
     ClassSampling, Classes, Drawn, Head, Heads, IGNORED, Labels, Penalties, Sampling,
     TokenSampling, Weighting,
@@ -20,4 +22,4 @@ pub use head::{
 pub use linear::{Linear, Linears};
 pub use memory::Memory;
 pub use norm::{Norm, Norms};
-pub use optimiser::{AdamW, Decay, Moments, Optimiser};
+pub use optimiser::{AdamW, Decay, Moments, NORM_BLOCK, Optimiser};

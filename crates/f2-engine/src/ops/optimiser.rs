@@ -4,7 +4,12 @@ use std::ops::Range;
 
 use super::Memory;
 
-/// The optimiser.
+/// Elements whose squares are added up before their sum meets others in
+/// [`square_sums`](Optimiser::square_sums).
+pub const NORM_BLOCK: usize = 1 << 12;
+
+/// The optimiser: over everything at once, or over one slice of it, as ranks share the work.
+#[allow(clippy::too_many_arguments, reason = "an operation names all it reads and writes")]
 pub trait Optimiser: Memory {
     /// `norm[0] = √Σ gradients²`.
     fn global_norm(&self, gradients: &Self::Floats, norm: &mut Self::Floats);
@@ -15,6 +20,25 @@ pub trait Optimiser: Memory {
         settings: AdamW,
         decayed: &[Range<usize>],
         norm: &Self::Floats,
+        weights: &mut Self::Weights,
+        moments: &mut Moments<Self>,
+        gradients: &mut Self::Floats,
+    );
+
+    /// The sum of squares of every block of [`NORM_BLOCK`] of the first `len` gradients, in double
+    /// precision. Two floats of `sums` from `at` on hold the bits of each, the lower half first.
+    fn square_sums(&self, len: usize, gradients: &Self::Floats, sums: &mut Self::Floats, at: usize);
+    /// `norm[0]` is the root of the sum of as many `blocks`' sums, as
+    /// [`square_sums`](Self::square_sums) wrote them. The order depends on their number alone.
+    fn norm_of_sums(&self, blocks: usize, sums: &Self::Floats, norm: &mut Self::Floats);
+    /// [`adamw`](Self::adamw) of one slice of the parameters. Moments and gradients begin with it;
+    /// its gradients are set to zero.
+    fn adamw_slice(
+        &self,
+        settings: AdamW,
+        decayed: &[Range<usize>],
+        norm: &Self::Floats,
+        slice: Range<usize>,
         weights: &mut Self::Weights,
         moments: &mut Moments<Self>,
         gradients: &mut Self::Floats,
@@ -51,7 +75,7 @@ pub struct AdamW {
     pub update: u64,
 }
 
-/// Adam's running means, in the flat layout of the parameters.
+/// Adam's running means, in the flat layout of the parameters or of a slice of them.
 #[derive(Debug)]
 pub struct Moments<D: Memory> {
     /// The mean of gradients.

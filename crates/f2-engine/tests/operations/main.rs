@@ -5,6 +5,7 @@ mod attention;
 mod baselines;
 mod bf16;
 mod embedding;
+mod exchange;
 mod generation;
 mod golden;
 mod heads;

@@ -6,6 +6,7 @@
 mod attention;
 mod draw;
 mod embedding;
+mod exchange;
 mod generation;
 mod heads;
 mod linear;

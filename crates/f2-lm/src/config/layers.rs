@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use serde::Deserialize as _;
 use toml::{Table, Value};
@@ -197,19 +198,22 @@ fn tenth(rate: f64) -> f64 {
 }
 
 /// Every key there is, with its section.
-pub(crate) fn known_keys() -> Vec<String> {
-    let mut config = TrainConfig::default();
-    config.model.vocabulary = Some(0);
-    config.budget =
-        BudgetConfig { steps: Some(0), epochs: Some(0.0), tokens: Some(0), minutes: Some(0.0) };
-    flatten(&config).into_keys().collect()
+pub(crate) fn known_keys() -> &'static [String] {
+    static KEYS: LazyLock<Vec<String>> = LazyLock::new(|| {
+        let mut config = TrainConfig::default();
+        (config.model.vocabulary, config.batch.shards) = (Some(0), 1);
+        config.budget =
+            BudgetConfig { steps: Some(0), epochs: Some(0.0), tokens: Some(0), minutes: Some(0.0) };
+        flatten(&config).into_keys().collect()
+    });
+    &KEYS
 }
 
 /// Every setting with its value as TOML writes it, none where it is not set; those without a
 /// section first, as TOML wants them.
 pub fn every_setting(config: &TrainConfig) -> Vec<(String, Option<String>)> {
     let mut values = flatten(config);
-    let mut keys = known_keys();
+    let mut keys = known_keys().to_vec();
     keys.sort_by_key(|key| (key.contains('.'), key.clone()));
     keys.into_iter()
         .map(|key| {

@@ -82,9 +82,13 @@ pub struct BatchConfig {
     pub sequence: usize,
     /// Windows per optimiser step.
     pub size: usize,
-    /// Windows per forward and backward pass; 0 means all of the step's. Smaller ones need less
-    /// memory and give the same step.
+    /// Windows per forward and backward pass; 0 means all of the step's, or of a shard's. Smaller
+    /// ones need less memory and give the same step.
     pub micro: usize,
+    /// Equal parts of a step whose gradients are added along a fixed tree. Any number of ranks up to
+    /// theirs gives the same bits. 0 means a part for each rank the run begins with.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub shards: usize,
     /// The order in which windows are read.
     pub order: WindowOrder,
     /// Documents with fewer tokens are left out; only for the order `documents`.
@@ -94,13 +98,23 @@ pub struct BatchConfig {
 impl BatchConfig {
     /// Windows per forward and backward pass.
     pub fn micro_size(&self) -> usize {
-        if self.micro == 0 { self.size } else { self.micro }
+        if self.micro == 0 { self.shard_size() } else { self.micro }
+    }
+
+    /// Windows of a shard.
+    pub fn shard_size(&self) -> usize {
+        self.size / self.shards.max(1)
     }
 
     /// Targets predicted by one optimiser step.
     pub fn tokens_per_step(&self) -> usize {
         self.size * self.sequence
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// The order in which windows are read.
@@ -229,7 +243,14 @@ impl Default for ModelConfig {
 
 impl Default for BatchConfig {
     fn default() -> Self {
-        Self { sequence: 256, size: 8, micro: 0, order: WindowOrder::Shuffled, shortest: 0 }
+        Self {
+            sequence: 256,
+            size: 8,
+            micro: 0,
+            shards: 0,
+            order: WindowOrder::Shuffled,
+            shortest: 0,
+        }
     }
 }
 

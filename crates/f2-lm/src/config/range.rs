@@ -59,8 +59,12 @@ fn check_batch(config: &TrainConfig) -> Result<(), Violation> {
         format!("a window of {} leaves nothing to predict", batch.sequence)
     })?;
     within("batch.size", batch.size, MOST_TOKENS)?;
-    require("batch.micro", batch.size.is_multiple_of(batch.micro_size()), || {
-        format!("{} windows cannot be split into parts of {}", batch.size, batch.micro)
+    require("batch.shards", batch.size.is_multiple_of(batch.shards.max(1)), || {
+        format!("{} windows cannot be cut into {} equal shards", batch.size, batch.shards)
+    })?;
+    let rows = batch.shard_size();
+    require("batch.micro", rows.is_multiple_of(batch.micro_size()), || {
+        format!("{rows} windows cannot be split into parts of {}", batch.micro)
     })?;
     let tokens = batch.size.checked_mul(batch.sequence);
     require("batch.size", tokens.is_some_and(|tokens| tokens <= MOST_TOKENS), || {

@@ -4,6 +4,8 @@
 mod extend;
 mod group;
 
+use std::ops::Range;
+
 use f2_engine::Device;
 
 use self::extend::{Extension, extensions};
@@ -21,12 +23,14 @@ struct Beam {
     groups: Vec<Group>,
 }
 
-/// Searches all prompts, as many at a time as `sequences` sequences hold beams of.
+/// Searches the prompts of some texts, part by part and as many at a time as `sequences` sequences
+/// hold beams of.
 pub(super) fn search<D: Device>(
     generator: &Generator<'_, D>,
     request: &Request<'_>,
     search: &BeamSearch,
     sequences: usize,
+    parts: &mut dyn Iterator<Item = Range<usize>>,
     observer: &mut dyn FnMut(Event<'_>),
     stop: &dyn Fn() -> bool,
 ) -> Result<Vec<Continuation>, Error> {
@@ -41,11 +45,13 @@ pub(super) fn search<D: Device>(
     let mut searcher = Searcher::new(generator, request, search, at_a_time)?;
     observer(Event::Ready);
     let mut texts = Vec::new();
-    for first in (0..request.prompts.len()).step_by(at_a_time) {
-        let prompts = first..request.prompts.len().min(first + at_a_time);
-        let Some(beams) = searcher.run(prompts, observer, stop)? else { break };
-        for beam in beams {
-            for text in beam.best(search, request.samples) {
+    let samples = request.samples.max(1);
+    for part in parts {
+        let all = part.start / samples..part.end / samples;
+        for first in all.clone().step_by(at_a_time) {
+            let prompts = first..all.end.min(first + at_a_time);
+            let Some(beams) = searcher.run(prompts, observer, stop)? else { return Ok(texts) };
+            for text in beams.into_iter().flat_map(|beam| beam.best(search, request.samples)) {
                 observer(Event::Finished(&text));
                 texts.push(text);
             }
@@ -78,7 +84,7 @@ impl<'a, D: Device> Searcher<'a, D> {
     /// Searches some prompts to their ends; `None` if stopped.
     fn run(
         &mut self,
-        prompts: std::ops::Range<usize>,
+        prompts: Range<usize>,
         observer: &mut dyn FnMut(Event<'_>),
         stop: &dyn Fn() -> bool,
     ) -> Result<Option<Vec<Beam>>, Error> {

@@ -1,15 +1,19 @@
 //! Generation requests and their results.
 
+use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use f2_engine::Device;
 
 use super::scheduler::{Joining, Output, Scheduler};
 use super::sequence::RandomStreams;
+use super::stop::{StopSequences, StopWatch};
 use super::{Strategy, beam};
 use crate::Error;
 use crate::memory::{Purpose, available_memory, check_memory};
 use crate::model::Model;
+use crate::run::Vocabulary;
 
 /// A model that continues prompts.
 pub struct Generator<'a, D: Device> {
@@ -32,6 +36,11 @@ pub struct Request<'a> {
     pub seed: u64,
     /// A token that ends a text; none where all go to their full length.
     pub end: Option<u32>,
+    /// Sequences of characters that end a text, in the tokenizer's words. A beam does not look for
+    /// them.
+    pub stops: Option<(&'a StopSequences, &'a Vocabulary)>,
+    /// Prompts that were continued before: one that occurs again goes on with further samples.
+    pub earlier: &'a [Vec<u32>],
     /// Sequences worked on at a time; none for as many as suit the device and its memory.
     pub batch: Option<usize>,
 }
@@ -40,6 +49,16 @@ impl Request<'_> {
     /// The total number of texts requested.
     pub fn texts(&self) -> usize {
         self.prompts.len().saturating_mul(self.samples)
+    }
+
+    /// How many texts a device works on at a time that holds `most` sequences: whole prompts with a
+    /// beam.
+    pub(super) fn texts_at_a_time(&self, most: usize) -> usize {
+        let batch = self.batch.unwrap_or(most);
+        match &self.strategy.beam {
+            Some(beam) => beam.at_a_time(batch, self.prompts.len()) * self.samples.max(1),
+            None => self.whole(batch),
+        }
     }
 
     /// How many sequences are in the cache at a time: about `batch`, but no more than are written,
@@ -70,6 +89,15 @@ pub struct Generated {
     pub complete: bool,
 }
 
+impl Generated {
+    /// The finished texts of a request, in whatever order they were made.
+    pub(super) fn of(request: &Request<'_>, mut texts: Vec<Continuation>) -> Self {
+        texts.sort_by_key(|text| (text.prompt, text.sample));
+        let complete = texts.len() == request.texts();
+        Self { texts, complete }
+    }
+}
+
 impl<D: Device> Generator<'_, D> {
     /// Continues the prompts. `observer` sees every token; `stop` is checked before every pass.
     pub fn generate(
@@ -78,15 +106,26 @@ impl<D: Device> Generator<'_, D> {
         observer: &mut dyn FnMut(Event<'_>),
         stop: &dyn Fn() -> bool,
     ) -> Result<Generated, Error> {
+        let mut all = std::iter::once(0..request.texts());
+        let texts = self.generate_parts(request, &mut all, observer, stop)?;
+        Ok(Generated::of(request, texts))
+    }
+
+    /// Continues the prompts of some texts, one part of their numbers after the other. With a beam the
+    /// texts of a prompt are in one part.
+    pub(super) fn generate_parts(
+        &self,
+        request: &Request<'_>,
+        parts: &mut dyn Iterator<Item = Range<usize>>,
+        observer: &mut dyn FnMut(Event<'_>),
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Vec<Continuation>, Error> {
         self.check(request)?;
         let sequences = self.sequences(request)?;
-        let mut texts = match &request.strategy.beam {
-            Some(search) => beam::search(self, request, search, sequences, observer, stop)?,
-            None => self.sample(request, sequences, observer, stop)?,
-        };
-        texts.sort_by_key(|text| (text.prompt, text.sample));
-        let complete = texts.len() == request.texts();
-        Ok(Generated { texts, complete })
+        match &request.strategy.beam {
+            Some(search) => beam::search(self, request, search, sequences, parts, observer, stop),
+            None => self.sample(request, sequences, parts, observer, stop),
+        }
     }
 
     fn check(&self, request: &Request<'_>) -> Result<(), Error> {
@@ -130,6 +169,7 @@ impl<D: Device> Generator<'_, D> {
         &self,
         request: &Request<'_>,
         sequences: usize,
+        parts: &mut dyn Iterator<Item = Range<usize>>,
         observer: &mut dyn FnMut(Event<'_>),
         stop: &dyn Fn() -> bool,
     ) -> Result<Vec<Continuation>, Error> {
@@ -139,10 +179,15 @@ impl<D: Device> Generator<'_, D> {
         let mut scheduler = Scheduler::new(self.model, sequences, capacity, prefill)?;
         observer(Event::Ready);
         let strategy = Arc::new(request.strategy.clone());
-        let streams = RandomStreams::new(request.prompts, request.samples);
-        let mut waiting = 0..request.texts();
+        let streams = RandomStreams::after(request.earlier, request.prompts, request.samples);
+        let mut waiting = 0..0;
+        let mut watches: HashMap<usize, StopWatch<'_>> = HashMap::new();
         let mut finished = Vec::new();
         loop {
+            if waiting.is_empty() && scheduler.running() == 0 {
+                let Some(part) = parts.next() else { break };
+                waiting = part;
+            }
             while scheduler.has_room()
                 && let Some(number) = waiting.next()
             {
@@ -165,16 +210,25 @@ impl<D: Device> Generator<'_, D> {
                 observer(Event::Finished(&text));
                 finished.push(text);
             }
-            if finished.len() > before && !waiting.is_empty() {
+            let has_left = finished.len() > before;
+            if scheduler.running() == 0 || (has_left && !waiting.is_empty()) {
                 continue;
             }
-            if scheduler.running() == 0 || stop() {
+            if stop() {
                 break;
             }
             let outputs = scheduler.step()?;
             for output in &outputs {
                 if let Output::Token { number, token, is_end: false, .. } = output {
                     observer(Event::Token { text: *number, token });
+                    if let Some((stops, vocabulary)) = request.stops
+                        && watches
+                            .entry(*number)
+                            .or_insert_with(|| StopWatch::new(stops, vocabulary))
+                            .ends(token.id)?
+                    {
+                        scheduler.end(*number);
+                    }
                 }
             }
             observer(Event::Step { tokens: outputs.len() });
@@ -253,8 +307,17 @@ mod tests {
             strategy.beam = beam;
             let (strategy, prompts) = (&strategy, &prompts[..]);
             let (samples, new_tokens, seed) = (1, 1, 0);
-            let request =
-                Request { prompts, samples, new_tokens, strategy, seed, end: None, batch: None };
+            let request = Request {
+                prompts,
+                samples,
+                new_tokens,
+                strategy,
+                seed,
+                end: None,
+                stops: None,
+                earlier: &[],
+                batch: None,
+            };
             request.fitting(64, most, |sequences| 10 * sequences as u64)
         };
         assert_eq!([640, 639, 159, 0].map(|most| at_a_time(None, most)), [64, 32, 8, 1]);

@@ -4,7 +4,7 @@
 //! once. An F² model is decoded *decoupled* by default: a class first, then a token
 //! in it, so that only that class's part of the output matrix is read.
 //!
-//! One step, in the order of the files: `scheduler` feeds the newest token of every running
+//! In the order of the files: a `step` of the `scheduler` feeds the newest token of every running
 //! `sequence` to the model; `sampler` chooses the next ones from the log-probabilities `scores`
 //! computes, among `candidates` that penalties and a `truncation` leave, in the class of a
 //! `class_draw`.
@@ -29,6 +29,8 @@ mod sampler;
 mod scheduler;
 mod scores;
 mod sequence;
+mod several;
+mod step;
 mod stop;
 mod strategy;
 mod truncation;
@@ -40,6 +42,7 @@ pub use protocol::{Cut, Protocol, ProtocolName, TestSet};
 pub use scheduler::{Joining, Output, Scheduler};
 pub use scores::Scored;
 pub use sequence::{RandomStream, RandomStreams};
+pub use several::generate_on;
 pub use stop::StopSequences;
 pub use strategy::{BeamSearch, Factorisation, Strategy};
 pub use truncation::{Truncations, min_p, nucleus, top_k, typical};

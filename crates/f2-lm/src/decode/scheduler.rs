@@ -1,4 +1,4 @@
-//! Sequences that are continued together, one token a step.
+//! Sequences that are continued together, one token a `step`.
 //!
 //! Continuous batching: sequences join and leave between steps. Hidden states and draws do not depend
 //! on the other rows of a batch, so a sequence's tokens are the same in any batch, and several
@@ -9,13 +9,12 @@ use std::sync::Arc;
 use f2_engine::Device;
 
 use super::prompt_scores::PromptScores;
-use super::sampler::{Wanted, choose};
 use super::scores::{Scored, Scores};
 use super::sequence::{RandomStream, Sequence};
 use super::{Strategy, Token};
 use crate::Error;
 use crate::memory::{Purpose, available_memory, check_memory};
-use crate::model::{Feed, Incremental, Model};
+use crate::model::{Incremental, Model};
 
 /// A batch of running sequences, each in a slot of the cache.
 pub struct Scheduler<'a, D: Device> {
@@ -25,11 +24,11 @@ pub struct Scheduler<'a, D: Device> {
     pub(super) gathered: D::Activations,
     pub(super) picked: D::Indices,
     pub(super) slots: usize,
-    running: Vec<Running>,
+    pub(super) running: Vec<Running>,
     /// Free slots of the cache.
     free: Vec<usize>,
     /// Tokens of prompts that one step feeds, at most.
-    prefill: usize,
+    pub(super) prefill: usize,
 }
 
 /// A sequence that joins, and how it is continued.
@@ -79,21 +78,21 @@ pub enum Output {
 }
 
 /// A sequence in its slot.
-struct Running {
-    slot: usize,
+pub(super) struct Running {
+    pub(super) slot: usize,
     /// The caller's number for it.
-    number: usize,
-    sequence: Sequence,
-    stream: RandomStream,
-    seed: u64,
-    strategy: Arc<Strategy>,
-    end: Option<u32>,
-    alternatives: Option<usize>,
+    pub(super) number: usize,
+    pub(super) sequence: Sequence,
+    pub(super) stream: RandomStream,
+    pub(super) seed: u64,
+    pub(super) strategy: Arc<Strategy>,
+    pub(super) end: Option<u32>,
+    pub(super) alternatives: Option<usize>,
     /// None where the prompt is not scored, or is done.
-    prompt_scores: Option<PromptScores>,
-    tokens: Vec<Token>,
+    pub(super) prompt_scores: Option<PromptScores>,
+    pub(super) tokens: Vec<Token>,
     /// Tokens still to be chosen.
-    left: usize,
+    pub(super) left: usize,
 }
 
 impl Running {
@@ -191,6 +190,13 @@ impl<'a, D: Device> Scheduler<'a, D> {
         Some((number, tokens))
     }
 
+    /// Completes a sequence where it is.
+    pub fn end(&mut self, number: usize) {
+        for running in self.running.iter_mut().filter(|running| running.number == number) {
+            (running.left, running.prompt_scores) = (0, None);
+        }
+    }
+
     /// Removes the sequences whose numbers `leaves` holds of, complete or not.
     pub fn remove(&mut self, mut leaves: impl FnMut(usize) -> bool) {
         let free = &mut self.free;
@@ -201,156 +207,5 @@ impl<'a, D: Device> Scheduler<'a, D> {
             }
             stays
         });
-    }
-
-    /// Feeds prompts, as far as one step does, and chooses the next token of every sequence whose
-    /// prompt has been fed.
-    pub fn step(&mut self) -> Result<Vec<Output>, Error> {
-        let mut outputs = self.score_prompts()?;
-        let due = self.feed()?;
-        let tokens = self.choose(&due)?;
-        let scored = self.alternatives(&due, &tokens)?;
-        for ((place, _), (mut token, scored)) in due.iter().zip(tokens.into_iter().zip(scored)) {
-            let running = &mut self.running[*place];
-            let is_end = running.end == Some(token.id);
-            let alternatives = scored.map_or_else(Vec::new, |scored| {
-                token.log_probability = scored.log_probability;
-                scored.alternatives
-            });
-            if is_end {
-                running.left = 0;
-            } else {
-                running.sequence.history.push(token.id);
-                running.tokens.push(token);
-                running.left -= 1;
-            }
-            outputs.push(Output::Token { number: running.number, token, alternatives, is_end });
-        }
-        Ok(outputs)
-    }
-
-    /// Scores prompts of those that ask for it, at most `prefill` tokens in all.
-    fn score_prompts(&mut self) -> Result<Vec<Output>, Error> {
-        let mut outputs = Vec::new();
-        let mut budget = self.prefill;
-        for place in 0..self.running.len() {
-            let Some(mut scores) = self.running[place].prompt_scores.take() else { continue };
-            let Running { slot, number, ref mut sequence, .. } = self.running[place];
-            // The sequence is moved out so that the rest of the scheduler can be borrowed.
-            let mut moved = std::mem::replace(sequence, Sequence::new(&[], 1));
-            let found = scores.advance(self, slot, &mut moved, &mut budget);
-            self.running[place].sequence = moved;
-            let found = found?;
-            if !scores.is_done() {
-                self.running[place].prompt_scores = Some(scores);
-            }
-            if !found.is_empty() {
-                outputs.push(Output::Prompt { number, scores: found });
-            }
-        }
-        Ok(outputs)
-    }
-
-    /// Feeds what is due, prompts in parts. Returns the sequences whose next token can be chosen:
-    /// their places among the running ones, and the rows of their hidden states.
-    fn feed(&mut self) -> Result<Vec<(usize, u32)>, Error> {
-        let Self { scores, memory, running, prefill, .. } = self;
-        let positions = scores.model.decoder.shape.positions;
-        let (mut budget, mut due) = (*prefill, Vec::new());
-        let mut feeds: Vec<Feed<'_>> = Vec::new();
-        for (place, running) in running.iter_mut().enumerate() {
-            if running.prompt_scores.is_some() || running.left == 0 {
-                continue;
-            }
-            let waiting = running.sequence.due(positions);
-            let part = if waiting == 1 { 1 } else { waiting.min(budget) };
-            if part == 0 {
-                continue;
-            }
-            budget -= if waiting == 1 { 0 } else { part };
-            if part == waiting {
-                due.push((place, feeds.len() as u32));
-            }
-            feeds.push(running.sequence.feed_part(running.slot, part));
-        }
-        if !feeds.is_empty() {
-            memory.advance(scores.model, &feeds)?;
-        }
-        Ok(due)
-    }
-
-    /// The next token of every sequence in `due`. Those with the same strategy are chosen together.
-    fn choose(&mut self, due: &[(usize, u32)]) -> Result<Vec<Token>, Error> {
-        let mut groups: Vec<(Arc<Strategy>, Vec<usize>)> = Vec::new();
-        for (index, (place, _)) in due.iter().enumerate() {
-            let strategy = &self.running[*place].strategy;
-            let same = |other: &Arc<Strategy>| Arc::ptr_eq(other, strategy) || other == strategy;
-            match groups.iter_mut().find(|(other, _)| same(other)) {
-                Some((_, members)) => members.push(index),
-                None => groups.push((strategy.clone(), vec![index])),
-            }
-        }
-        let mut tokens: Vec<Option<Token>> = vec![None; due.len()];
-        for (strategy, members) in groups {
-            let rows: Vec<u32> = members.iter().map(|index| due[*index].1).collect();
-            let is_all = rows.iter().copied().eq(0..rows.len() as u32);
-            if !is_all {
-                self.gather(&rows);
-            }
-            let Self { scores, memory, gathered, running, .. } = self;
-            let hidden = if is_all { memory.hidden() } else { &*gathered };
-            let mut wanted: Vec<Wanted<'_>> = members
-                .iter()
-                .map(|index| {
-                    let running = &running[due[*index].0];
-                    let random = running.stream.at(running.seed, running.tokens.len());
-                    Wanted { history: &running.sequence.history, random }
-                })
-                .collect();
-            let chosen = choose(scores, &strategy, hidden, &mut wanted)?;
-            for (index, token) in members.into_iter().zip(chosen) {
-                tokens[index] = Some(token);
-            }
-        }
-        Ok(tokens.into_iter().map(|token| token.expect("every row is in a group")).collect())
-    }
-
-    /// The posterior's alternatives to the chosen tokens, where they are asked for.
-    fn alternatives(
-        &mut self,
-        due: &[(usize, u32)],
-        tokens: &[Token],
-    ) -> Result<Vec<Option<Scored>>, Error> {
-        let mut scored: Vec<Option<Scored>> = vec![None; due.len()];
-        let asked =
-            due.iter().zip(tokens).enumerate().filter_map(|(index, ((place, row), token))| {
-                let alternatives = self.running[*place].alternatives?;
-                Some((index, *row, token.id, alternatives))
-            });
-        let asked: Vec<(usize, u32, u32, usize)> = asked.collect();
-        if asked.is_empty() {
-            return Ok(scored);
-        }
-        let rows: Vec<u32> = asked.iter().map(|(_, row, ..)| *row).collect();
-        let posterior = self.posterior_of(&rows)?;
-        let vocabulary = posterior.len() / rows.len();
-        for ((index, _, id, alternatives), logs) in asked.iter().zip(posterior.chunks(vocabulary)) {
-            scored[*index] = Some(Scored::new(logs, *id, *alternatives));
-        }
-        Ok(scored)
-    }
-
-    /// The full posterior after at most as many rows of the last pass as there are slots,
-    /// `[rows, vocabulary]`.
-    pub(super) fn posterior_of(&mut self, rows: &[u32]) -> Result<&mut [f32], Error> {
-        self.gather(rows);
-        self.scores.posterior(rows.len(), &self.gathered)
-    }
-
-    fn gather(&mut self, rows: &[u32]) {
-        let model = self.scores.model;
-        let width = model.decoder.shape.model.width;
-        model.device.write_indices(rows, &mut self.picked);
-        model.device.gather(width, &self.picked, self.memory.hidden(), &mut self.gathered);
     }
 }

@@ -92,13 +92,19 @@ pub struct RandomStreams<'a> {
 impl<'a> RandomStreams<'a> {
     /// The streams of `samples` texts of each prompt.
     pub fn new(prompts: &'a [Vec<u32>], samples: usize) -> Self {
+        Self::after(&[], prompts, samples)
+    }
+
+    /// The streams of `samples` texts of each prompt, where there were as many of `earlier` ones.
+    pub fn after(earlier: &'a [Vec<u32>], prompts: &'a [Vec<u32>], samples: usize) -> Self {
         let mut times: HashMap<&[u32], u64> = HashMap::new();
         let mut meet = |prompt: &'a Vec<u32>| {
             let times = times.entry(prompt).or_default();
             *times += 1;
             *times - 1
         };
-        Self { prompts, samples, met: prompts.iter().map(&mut meet).collect() }
+        let met: Vec<u64> = earlier.iter().chain(prompts).map(&mut meet).collect();
+        Self { prompts, samples, met: met[earlier.len()..].to_vec() }
     }
 
     /// The stream of text number `number`; the samples of a prompt follow one another.
@@ -121,10 +127,13 @@ mod tests {
             (0..6).map(|number| streams.of(number)).collect()
         };
         let forth = all(&[a.clone(), b.clone(), a.clone()]);
-        let back = all(&[b, a.clone(), a]);
+        let back = all(&[b.clone(), a.clone(), a.clone()]);
         assert_eq!(forth[..2], back[2..4]);
         assert_eq!(forth[2..4], back[..2]);
         assert_eq!(forth[4..], back[4..]);
+        // As if all had been given at once.
+        let (before, now) = ([a.clone(), b.clone()], [a.clone()]);
+        assert_eq!(RandomStreams::after(&before, &now, 2).of(1), forth[5]);
         let mut all: Vec<[u32; 2]> = forth.iter().map(|stream| stream.0).collect();
         all.sort_unstable();
         all.dedup();

@@ -1,5 +1,8 @@
 //! Sequences of characters that end a text.
 
+use crate::Error;
+use crate::run::{TextStream, Vocabulary};
+
 /// Sequences of characters that end a text and are not part of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StopSequences(Vec<String>);
@@ -35,6 +38,52 @@ impl StopSequences {
             beginnings.into_iter().find(|end| text.ends_with(&sequence[..*end])).unwrap_or(0)
         };
         self.0.iter().map(held).max().unwrap_or(0)
+    }
+
+    /// The text of some tokens up to where it ends, and how many of the tokens begin before that. The
+    /// first sequence to be complete ends it, whatever follows.
+    pub fn cut(&self, vocabulary: &Vocabulary, ids: &[u32]) -> Result<(String, usize), Error> {
+        if self.is_empty() {
+            return Ok((vocabulary.decode(ids)?, ids.len()));
+        }
+        let mut stream = vocabulary.stream();
+        let (mut text, mut begins, mut end) = (String::new(), Vec::new(), None);
+        for id in ids {
+            let known = text.len();
+            begins.push(known);
+            text += &stream.push(*id)?;
+            end = self.find(&text, known);
+            if end.is_some() {
+                break;
+            }
+        }
+        if end.is_none() {
+            text += &stream.finish()?;
+            end = self.find(&text, 0);
+        }
+        let Some(end) = end else { return Ok((text, ids.len())) };
+        text.truncate(end);
+        Ok((text, begins.into_iter().filter(|begin| *begin < end).count()))
+    }
+}
+
+/// Looks for stop sequences in a text as it is made.
+pub(super) struct StopWatch<'a> {
+    stops: &'a StopSequences,
+    stream: TextStream<'a>,
+    text: String,
+}
+
+impl<'a> StopWatch<'a> {
+    pub(super) fn new(stops: &'a StopSequences, vocabulary: &'a Vocabulary) -> Self {
+        Self { stops, stream: vocabulary.stream(), text: String::new() }
+    }
+
+    /// Whether this token completes a stop sequence.
+    pub(super) fn ends(&mut self, id: u32) -> Result<bool, Error> {
+        let known = self.text.len();
+        self.text += &self.stream.push(id)?;
+        Ok(self.stops.find(&self.text, known).is_some())
     }
 }
 

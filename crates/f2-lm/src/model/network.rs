@@ -15,7 +15,7 @@ pub struct Network<D: Device> {
     pub workspace: Workspace<D>,
     pub(super) predictions: D::Indices,
     /// One number: the loss so far.
-    total: D::Floats,
+    pub(crate) total: D::Floats,
 }
 
 impl<D: Device> Network<D> {

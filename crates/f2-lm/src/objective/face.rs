@@ -4,7 +4,7 @@ use f2_engine::{Device, IGNORED, Weighting};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Objective, Step};
+use super::{Objective, Step, Total};
 use crate::Error;
 use crate::config::{FaceConfig, FaceVariant};
 
@@ -16,6 +16,8 @@ pub struct Face {
     variant: FaceVariant,
     /// How often each token has occurred so far, among predictions or targets.
     counts: Vec<u64>,
+    /// Those of the batch in progress, not yet among them.
+    fresh: Vec<u64>,
     /// The token that ends a text: expected, however often, and never counted.
     end_of_text: Option<u32>,
     /// Of the current micro-batch.
@@ -31,8 +33,8 @@ struct State {
 impl Face {
     /// The objective over a vocabulary, nothing counted yet.
     pub fn new(config: &FaceConfig, vocabulary: usize) -> Self {
-        let (variant, counts) = (config.variant, vec![0; vocabulary]);
-        Self { variant, counts, end_of_text: None, weights: Vec::new() }
+        let [counts, fresh] = [(); 2].map(|()| vec![0; vocabulary]);
+        Self { variant: config.variant, counts, fresh, end_of_text: None, weights: Vec::new() }
     }
 
     /// Adds a micro-batch to the counts.
@@ -51,7 +53,13 @@ impl Face {
     fn add(&mut self, tokens: &[u32]) {
         let counted = |token: &&u32| **token != IGNORED && Some(**token) != self.end_of_text;
         for &token in tokens.iter().filter(counted) {
-            self.counts[token as usize] += 1;
+            self.fresh[token as usize] += 1;
+        }
+    }
+
+    fn settle_fresh(&mut self) {
+        for (count, fresh) in self.counts.iter_mut().zip(&mut self.fresh) {
+            *count += std::mem::take(fresh);
         }
     }
 
@@ -73,13 +81,23 @@ impl Face {
 }
 
 impl<D: Device> Objective<D> for Face {
-    /// The whole batch decides every weight, so all of it is read first. The second pass starts with the last
-    /// micro-batch, which is still in the network and needs no recomputation; a batch of one
-    /// micro-batch never does.
-    fn accumulate(&mut self, step: &mut Step<'_, D>) -> Result<(), Error> {
+    /// The whole batch decides every weight, so all of it is read first.
+    fn survey(&mut self, step: &mut Step<'_, D>) -> Result<(), Error> {
         for index in 0..step.micro_batches() {
             self.count(step, index)?;
         }
+        Ok(())
+    }
+
+    fn settle(&mut self, total: &mut Total<'_>) -> Result<(), Error> {
+        total(&mut self.fresh)?;
+        self.settle_fresh();
+        Ok(())
+    }
+
+    /// Starts with the last micro-batch, which is still in the network and needs no recomputation;
+    /// a batch of one micro-batch never does.
+    fn accumulate(&mut self, step: &mut Step<'_, D>) -> Result<(), Error> {
         for index in (0..step.micro_batches()).rev() {
             step.forward(index)?;
             self.weigh(step)?;
@@ -170,6 +188,7 @@ mod tests {
         let predictions = positions.predictions(&ids);
         assert_eq!(predictions, golden::ids(&step["argmax"]));
         face.add(if face.variant.counts_predictions() { &predictions } else { &ids });
+        face.settle_fresh();
         let counts: Vec<f64> = face.counts.iter().map(|&count| count as f64).collect();
         golden::assert_close(&counts, &step["counts_after"]);
         let weights = if face.variant.weighs_before() {
@@ -204,6 +223,7 @@ mod tests {
         let mut face = Face::new(&FaceConfig::default(), 4);
         Objective::<f2_engine::Cpu>::expect_end_of_text(&mut face, 1);
         face.add(&[1, 2, 1, 1, 0, 2, IGNORED]);
+        face.settle_fresh();
         assert_eq!(face.counts, [1, 0, 2, 0]);
         assert_eq!(token_weights(&face.counts), [0.8, 1.6, 0.0, 1.6]);
     }
@@ -213,6 +233,7 @@ mod tests {
         let fresh = || Face::new(&FaceConfig::default(), 3);
         let mut face = fresh();
         face.add(&[2, 0, IGNORED, 2]);
+        face.settle_fresh();
         let state = Objective::<f2_engine::Cpu>::state(&face);
         assert_eq!(state, json!({"counts": "1 0 2"}));
         let restore = |mut face: Face, state: &Value| {

@@ -19,9 +19,23 @@ use crate::Error;
 use crate::config::{ObjectiveName, TrainConfig};
 use crate::model::Network;
 
+/// Adds up counts of all ranks.
+pub type Total<'a> = dyn FnMut(&mut [u64]) -> Result<(), Error> + 'a;
+
 /// A loss the decoder can be trained with.
 pub trait Objective<D: Device> {
-    /// Adds the loss and the gradient of a step's batch to those of its network.
+    /// Reads what the loss of the whole batch depends on, shard by shard, before any gradient.
+    fn survey(&mut self, _step: &mut Step<'_, D>) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Ends the survey. `total` adds up the counts of all ranks.
+    fn settle(&mut self, _total: &mut Total<'_>) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Adds the loss and the gradient of a step's batch, or of the shard of it that the step is in,
+    /// to those of its network.
     fn accumulate(&mut self, step: &mut Step<'_, D>) -> Result<(), Error>;
 
     /// Sets the token that ends a text, before the first step; an objective that counts tokens

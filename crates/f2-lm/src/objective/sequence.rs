@@ -53,7 +53,7 @@ impl<D: Device> SequenceUnlikelihood<D> {
     /// Prefixes are cut from the first rows one after the other, skipping padding.
     /// None where the rows are too short for them.
     fn prefixes(&self, step: &mut Step<'_, D>) -> Result<Option<Vec<u32>>, Error> {
-        step.read(0)?;
+        step.read_first()?;
         let GreedyContinuation { sequences, prefix, .. } = self.continuation;
         let row = step.sequence();
         let rows = step.inputs().chunks_exact(row).zip(step.ids().chunks_exact(row));
@@ -98,11 +98,12 @@ impl<D: Device> SequenceUnlikelihood<D> {
 }
 
 impl<D: Device> Objective<D> for SequenceUnlikelihood<D> {
+    /// A step in shards makes its continuations in the first one.
     fn accumulate(&mut self, step: &mut Step<'_, D>) -> Result<(), Error> {
         if self.coin_says_sequence(step.moment())
             && let Some(prefixes) = self.prefixes(step)?
         {
-            return self.sequence_step(step, &prefixes);
+            return if step.is_in_first() { self.sequence_step(step, &prefixes) } else { Ok(()) };
         }
         self.token.accumulate(step)
     }

@@ -12,6 +12,8 @@ pub struct Step<'a, D: Device> {
     /// The model, and the loss and gradient of the step so far.
     pub network: &'a mut Network<D>,
     batch: StepBatch<'a>,
+    /// The shard the step is in; the only one is the first.
+    shard: usize,
     /// The shape of every micro-batch.
     micro: Sequences,
     buffers: &'a mut StepBuffers,
@@ -35,7 +37,7 @@ pub struct StepBatch<'a> {
     pub number: u64,
     /// The run's seed.
     pub seed: u64,
-    /// How many windows there are, in all micro-batches together.
+    /// How many windows there are, in all micro-batches of a shard together.
     pub size: usize,
     /// How many windows a micro-batch has.
     pub micro: usize,
@@ -77,11 +79,34 @@ impl<'a, D: Device> Step<'a, D> {
     ) -> Self {
         let micro = Sequences { count: batch.micro, length: batch.batches.length(batch.number) };
         buffers.resize(micro);
-        let (read, holds, predicted, operations) = (None, false, false, 0.0);
-        Self { network, batch, micro, buffers, recordings, read, holds, predicted, operations }
+        Self {
+            network,
+            batch,
+            shard: 0,
+            micro,
+            buffers,
+            recordings,
+            read: None,
+            holds: false,
+            predicted: false,
+            operations: 0.0,
+        }
     }
 
-    /// How many micro-batches there are.
+    /// Goes to another shard of the batch.
+    pub fn enter(&mut self, shard: usize) {
+        if self.shard != shard {
+            self.shard = shard;
+            (self.read, self.holds) = (None, false);
+        }
+    }
+
+    /// Whether the step is in its first shard.
+    pub fn is_in_first(&self) -> bool {
+        self.shard == 0
+    }
+
+    /// How many micro-batches a shard has.
     pub fn micro_batches(&self) -> usize {
         self.batch.size / self.batch.micro
     }
@@ -96,15 +121,29 @@ impl<'a, D: Device> Step<'a, D> {
         if self.read == Some(index) {
             return Ok(());
         }
-        (self.read, self.holds) = (None, false);
-        let StepBatch { batches, text, number, micro, .. } = self.batch;
-        let rows = index * micro..(index + 1) * micro;
-        let rows = rows.start as u64..rows.end as u64;
-        let StepBuffers { inputs, ids, .. } = &mut *self.buffers;
-        batches.fill(text, number, rows, inputs, ids);
-        self.buffers.check(self.network.model.decoder.shape.vocabulary)?;
+        let first = self.first_row(index);
+        self.read_rows(first)?;
         self.read = Some(index);
         Ok(())
+    }
+
+    /// Reads the text of the first micro-batch of the first shard.
+    pub fn read_first(&mut self) -> Result<(), Error> {
+        if self.is_in_first() { self.read(0) } else { self.read_rows(0) }
+    }
+
+    /// The number of a micro-batch's first row in the whole batch.
+    fn first_row(&self, index: usize) -> usize {
+        self.shard * self.batch.size + index * self.batch.micro
+    }
+
+    fn read_rows(&mut self, first: usize) -> Result<(), Error> {
+        (self.read, self.holds) = (None, false);
+        let StepBatch { batches, text, number, micro, .. } = self.batch;
+        let rows = first as u64..(first + micro) as u64;
+        let StepBuffers { inputs, ids, .. } = &mut *self.buffers;
+        batches.fill(text, number, rows, inputs, ids);
+        self.buffers.check(self.network.model.decoder.shape.vocabulary)
     }
 
     /// The input tokens of the micro-batch read last, row by row.
@@ -129,7 +168,7 @@ impl<'a, D: Device> Step<'a, D> {
         if self.holds {
             return Ok(());
         }
-        let first_position = (index * self.micro.positions()) as u64;
+        let first_position = (self.first_row(index) * self.micro.length) as u64;
         let batch = Batch {
             sequences: self.micro,
             inputs: &self.buffers.inputs,

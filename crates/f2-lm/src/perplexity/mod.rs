@@ -1,7 +1,7 @@
 //! Perplexity: the negative log-likelihood of a text under a model's full posterior.
 //!
-//! One [`Scorer`] serves validation in training, with the trainer's buffers, and [`score`], with
-//! buffers of its own.
+//! One [`Scorer`] serves validation in training, with the trainer's buffers, and [`score_on`], with
+//! buffers of its own on each device.
 
 mod windows;
 
@@ -13,8 +13,9 @@ use crate::Error;
 use crate::batch::TokenSource;
 use crate::memory::{Purpose, check_memory};
 use crate::model::{Batch, Model, Recordings, Workspace};
+use crate::{Devices, Parts, Worker};
 
-/// Positions scored at a time by [`score`], at most, unless one window has more.
+/// Positions scored at a time by [`score_on`], at most, unless one window has more.
 const MOST_POSITIONS: usize = 2048;
 
 /// The likelihood of a text.
@@ -31,29 +32,67 @@ impl Likelihood {
     pub fn mean(&self) -> f64 {
         self.nats / self.scored as f64
     }
+
+    /// Goes on with more of the text.
+    fn add(&mut self, more: Self) {
+        self.nats += more.nats;
+        self.scored += more.scored;
+    }
 }
 
-/// Scores the windows of a text with a model of its own. `progress` is called with the number
-/// of tokens scored since its last call. `None` if stopped.
-pub fn score<D: Device>(
-    model: &Model<D>,
+/// Scores the windows of a text with a model of its own, which `load` puts on each device. `progress` is
+/// called with the number of tokens scored since its last call. `None` if stopped.
+///
+/// Batches are dealt out to the devices and their sums added in order: any number of devices gives the
+/// same bits.
+pub fn score_on<D: Device, E: From<Error> + Send>(
+    devices: &Devices<'_, D, E>,
+    load: &(dyn Fn(D) -> Result<Model<D>, E> + Sync),
     text: &dyn TokenSource,
     windows: &ScoredWindows,
     progress: &mut dyn FnMut(u64),
-    stop: &dyn Fn() -> bool,
-) -> Result<Option<Likelihood>, Error> {
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Result<Option<Likelihood>, E> {
+    let positions = positions_at_a_time(windows);
+    let batches = windows.batches(positions);
+    let work = |device: D, worker: Worker<'_, u64>| {
+        let model = load(device)?;
+        let mut workspace = checked_workspace(&model, positions)?;
+        let mut scorer = Scorer::default();
+        let mut found = Vec::new();
+        while let Some(number) = worker.parts.next()
+            && !(worker.stop)()
+        {
+            let (sequences, batch) = &batches[number];
+            let likelihood = scorer.score_batch(&model, &mut workspace, text, *sequences, batch)?;
+            (worker.tell)(likelihood.scored);
+            found.push((number, likelihood));
+        }
+        Ok(found)
+    };
+    let parts = Parts::new(batches.len());
+    let mut found = devices.share(&parts, &work, progress, stop)?.concat();
+    if found.len() < batches.len() {
+        return Ok(None);
+    }
+    found.sort_unstable_by_key(|(number, _)| *number);
+    let mut total = Likelihood { nats: 0.0, scored: 0 };
+    found.iter().for_each(|(_, likelihood)| total.add(*likelihood));
+    if total.nats.is_finite() { Ok(Some(total)) } else { Err(Error::NoProbabilities.into()) }
+}
+
+/// How many positions are scored at a time: whole windows.
+fn positions_at_a_time(windows: &ScoredWindows) -> usize {
     let sequence = windows.sequence();
-    let positions = (MOST_POSITIONS / sequence).max(1) * sequence;
+    (MOST_POSITIONS / sequence).max(1) * sequence
+}
+
+/// A workspace, where there is memory for it.
+fn checked_workspace<D: Device>(model: &Model<D>, positions: usize) -> Result<Workspace<D>, Error> {
     let needed = Workspace::<D>::activation_bytes(&model.decoder, positions)
         + Workspace::<D>::head_bytes(&model.decoder, positions);
     check_memory(&model.device, Purpose::Perplexity, needed)?;
-    let mut workspace = Workspace::new(model, positions)?;
-    let likelihood =
-        Scorer::default().score(model, &mut workspace, text, windows, progress, stop)?;
-    match likelihood {
-        Some(likelihood) if !likelihood.nats.is_finite() => Err(Error::NoProbabilities),
-        likelihood => Ok(likelihood),
-    }
+    Workspace::new(model, positions)
 }
 
 /// Scores texts, batch by batch.
@@ -82,21 +121,55 @@ impl<D: Device> Scorer<D> {
         progress: &mut dyn FnMut(u64),
         stop: &dyn Fn() -> bool,
     ) -> Result<Option<Likelihood>, Error> {
-        let vocabulary = model.decoder.shape.vocabulary;
         let mut total = Likelihood { nats: 0.0, scored: 0 };
         for (sequences, batch) in windows.batches(workspace.positions()) {
             if stop() {
                 return Ok(None);
             }
-            let scored = self.fill(text, sequences, &batch, vocabulary)?;
-            let Self { recordings, inputs, ids } = self;
-            workspace.forward(model, Batch { sequences, inputs, dropout: None }, recordings);
-            workspace.set_targets(model, ids, Weighting::Uniform(1.0), None);
-            total.nats += workspace.negative_log_likelihood(model)?;
-            total.scored += scored;
-            progress(scored);
+            let likelihood = self.score_batch(model, workspace, text, sequences, &batch)?;
+            total.add(likelihood);
+            progress(likelihood.scored);
         }
         Ok(Some(total))
+    }
+
+    /// Scores every `turns`-th batch of windows, from number `turn` on: the share of one of several
+    /// ranks. Gives the sum of each. `stop` is asked equally often whatever the turn.
+    pub(crate) fn score_in_turn(
+        &mut self,
+        model: &Model<D>,
+        workspace: &mut Workspace<D>,
+        text: &dyn TokenSource,
+        windows: &ScoredWindows,
+        [turn, turns]: [usize; 2],
+        stop: &mut dyn FnMut() -> Result<bool, Error>,
+    ) -> Result<Option<Vec<f64>>, Error> {
+        let mut sums = Vec::new();
+        for round in windows.batches(workspace.positions()).chunks(turns) {
+            if stop()? {
+                return Ok(None);
+            }
+            if let Some((sequences, batch)) = round.get(turn) {
+                let part = self.score_batch(model, workspace, text, *sequences, batch)?;
+                sums.push(part.nats);
+            }
+        }
+        Ok(Some(sums))
+    }
+
+    fn score_batch(
+        &mut self,
+        model: &Model<D>,
+        workspace: &mut Workspace<D>,
+        text: &dyn TokenSource,
+        sequences: Sequences,
+        batch: &[Window],
+    ) -> Result<Likelihood, Error> {
+        let scored = self.fill(text, sequences, batch, model.decoder.shape.vocabulary)?;
+        let Self { recordings, inputs, ids } = self;
+        workspace.forward(model, Batch { sequences, inputs, dropout: None }, recordings);
+        workspace.set_targets(model, ids, Weighting::Uniform(1.0), None);
+        Ok(Likelihood { nats: workspace.negative_log_likelihood(model)?, scored })
     }
 
     /// Reads a batch, and returns how many of its tokens are scored. Rows past its windows, and places
@@ -147,11 +220,14 @@ mod tests {
             let (positions, vocabulary) = (16, 61);
             let model = model.clone();
             let shape = ModelShape { model, positions, vocabulary, class_ends };
-            let model = Model::zeros(Cpu::new(1).unwrap(), Decoder::new(shape)).unwrap();
             let nats = |text: Vec<u32>| {
                 let sliding = SlidingWindows::new(None, None, positions).unwrap();
                 let windows = ScoredWindows::new(&text, sliding, Contexts::Text, 0).unwrap();
-                score(&model, &text, &windows, &mut |_| {}, &|| false).unwrap().unwrap()
+                let load = |device| Model::zeros(device, Decoder::new(shape.clone()));
+                let open = |_| Ok::<_, Error>(Cpu::new(1)?);
+                let devices = Devices::one(&open);
+                let found = score_on(&devices, &load, &text, &windows, &mut |_| {}, &|| false);
+                found.unwrap().unwrap()
             };
             let one = nats(vec![60, 60]);
             let text = vec![60; 12_345];

@@ -15,6 +15,7 @@ const MANIFEST: &str = "manifest.json";
 const EVENTS: &str = "events.jsonl";
 const TENSORBOARD: &str = "tensorboard";
 const CHECKPOINTS: &str = "checkpoints";
+const RANKS: &str = "ranks";
 
 /// Keys that decide the parameters: no checkpoint survives their change.
 const SHAPING: [&str; 8] = [
@@ -102,6 +103,11 @@ impl RunFolder {
         self.path.join(EVENTS)
     }
 
+    /// The log of a rank other than 0.
+    pub fn rank_log(&self, rank: usize) -> PathBuf {
+        self.path.join(RANKS).join(format!("rank-{rank}.log"))
+    }
+
     /// Where its `TensorBoard` files are.
     pub fn tensorboard(&self) -> PathBuf {
         self.path.join(TENSORBOARD)
@@ -114,9 +120,23 @@ impl RunFolder {
         Ok(steps.last().map(|step| checkpoint::path(&folder, *step)))
     }
 
+    /// A run that another process writes.
+    pub(crate) fn written_elsewhere(path: &Path, config: TrainConfig, manifest: Manifest) -> Self {
+        Self { path: path.to_path_buf(), config, manifest }
+    }
+
     /// Puts other settings in force. Each one that differs must be among `allowed`, by its own
     /// name or its section's.
     pub fn change_config(&mut self, config: TrainConfig, allowed: &[String]) -> Result<(), Error> {
+        if self.adopt_config(config, allowed)? { self.write_config() } else { Ok(()) }
+    }
+
+    /// The same without writing them. Whether any differ.
+    pub(crate) fn adopt_config(
+        &mut self,
+        config: TrainConfig,
+        allowed: &[String],
+    ) -> Result<bool, Error> {
         let differences = Differences::between(&self.config, &config);
         if let Some(shaping) = differences.shaping() {
             return Err(Error::ShapeChanged { differences: shaping });
@@ -124,14 +144,11 @@ impl RunFolder {
         if let Some(refused) = differences.not_among(allowed) {
             return Err(Error::ConfigChanged { differences: refused });
         }
-        if differences.0.is_empty() {
-            return Ok(());
-        }
         self.config = config;
-        self.write_config()
+        Ok(!differences.0.is_empty())
     }
 
-    fn write_config(&self) -> Result<(), Error> {
+    pub(crate) fn write_config(&self) -> Result<(), Error> {
         let settings = toml::to_string(&self.config).expect("a configuration is TOML");
         self.write(CONFIG, &settings_file::sealed(&settings))
     }

@@ -1,6 +1,6 @@
 //! The memory and operations a run needs, computed before anything is allocated.
 
-use f2_engine::Device;
+use f2_engine::{Device, NORM_BLOCK, slices};
 
 use crate::Error;
 use crate::batch::TrainingBatches;
@@ -8,13 +8,17 @@ use crate::config::{ObjectiveName, TrainConfig};
 use crate::memory::{Purpose, check_memory};
 use crate::model::{Decoder, Incremental, Work, Workspace};
 
+use super::parallel::{Sharded, Shards};
+
 /// The cost of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunCost {
     /// Parameters to learn.
     pub parameters: usize,
-    /// Bytes for parameters, gradients and Adam's moments.
+    /// Bytes for parameters, gradients and Adam's moments; of the rank that needs most.
     pub parameter_bytes: u64,
+    /// Bytes a rank sends in a step, on average.
+    pub sent_bytes: u64,
     /// Bytes for saved activations and their gradients.
     pub activation_bytes: u64,
     /// Bytes for the head's loss: logits of a chunk, targets and workspace.
@@ -30,13 +34,23 @@ impl RunCost {
     /// The cost of training `decoder` on `D`. `mean_outputs` is how many output vectors a
     /// target is compared with on average.
     pub fn new<D: Device>(decoder: &Decoder, config: &TrainConfig, mean_outputs: f64) -> Self {
+        Self::among::<D>(decoder, config, mean_outputs, 1)
+    }
+
+    /// The cost of training by several ranks: memory and bytes of one, operations of all.
+    pub fn among<D: Device>(
+        decoder: &Decoder,
+        config: &TrainConfig,
+        mean_outputs: f64,
+        ranks: usize,
+    ) -> Self {
         let tokens_per_step = config.batch.tokens_per_step();
         let positions = config.batch.micro_size() * config.batch.sequence;
         let work = Work::new(decoder, config.batch.sequence);
         Self {
             parameters: decoder.layout.count(),
-            parameter_bytes: (decoder.layout.len() * (D::WEIGHT_BYTES + 3 * size_of::<f32>()))
-                as u64,
+            parameter_bytes: parameter_bytes::<D>(decoder.layout.len(), config, ranks),
+            sent_bytes: sent_bytes::<D>(decoder.layout.len(), config, ranks),
             activation_bytes: Workspace::<D>::activation_bytes(decoder, positions)
                 + continuation_bytes::<D>(decoder, config),
             head_bytes: Workspace::<D>::head_bytes(decoder, positions),
@@ -75,6 +89,35 @@ impl RunCost {
     pub fn check_memory<D: Device>(&self, device: &D) -> Result<(), Error> {
         check_memory(device, Purpose::Training, self.bytes())
     }
+}
+
+fn shards(config: &TrainConfig, ranks: usize) -> Shards {
+    Shards { count: config.batch.shards.max(1), ranks }
+}
+
+/// Parameters and gradients whole, moments of a slice, and what a step in shards keeps and receives.
+fn parameter_bytes<D: Device>(len: usize, config: &TrainConfig, ranks: usize) -> u64 {
+    let shards = shards(config, ranks);
+    let rank = |rank: usize| {
+        let owned = slices(len, ranks)[rank].len();
+        let kept = if shards.count == 1 { 0 } else { Sharded::<D>::floats(len, shards, rank) };
+        len * (D::WEIGHT_BYTES + size_of::<f32>()) + (2 * owned + kept) * size_of::<f32>()
+    };
+    (0..ranks).map(rank).max().unwrap_or(0) as u64
+}
+
+/// Gradients to the owners of their slices, updated slices to all, and the sums of squares. Losses
+/// are left out: a few bytes.
+fn sent_bytes<D: Device>(len: usize, config: &TrainConfig, ranks: usize) -> u64 {
+    let slices = slices(len, ranks);
+    let parts = shards(config, ranks).parts();
+    let rank = |rank: usize| {
+        let own = slices[rank].len();
+        let gradients = parts[rank] * (len - own) * size_of::<f32>();
+        let sums = 2 * own.div_ceil(NORM_BLOCK) * size_of::<f32>();
+        gradients + (ranks - 1) * (D::weight_message_bytes(own) + sums)
+    };
+    ((0..ranks).map(rank).sum::<usize>() / ranks) as u64
 }
 
 /// Bytes for the key-value cache of an objective that generates continuations.

@@ -3,6 +3,7 @@
 mod corpus;
 mod cost;
 mod initial;
+mod parallel;
 mod reporter;
 mod session;
 mod settings;
@@ -13,6 +14,7 @@ mod trainer;
 pub use corpus::{Classes, TrainingCorpus};
 pub use cost::RunCost;
 pub use initial::InitialModel;
+pub use parallel::{Ranks, Shards, settle_shards};
 pub use session::{Ending, Session};
 pub use settings::{Base, GivenSettings, GivenValue};
 pub use splits::{Splits, check_run, check_splits};

@@ -1,6 +1,6 @@
 //! Reports every event of a session to the log, the curves and the caller.
 
-use f2_files::WriteError;
+use f2_files::{WriteError, disk};
 
 use crate::Error;
 use crate::run::{Event, EventLog, RunFolder, TensorBoard};
@@ -9,7 +9,8 @@ use crate::run::{Event, EventLog, RunFolder, TensorBoard};
 /// training.
 pub(super) struct Reporter<'a> {
     log: EventLog,
-    curves: TensorBoard,
+    /// None where another rank draws them.
+    curves: Option<TensorBoard>,
     observer: &'a mut dyn FnMut(&Event),
 }
 
@@ -21,14 +22,29 @@ impl<'a> Reporter<'a> {
         let (events, tensorboard) = (run.events(), run.tensorboard());
         let log = EventLog::open(&events).map_err(WriteError::of(&events))?;
         let curves = TensorBoard::create(&tensorboard).map_err(WriteError::of(&tensorboard))?;
-        Ok(Self { log, curves, observer })
+        Ok(Self { log, curves: Some(curves), observer })
+    }
+
+    /// The reporter of a rank other than 0: a log of its own.
+    pub(super) fn of_rank(
+        run: &RunFolder,
+        rank: usize,
+        observer: &'a mut dyn FnMut(&Event),
+    ) -> Result<Self, Error> {
+        let path = run.rank_log(rank);
+        let folder = path.parent().unwrap_or(run.path());
+        disk::create_folders(folder).map_err(WriteError::of(folder))?;
+        let log = EventLog::open(&path).map_err(WriteError::of(&path))?;
+        Ok(Self { log, curves: None, observer })
     }
 
     pub(super) fn report(&mut self, event: &Event) {
         // Neither file is worth stopping for; a checkpoint on the same disk will fail visibly.
         let _ = self.log.append(event);
-        for (tag, step, value) in curve_points(event) {
-            let _ = self.curves.scalar(tag, step, value);
+        if let Some(curves) = &mut self.curves {
+            for (tag, step, value) in curve_points(event) {
+                let _ = curves.scalar(tag, step, value);
+            }
         }
         (self.observer)(event);
     }

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use f2_engine::Device;
 
+use super::parallel::Pace;
 use super::reporter::Reporter;
 use super::splits::{cut, limited};
 use super::{Splits, Trainer};
@@ -46,6 +47,8 @@ pub struct Session<'a, D: Device> {
     schedule: Schedule,
     attachments: Vec<(String, Vec<u8>)>,
     reporter: Reporter<'a>,
+    /// As rank 0 saw it last.
+    pace: Pace,
     began: Instant,
     seconds_before: f64,
     last_save: Instant,
@@ -80,7 +83,11 @@ impl<'a, D: Device> Session<'a, D> {
         }
         let mut state = TrainingState::start(trainer.network.model.device.name(), threads);
         state.trained_on(Contexts::of(&config.batch));
-        let reporter = Reporter::open(&run, observer)?;
+        let rank = trainer.ranks.as_ref().map_or(0, |ranks| ranks.control.rank());
+        let reporter = match rank {
+            0 => Reporter::open(&run, observer)?,
+            rank => Reporter::of_rank(&run, rank, observer)?,
+        };
         let schedule = Schedule::new(&config.schedule);
         let now = Instant::now();
         Ok(Self {
@@ -94,6 +101,7 @@ impl<'a, D: Device> Session<'a, D> {
             schedule,
             attachments,
             reporter,
+            pace: Pace::default(),
             began: now,
             seconds_before: 0.0,
             last_save: now,
@@ -108,9 +116,10 @@ impl<'a, D: Device> Session<'a, D> {
     /// Restores a checkpoint. `folder` and the state read from it come from
     /// [`checkpoint::open`].
     pub fn restore(&mut self, folder: &Path, state: TrainingState) -> Result<(), Error> {
+        let slice = self.trainer.slice();
         let Trainer { network, moments, objective, .. } = &mut self.trainer;
         checkpoint::load_model(folder, &mut network.model)?;
-        checkpoint::load_moments(folder, &network.model, moments)?;
+        checkpoint::load_moments(folder, &network.model, &slice, moments)?;
         objective.restore(&state.objective).map_err(|reason| Error::BadCheckpoint {
             path: folder.join(checkpoint::STATE),
             reason,
@@ -127,6 +136,7 @@ impl<'a, D: Device> Session<'a, D> {
     pub fn run(&mut self, stop: &dyn Fn() -> bool) -> Result<Ending, Error> {
         self.began = Instant::now();
         self.last_save = self.began;
+        self.look(stop)?;
         if self.is_over() && !self.state.evaluation_due {
             return Ok(Ending::AlreadyComplete);
         }
@@ -137,8 +147,9 @@ impl<'a, D: Device> Session<'a, D> {
         }
         while !self.is_over() {
             self.step()?;
+            self.look(stop)?;
             self.state.evaluation_due = self.evaluates_now();
-            if stop() {
+            if self.pace.stop {
                 return self.stop();
             }
             let in_between = is_due(self.run.config.evaluation.every_steps, self.state.step);
@@ -147,9 +158,20 @@ impl<'a, D: Device> Session<'a, D> {
             }
             if self.save_is_due() {
                 self.save_or_say_why();
+                self.look(stop)?;
             }
         }
         self.finish(stop)
+    }
+
+    /// Takes note of what the clock and the user decide: rank 0 for all.
+    fn look(&mut self, stop: &dyn Fn() -> bool) -> Result<(), Error> {
+        let own = Pace { seconds: self.seconds(), stop: stop(), save: self.clock_asks_to_save() };
+        self.pace = match &mut self.trainer.ranks {
+            Some(ranks) => ranks.keep_pace(own)?,
+            None => own,
+        };
+        Ok(())
     }
 
     /// Makes the evaluation that the session before was stopped in. The checkpoint knows nothing
@@ -170,7 +192,7 @@ impl<'a, D: Device> Session<'a, D> {
     }
 
     fn is_over(&self) -> bool {
-        self.budget.is_spent(self.state.step, self.seconds()) || self.is_patience_spent()
+        self.budget.is_spent(self.state.step, self.pace.seconds) || self.is_patience_spent()
     }
 
     fn is_patience_spent(&self) -> bool {
@@ -191,7 +213,7 @@ impl<'a, D: Device> Session<'a, D> {
 
     fn step(&mut self) -> Result<(), Error> {
         let began = Instant::now();
-        let progress = self.budget.progress(self.state.step, self.seconds());
+        let progress = self.budget.progress(self.state.step, self.pace.seconds);
         let fraction = self.schedule.fraction(self.state.step, progress);
         let update = self.run.config.optimiser.update(self.state.updates + 1, fraction);
         let (step, ahead) = (self.state.step, self.is_followed_at_once());
@@ -223,7 +245,7 @@ impl<'a, D: Device> Session<'a, D> {
     fn is_followed_at_once(&self) -> bool {
         let next = self.state.step + 1;
         let evaluation_due = is_due(self.run.config.evaluation.every_steps, next);
-        !evaluation_due && !self.budget.is_spent(next, self.seconds())
+        !evaluation_due && !self.budget.is_spent(next, self.pace.seconds)
     }
 
     /// Counts a step that changed nothing; too many in a row end the run.
@@ -266,6 +288,7 @@ impl<'a, D: Device> Session<'a, D> {
         if best {
             self.save_or_say_why();
         }
+        self.look(stop)?;
         Ok(true)
     }
 

@@ -6,8 +6,11 @@ use std::path::{Path, PathBuf};
 use f2_engine::Device;
 use f2_files::Lock;
 
+use super::parallel::{Likeness, session_shards, settle_shards};
 use super::settings::{Base, GivenSettings};
-use super::{Classes, Ending, InitialModel, RunCost, Session, Trainer, TrainingCorpus, check_run};
+use super::{
+    Classes, Ending, InitialModel, Ranks, RunCost, Session, Trainer, TrainingCorpus, check_run,
+};
 use crate::Error;
 use crate::config::TrainConfig;
 use crate::model::{Decoder, ModelShape};
@@ -56,8 +59,10 @@ pub struct PreparedRun {
     initial: Option<InitialModel>,
     /// The checkpoint to resume from.
     checkpoint: Option<(TrainingState, PathBuf)>,
-    /// Keeps other processes from writing the run.
-    lock: Lock,
+    /// The settings of this session: the run's, with more shards where there are more ranks.
+    session: TrainConfig,
+    /// Keeps other processes from writing the run; with rank 0.
+    lock: Option<Lock>,
 }
 
 impl NewRun {
@@ -69,12 +74,23 @@ impl NewRun {
 
     /// Checks everything that could fail later, then creates the run's folder.
     pub fn prepare<D: Device>(&self, device: &D, threads: usize) -> Result<PreparedRun, Error> {
+        self.prepare_among(&mut None, device, threads)
+    }
+
+    /// The same as one of several ranks: rank 0 creates the folder once all agree.
+    pub fn prepare_among<D: Device>(
+        &self,
+        ranks: &mut Option<Ranks<D>>,
+        device: &D,
+        threads: usize,
+    ) -> Result<PreparedRun, Error> {
         let corpus = TrainingCorpus::open(&self.corpus)?;
         let initial = self.init.as_deref().map(|path| InitialModel::open(path, Some(&corpus)));
         let initial = initial.transpose()?;
         let resolved = self.settings.resolve(initial.as_ref().into())?;
         let origins = resolved.origins.clone();
-        let config = resolved.for_vocabulary(corpus.record.vocabulary)?;
+        let mut config = resolved.for_vocabulary(corpus.record.vocabulary)?;
+        settle_shards(&mut config, size(ranks.as_ref()))?;
         let objective = config.objective.name;
         if objective.fine_tunes() && initial.is_none() {
             return Err(Error::NoInitialModel { objective: objective.as_str() });
@@ -87,7 +103,7 @@ impl NewRun {
         if let Some(initial) = &initial {
             initial.check(&decoder, &origins)?;
         }
-        check_memory(device, &decoder, &config, &corpus)?;
+        check_memory(device, &decoder, &config, &corpus, ranks.as_ref())?;
         let mut manifest = Manifest::new(
             corpus.record.clone(),
             classes.as_ref().map(|classes| classes.sha256.clone()),
@@ -96,9 +112,17 @@ impl NewRun {
             threads,
         );
         manifest.initial = initial.as_ref().map(|initial| initial.record().clone());
-        let lock = RunFolder::lock(&self.out)?;
-        let run = RunFolder::create(&self.out, config, manifest)?;
-        Ok(PreparedRun { run, corpus, classes, decoder, initial, checkpoint: None, lock })
+        compare(ranks, device, &config, &manifest, None)?;
+        let create = || {
+            let lock = RunFolder::lock(&self.out)?;
+            Ok((RunFolder::create(&self.out, config.clone(), manifest.clone())?, lock))
+        };
+        let (run, lock) = match lead(ranks, create)? {
+            Some((run, lock)) => (run, Some(lock)),
+            None => (RunFolder::written_elsewhere(&self.out, config, manifest), None),
+        };
+        let (session, checkpoint) = (run.config.clone(), None);
+        Ok(PreparedRun { run, corpus, classes, decoder, initial, checkpoint, session, lock })
     }
 }
 
@@ -111,17 +135,27 @@ impl ResumedRun {
 
     /// Checks that the run can be resumed, and changes the settings that may change.
     pub fn prepare<D: Device>(&self, device: &D) -> Result<PreparedRun, Error> {
+        self.prepare_among(&mut None, device)
+    }
+
+    /// The same as one of several ranks: rank 0 changes the settings once all agree.
+    pub fn prepare_among<D: Device>(
+        &self,
+        ranks: &mut Option<Ranks<D>>,
+        device: &D,
+    ) -> Result<PreparedRun, Error> {
         let (folder, named) = run_and_checkpoint(&self.path);
         // Before the lock, which would create the folder.
         RunFolder::open(&folder)?;
-        let lock = RunFolder::lock(&folder)?;
+        let lock = lead(ranks, || RunFolder::lock(&folder))?;
         let mut run = RunFolder::open(&folder)?;
         let corpus =
             TrainingCorpus::open(self.corpus.as_deref().unwrap_or(&run.manifest.corpus.path))?;
         corpus.check_same(&run.manifest.corpus)?;
         let resolved = self.settings.resolve(Base::Resumed(&run))?;
         let config = resolved.for_vocabulary(corpus.record.vocabulary)?;
-        run.change_config(config, &self.allow)?;
+        let changed = run.adopt_config(config, &self.allow)?;
+        let session = session_shards(&run.config, size(ranks.as_ref()))?;
         // A run killed before its first checkpoint restarts from its beginning.
         let newest = match named {
             Some(named) => Some(named),
@@ -138,16 +172,53 @@ impl ResumedRun {
             classes.check_same(run.manifest.classes_sha256.as_deref())?;
         }
         let decoder = decoder(&run.config, corpus.record.vocabulary, classes.as_ref());
-        check_memory(device, &decoder, &run.config, &corpus)?;
+        check_memory(device, &decoder, &session, &corpus, ranks.as_ref())?;
         let initial = match (&checkpoint, &run.manifest.initial) {
             (None, Some(record)) => Some(InitialModel::reopen(record, &corpus)?),
             _ => None,
         };
-        Ok(PreparedRun { run, corpus, classes, decoder, initial, checkpoint, lock })
+        let step = checkpoint.as_ref().map(|(state, _)| state.step);
+        compare(ranks, device, &session, &run.manifest, step)?;
+        lead(ranks, || if changed { run.write_config() } else { Ok(()) })?;
+        Ok(PreparedRun { run, corpus, classes, decoder, initial, checkpoint, session, lock })
     }
 }
 
+/// How many ranks there are.
+fn size<D: Device>(ranks: Option<&Ranks<D>>) -> usize {
+    ranks.map_or(1, |ranks| ranks.control.size())
+}
+
+/// Does something on rank 0 alone.
+fn lead<D: Device, T>(
+    ranks: &mut Option<Ranks<D>>,
+    work: impl FnOnce() -> Result<T, Error>,
+) -> Result<Option<T>, Error> {
+    match ranks {
+        Some(ranks) => ranks.lead(work),
+        None => work().map(Some),
+    }
+}
+
+/// Refuses ranks that were started differently.
+fn compare<D: Device>(
+    ranks: &mut Option<Ranks<D>>,
+    device: &D,
+    config: &TrainConfig,
+    manifest: &Manifest,
+    checkpoint: Option<u64>,
+) -> Result<(), Error> {
+    let Some(ranks) = ranks else { return Ok(()) };
+    ranks.compare(&Likeness { config, manifest, checkpoint }.fingerprint(device))
+}
+
 impl PreparedRun {
+    /// The number of shards this session has in place of the run's, where it needs more.
+    pub fn other_shards(&self) -> Option<usize> {
+        let [run, session] = [&self.run.config, &self.session].map(|of| of.batch.shards.max(1));
+        (session != run).then_some(session)
+    }
+
     /// Trains to the run's limit, or until `stop` returns true. `observer` is called with every
     /// event. Returns how it ended, and the training state.
     pub fn train<D: Device>(
@@ -157,19 +228,40 @@ impl PreparedRun {
         observer: &mut dyn FnMut(&Event),
         stop: &dyn Fn() -> bool,
     ) -> Result<(Ending, TrainingState), Error> {
-        let Self { run, corpus, classes, decoder, initial, checkpoint, lock } = self;
+        self.train_among(None, device, threads, observer, stop)
+    }
+
+    /// The same as one of several ranks. Rank 0 decides when it stops and writes the run.
+    pub fn train_among<D: Device>(
+        self,
+        mut ranks: Option<Ranks<D>>,
+        device: D,
+        threads: usize,
+        observer: &mut dyn FnMut(&Event),
+        stop: &dyn Fn() -> bool,
+    ) -> Result<(Ending, TrainingState), Error> {
+        let Self { run, corpus, classes, decoder, initial, checkpoint, session, lock } = self;
         let attachments = corpus.attachments(classes.as_ref())?;
-        let mut trainer = Trainer::new(device, decoder, &run.config)?;
+        let trainer = Trainer::among(&mut ranks, device, decoder, &session);
+        let mut trainer = trainer.inspect_err(|error| {
+            ranks.iter_mut().for_each(|ranks| ranks.tell(error));
+        })?;
         if let Some(initial) = initial {
             let class_vectors = run.config.initial.class_vectors;
-            initial.load(&mut trainer.network, class_vectors, &corpus.counts)?;
+            let loaded = initial.load(&mut trainer.network, class_vectors, &corpus.counts);
+            loaded.inspect_err(|error| trainer.tell(error))?;
         }
         let mut session =
             Session::new(trainer, run, corpus.splits(), attachments, threads, observer)?;
         if let Some((state, path)) = checkpoint {
-            session.restore(&path, state)?;
+            let restored = session.restore(&path, state);
+            restored.inspect_err(|error| session.trainer.tell(error))?;
         }
-        let ending = session.run(stop)?;
+        let ending = session.run(stop);
+        let ending = ending.inspect_err(|error| session.trainer.tell(error))?;
+        if let Some(ranks) = &mut session.trainer.ranks {
+            ranks.control.finish();
+        }
         let state = session.state.clone();
         drop((session, lock));
         Ok((ending, state))
@@ -190,9 +282,10 @@ fn check_memory<D: Device>(
     decoder: &Decoder,
     config: &TrainConfig,
     corpus: &TrainingCorpus,
+    ranks: Option<&Ranks<D>>,
 ) -> Result<(), Error> {
     let outputs = corpus.mean_outputs(&decoder.shape.class_ends);
-    RunCost::new::<D>(decoder, config, outputs).check_memory(device)
+    RunCost::among::<D>(decoder, config, outputs, size(ranks)).check_memory(device)
 }
 
 /// The run folder, and the checkpoint where one of its checkpoints was named.

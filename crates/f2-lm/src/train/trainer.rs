@@ -11,14 +11,20 @@ use crate::model::{Decoder, Model, Network, Recordings};
 use crate::objective::{Objective, Step, StepBatch, StepBuffers, objective};
 use crate::perplexity::{Likelihood, ScoredWindows, Scorer};
 
+use super::parallel::{Ranks, Sharded, Shards};
+
 /// A model with its optimiser and buffers, on one device.
 pub struct Trainer<D: Device> {
     /// The model, and the gradient of the step in progress.
     pub network: Network<D>,
     /// The loss.
     pub objective: Box<dyn Objective<D>>,
-    /// Adam's running means.
+    /// Adam's running means, of the slice that this rank owns.
     pub moments: Moments<D>,
+    /// The other ranks; none where there is one.
+    pub(super) ranks: Option<Ranks<D>>,
+    /// The parts of a step in shards; none where it is all of one.
+    sharded: Option<Sharded<D>>,
     decayed: Vec<Range<usize>>,
     /// One number: the global norm of the gradient.
     norm: D::Floats,
@@ -28,9 +34,9 @@ pub struct Trainer<D: Device> {
     buffers: StepBuffers,
     training: Recordings<D>,
     scorer: Scorer<D>,
-    /// Windows of a micro-batch, and of a step.
+    /// Windows of a micro-batch, and of a shard.
     micro: usize,
-    batch_size: usize,
+    shard_size: usize,
     seed: u64,
 }
 
@@ -63,25 +69,41 @@ impl StepReport {
 impl<D: Device> Trainer<D> {
     /// Allocates all buffers and draws initial values.
     pub fn new(device: D, decoder: Decoder, config: &TrainConfig) -> Result<Self, Error> {
+        Self::among(&mut None, device, decoder, config)
+    }
+
+    /// The same as one of several ranks, which all have these settings. On success the connection is
+    /// taken.
+    pub fn among(
+        ranks: &mut Option<Ranks<D>>,
+        device: D,
+        decoder: Decoder,
+        config: &TrainConfig,
+    ) -> Result<Self, Error> {
         let positions = config.batch.micro_size() * config.batch.sequence;
         let parameters = decoder.layout.len();
         let network = Network::new(device, decoder, positions, config.seed)?;
         let device = &network.model.device;
+        let [rank, size] = ranks.as_ref().map_or([0, 1], Ranks::place);
+        let shards = Shards { count: config.batch.shards.max(1), ranks: size };
+        let sharded = (shards.count > 1).then(|| Sharded::new(device, parameters, shards, rank));
+        let sharded = sharded.transpose()?;
+        let objective = objective(config, &network)?;
+        let owned = sharded.as_ref().map_or(parameters, |sharded| sharded.slice().len());
         Ok(Self {
-            moments: Moments {
-                first: device.floats(parameters)?,
-                second: device.floats(parameters)?,
-            },
+            moments: Moments { first: device.floats(owned)?, second: device.floats(owned)? },
+            ranks: ranks.take(),
+            sharded,
             decayed: network.model.decoder.layout.decayed(),
             norm: device.floats(1)?,
             outcome: [device.reading()?, device.reading()?],
             begun: None,
-            objective: objective(config, &network)?,
+            objective,
             buffers: StepBuffers::default(),
             training: Recordings::default(),
             scorer: Scorer::default(),
             micro: config.batch.micro_size(),
-            batch_size: config.batch.size,
+            shard_size: config.batch.shard_size(),
             seed: config.seed,
             network,
         })
@@ -107,7 +129,7 @@ impl<D: Device> Trainer<D> {
                 self.accumulate(batches, text, step)?
             }
         };
-        self.update(update);
+        self.update(update)?;
         if ahead && D::RUNS_BEHIND && self.objective.may_run_ahead() {
             let operations = self.accumulate(batches, text, step + 1)?;
             self.begun = Some(Begun { step: step + 1, operations });
@@ -126,12 +148,18 @@ impl<D: Device> Trainer<D> {
         step: u64,
     ) -> Result<f64, Error> {
         self.forget_begun();
-        let Self { network, buffers, training, micro, .. } = self;
-        let (seed, size, micro) = (self.seed, self.batch_size, *micro);
+        let Self { network, buffers, training, micro, objective, ranks, sharded, .. } = self;
+        let (seed, size, micro) = (self.seed, self.shard_size, *micro);
         let batch = StepBatch { batches, text, number: step, seed, size, micro };
         network.clear_loss();
         let mut step = Step::new(network, batch, buffers, training);
-        self.objective.accumulate(&mut step)?;
+        if let Some(sharded) = sharded {
+            sharded.accumulate(&mut step, objective.as_mut(), ranks)?;
+        } else {
+            objective.survey(&mut step)?;
+            objective.settle(&mut |_| Ok(()))?;
+            objective.accumulate(&mut step)?;
+        }
         Ok(step.operations())
     }
 
@@ -144,14 +172,66 @@ impl<D: Device> Trainer<D> {
     }
 
     /// Applies Adam, sets the gradients to zero and starts to read the outcome.
-    fn update(&mut self, update: AdamW) {
-        let [loss, norm] = &mut self.outcome;
+    fn update(&mut self, update: AdamW) -> Result<(), Error> {
+        let Self { network, sharded, ranks, norm, outcome, .. } = self;
+        if let Some(sharded) = sharded {
+            sharded.reduce(network, ranks, norm)?;
+            network.model.device.begin_reading(&sharded.loss, &mut outcome[0]);
+            let (model, moments) = (&mut network.model, &mut self.moments);
+            sharded.update(model, ranks, update, &self.decayed, norm, moments)?;
+            network.model.device.begin_reading(norm, &mut outcome[1]);
+            return Ok(());
+        }
+        let [loss, norm] = outcome;
         self.network.begin_reading_loss(loss);
         let Network { model, gradients, .. } = &mut self.network;
         let Model { device, weights, .. } = model;
         device.global_norm(gradients, &mut self.norm);
         device.adamw(update, &self.decayed, &self.norm, weights, &mut self.moments, gradients);
         device.begin_reading(&self.norm, norm);
+        Ok(())
+    }
+
+    /// Tells the other ranks why this one ends.
+    pub(super) fn tell(&mut self, error: &Error) {
+        if let Some(ranks) = &mut self.ranks {
+            ranks.tell(error);
+        }
+    }
+
+    /// The slice of the flat buffers whose moments this rank has.
+    pub(super) fn slice(&self) -> Range<usize> {
+        let all = 0..self.network.model.decoder.layout.len();
+        self.sharded.as_ref().map_or(all, Sharded::slice)
+    }
+
+    /// Brings what all ranks own to rank 0, for a checkpoint: parameters to its device, Adam's moments
+    /// to its host. None where there is one rank.
+    pub(super) fn collect(&mut self) -> Result<Option<[Vec<f32>; 2]>, Error> {
+        if self.ranks.is_none() {
+            return Ok(None);
+        }
+        self.forget_begun();
+        let (Some(ranks), Some(sharded)) = (&mut self.ranks, &self.sharded) else {
+            return Ok(None);
+        };
+        let Network { model, gradients, .. } = &mut self.network;
+        let Model { device, weights, decoder } = model;
+        device.gather_full_weights(&mut ranks.peers, sharded.slices(), weights)?;
+        let own = sharded.slice();
+        let mut moments = [Vec::new(), Vec::new()];
+        // The gradients are zero now: their buffer has room for all.
+        for (from, to) in [&self.moments.first, &self.moments.second].into_iter().zip(&mut moments)
+        {
+            device.copy_floats(from, 0..own.len(), gradients, own.start);
+            device.gather_floats(&mut ranks.peers, sharded.slices(), gradients)?;
+            if ranks.leads() {
+                to.resize(decoder.layout.len(), 0.0);
+                device.read_floats(gradients, 0, to)?;
+            }
+        }
+        device.zero_floats(gradients);
+        Ok(Some(moments))
     }
 
     /// The likelihood of a split, without dropout. `None` if stopped.
@@ -163,6 +243,17 @@ impl<D: Device> Trainer<D> {
     ) -> Result<Option<Likelihood>, Error> {
         self.forget_begun();
         let Network { model, workspace, .. } = &mut self.network;
+        if let Some(ranks) = &mut self.ranks {
+            let place = ranks.place();
+            let mut stopped =
+                || ranks.control.broadcast(&[u8::from(stop())]).map(|told| told == [1]);
+            let mut asked = || Ok(stopped()?);
+            let own =
+                self.scorer.score_in_turn(model, workspace, text, windows, place, &mut asked)?;
+            let Some(own) = own else { return Ok(None) };
+            let nats = ranks.interleave(&own)?.into_iter().sum();
+            return Ok(Some(Likelihood { nats, scored: windows.scored() }));
+        }
         self.scorer.score(model, workspace, text, windows, &mut |_| {}, stop)
     }
 }

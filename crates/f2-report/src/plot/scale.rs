@@ -18,6 +18,10 @@ pub(super) struct Tick {
     pub(super) label: String,
 }
 
+/// Values of a larger magnitude have no place on any axis, and differences below its inverse count as
+/// none: with either, an axis's ends and steps would leave the range of floating point.
+const LARGEST: f64 = 1e300;
+
 /// How far an axis goes beyond its values.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Fit {
@@ -57,7 +61,7 @@ impl Scale {
 
     /// Whether a value has a place on the scale, inside its ends or not.
     pub(super) fn shows(&self, value: f64) -> bool {
-        value.is_finite() && (!self.axis.log || self.axis.measure(value) > 0.0)
+        is_shown(value) && (!self.axis.log || self.axis.measure(value) > 0.0)
     }
 
     pub(super) fn place(&self, value: f64) -> f64 {
@@ -69,9 +73,13 @@ impl Scale {
     }
 }
 
+fn is_shown(value: f64) -> bool {
+    value.abs() <= LARGEST
+}
+
 /// The smallest and the largest value, or what the axis asks for, never equal.
 fn extent(axis: &Axis, values: impl Iterator<Item = f64>) -> (f64, f64) {
-    let shown = values.filter(|value| value.is_finite() && (!axis.log || *value > 0.0));
+    let shown = values.filter(|value| is_shown(*value) && (!axis.log || *value > LARGEST.recip()));
     let (mut least, mut most) = shown
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
             (low.min(value), high.max(value))
@@ -81,13 +89,13 @@ fn extent(axis: &Axis, values: impl Iterator<Item = f64>) -> (f64, f64) {
     }
     least = axis.from.filter(|from| !axis.log || *from > 0.0).unwrap_or(least);
     most = axis.to.unwrap_or(most);
-    if least < most {
+    if most - least > LARGEST.recip() {
         return (least, most);
     }
     if axis.log {
         (least / 2.0, least * 2.0)
     } else {
-        let margin = if least == 0.0 { 1.0 } else { least.abs() / 10.0 };
+        let margin = if least.abs() < 10.0 / LARGEST { 1.0 } else { least.abs() / 10.0 };
         (least - margin, least + margin)
     }
 }
@@ -188,6 +196,22 @@ mod tests {
         assert_eq!(labels, ["1.999", "1.998", "1.995", "1.99", "1.98", "1.95", "1.9"]);
         assert!((scale.place(1.99) - 0.5).abs() < 1e-9);
         assert!(scale.shows(2.0) && scale.place(2.0) > 1.0);
+    }
+
+    #[test]
+    fn no_value_is_too_large_or_too_small_for_an_axis() {
+        let extremes = [f64::MAX, 1.51e308, 1e300, 1e-300, 1e-310, 5e-324, 0.0, -1e300, f64::MIN];
+        for axis in [Axis::new(""), Axis::new("").whole(), Axis::new("").log()] {
+            for (one, other) in extremes.into_iter().flat_map(|one| extremes.map(|two| (one, two)))
+            {
+                for fit in [Fit::Ticks, Fit::Values] {
+                    let scale = Scale::new(&axis, [one, other, 24.7].into_iter(), fit, 5.0);
+                    assert!(scale.ticks.len() < 100, "{one} {other}");
+                    assert!(scale.place(24.7).is_finite(), "{one} {other}");
+                }
+                Scale::new(&axis, [one, other].into_iter(), Fit::Ticks, 5.0);
+            }
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod markdown;
 mod terminal;
 
 pub use markdown::escape as escape_markdown;
+pub use terminal::Terminal;
 
 /// Which side of its column a cell's text keeps to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@ use std::process::Command;
 
 use clap::Args;
 use f2_engine::{Cpu, ProductSpeeds, Simd};
+use f2_report::{Align, Table};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failure, Kind, Outcome};
@@ -116,18 +117,21 @@ fn to_json(line: &Line) -> String {
 /// A row for each instruction set and precision, with the share of the peak.
 fn table(lines: &[Line]) -> String {
     let Some(first) = lines.first() else { return String::new() };
-    let shapes: String = first.products.iter().map(|p| format!(" {:>16}", p.shape)).collect();
-    let rows = lines.iter().map(|line| {
+    let names = ["instructions", "precision"].map(|name| (name, Align::Left));
+    let shapes = first.products.iter().map(|product| (product.shape.as_str(), Align::Right));
+    let mut table = Table::new(names.into_iter().chain([("peak", Align::Right)]).chain(shapes));
+    for line in lines {
         let shares = line.products.iter().map(|product| {
             let percent = 100.0 * product.gflops / line.peak;
-            format!(" {:>16}", format!("{:.0} ({percent:.0} %)", product.gflops))
+            format!("{:.0} ({percent:.0} %)", product.gflops).into()
         });
-        let shares: String = shares.collect();
-        format!("{:<18} {:<5} {:>7.0}{shares}\n", line.simd, line.precision, line.peak)
-    });
-    let rows: String = rows.collect();
+        let peak = format!("{:.0}", line.peak);
+        let start = [line.simd.as_str().into(), line.precision.as_str().into(), peak.into()];
+        table.row(start.into_iter().chain(shares));
+    }
     format!(
-        "GFLOP/s on {} threads, and the share of the peak\n\n{:<18} {:<5} {:>7}{shapes}\n{rows}",
-        first.threads, "", "", "peak"
+        "GFLOP/s on {} threads, and the share of the peak\n\n{}",
+        first.threads,
+        table.to_terminal(output::terminal())
     )
 }

@@ -1,7 +1,7 @@
 //! The tables that `f2 classes` prints.
 
 use f2_classes::{ClassSelection, Method, RankCounts, author_score};
-use f2_report::{Align, Cell, Table};
+use f2_report::{Align, Cell, Table, Terminal};
 
 use super::source::CountsSource;
 
@@ -13,14 +13,14 @@ pub(super) fn page(
     counts: &RankCounts,
     selection: &ClassSelection,
     source: &CountsSource,
-    colour: bool,
+    terminal: Terminal,
 ) -> String {
     let (classes, trials) = (classes(selection, source), trials(selection));
     format!(
         "{}\n\n{}\n{}",
         summary(counts, selection),
-        classes.to_terminal(colour),
-        trials.to_terminal(colour)
+        classes.to_terminal(terminal),
+        trials.to_terminal(terminal)
     )
 }
 

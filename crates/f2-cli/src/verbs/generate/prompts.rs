@@ -89,6 +89,14 @@ impl PromptFlags {
         Ok(prompts)
     }
 
+    /// A prompt that is a line of its own.
+    pub(super) fn of_line(&self, line: String, model: &SavedModel) -> Result<Prompts, Failure> {
+        let mut prompts = Prompts::default();
+        prompts.push_text(line, model)?;
+        self.check(&mut prompts, model)?;
+        Ok(prompts)
+    }
+
     fn read_file(&self, prompts: &mut Prompts, model: &SavedModel) -> Result<(), Failure> {
         let stdin = PathBuf::from("-");
         let path = self.prompts.as_ref().unwrap_or(&stdin);

@@ -1,6 +1,6 @@
 //! Texts as JSON lines.
 
-use f2_lm::decode::{Continuation, ProtocolName};
+use f2_lm::decode::{Continuation, ProtocolName, StopSequences};
 use f2_lm::run::{SavedModel, Vocabulary};
 use serde::Serialize;
 
@@ -30,24 +30,26 @@ impl Record {
     pub(super) fn new(
         vocabulary: &Vocabulary,
         prompts: &Prompts,
+        stops: &StopSequences,
         text: &Continuation,
     ) -> Result<Self, Failure> {
-        let ids = text.ids();
+        let mut ids = text.ids();
+        let (written, kept) = stops.cut(vocabulary, &ids)?;
+        ids.truncate(kept);
+        let tokens = &text.tokens[..kept];
         // Classes count from 1 wherever people meet them.
         let class = |(class, log_probability)| (class + 1, log_probability);
         let classes: Option<Vec<(u32, f32)>> =
-            text.tokens.iter().map(|token| token.class.map(class)).collect();
+            tokens.iter().map(|token| token.class.map(class)).collect();
         let (classes, class_log_probabilities) =
             classes.map(|each| each.into_iter().unzip()).unzip();
         Ok(Self {
             prompt: prompt(vocabulary, prompts, text.prompt)?,
-            text: vocabulary.decode(&ids)?,
+            text: written,
             sample: Some(text.sample),
             protocol: prompts.protocol.map(ProtocolName::as_str),
             ids,
-            log_probabilities: Some(
-                text.tokens.iter().map(|token| token.log_probability).collect(),
-            ),
+            log_probabilities: Some(tokens.iter().map(|token| token.log_probability).collect()),
             classes,
             class_log_probabilities,
         })

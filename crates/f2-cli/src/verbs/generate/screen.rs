@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use f2_lm::decode::{Continuation, Event, Request};
-use f2_lm::run::{SavedModel, TextStream};
+use f2_lm::decode::{Continuation, Event, StopSequences};
+use f2_lm::run::SavedModel;
 
+use super::Inquiry;
+use super::live::Live;
 use super::paint::Paint;
 use super::prompts::Prompts;
 use super::record::{Record, prompt};
+use super::writing::Writing;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 
@@ -15,13 +18,14 @@ use crate::output;
 pub(super) struct Screen<'a> {
     model: &'a SavedModel,
     prompts: &'a Prompts,
-    paint: Paint,
+    stops: &'a StopSequences,
+    paint: &'a Paint,
     look: Look,
     samples: usize,
     /// The number of the next text to show, and finished ones that wait for it.
     next: usize,
     waiting: BTreeMap<usize, Continuation>,
-    live: Option<TextStream<'a>>,
+    live: Option<Live<'a>>,
     begun: bool,
 }
 
@@ -34,16 +38,13 @@ enum Look {
 }
 
 impl<'a> Screen<'a> {
-    pub(super) fn new(
-        model: &'a SavedModel,
-        prompts: &'a Prompts,
-        request: &Request<'_>,
-        [json, file]: [bool; 2],
-    ) -> Self {
-        let look = match (json, file) {
+    pub(super) fn new(writing: &Writing<'a>, paint: &'a Paint) -> Self {
+        let Writing { verb, inquiry, prompts, request } = *writing;
+        let Inquiry { model, stops, .. } = inquiry;
+        let look = match (verb.json, &verb.out) {
             (true, _) => Look::Json,
-            (false, true) => Look::Nothing,
-            (false, false) => Look::Text,
+            (false, Some(_)) => Look::Nothing,
+            (false, None) => Look::Text,
         };
         let alone = request.texts() == 1;
         // Beam search does not know its first token before its last.
@@ -51,12 +52,13 @@ impl<'a> Screen<'a> {
         Self {
             model,
             prompts,
-            paint: Paint::new(model),
+            stops,
+            paint,
             look,
             samples: request.samples,
             next: 0,
             waiting: BTreeMap::new(),
-            live: live.then(|| model.vocabulary.stream()),
+            live: live.then(|| Live::new(model, stops)),
             begun: false,
         }
     }
@@ -68,16 +70,14 @@ impl<'a> Screen<'a> {
 
     pub(super) fn see(&mut self, event: Event<'_>) -> Outcome {
         match (event, &mut self.live) {
-            (Event::Token { token, .. }, Some(stream)) => {
-                let text = stream.push(token.id)?;
-                let text = self.paint.token(token.id, &text);
+            (Event::Token { token, .. }, Some(live)) => {
+                let text = live.push(token.id, self.paint)?;
                 let prompt = if self.begun { String::new() } else { self.prompt(0)? };
                 self.begun = true;
                 output::print_styled(&format!("{prompt}{text}"))
             }
-            (Event::Finished(_), Some(stream)) => {
-                let rest = stream.clone().finish()?;
-                let rest = self.paint.plain(&rest);
+            (Event::Finished(_), Some(live)) => {
+                let rest = live.finish(self.paint)?;
                 let prompt = if self.begun { String::new() } else { self.prompt(0)? };
                 output::print_styled(&format!("{prompt}{rest}\n"))
             }
@@ -94,7 +94,8 @@ impl<'a> Screen<'a> {
             match self.look {
                 Look::Nothing => {}
                 Look::Json => {
-                    let record = Record::new(&self.model.vocabulary, self.prompts, &text)?;
+                    let vocabulary = &self.model.vocabulary;
+                    let record = Record::new(vocabulary, self.prompts, self.stops, &text)?;
                     output::print(&record.line())?;
                 }
                 Look::Text => output::print_styled(&self.whole(&text)?)?,
@@ -108,11 +109,11 @@ impl<'a> Screen<'a> {
     fn whole(&self, text: &Continuation) -> Result<String, Failure> {
         let mut shown = if self.next > 0 { "\n".to_owned() } else { String::new() };
         shown += &self.prompt(text.prompt)?;
-        let mut stream = self.model.vocabulary.stream();
+        let mut live = Live::new(self.model, self.stops);
         for token in &text.tokens {
-            shown += &self.paint.token(token.id, &stream.push(token.id)?);
+            shown += &live.push(token.id, self.paint)?;
         }
-        Ok(shown + &self.paint.plain(&stream.finish()?) + "\n")
+        Ok(shown + &live.finish(self.paint)? + "\n")
     }
 
     fn prompt(&self, number: usize) -> Result<String, Failure> {

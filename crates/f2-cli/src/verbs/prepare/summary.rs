@@ -1,10 +1,38 @@
-//! The summary of a corpus: the dataset table, JSON, and a remark on unequal splits.
+//! The summary of a corpus: the dataset table, JSON, and remarks on what is odd about it.
 
-use f2_corpus::{Fractions, SplitSize, Summary};
+use f2_corpus::{Fractions, Inputs, Options, SplitSize, Summary, TokenizerChoice};
 use f2_report::{Align, Table};
 
+/// Remarks on what is odd about a corpus.
+pub(super) fn remark_on(summary: &Summary, options: &Options) {
+    if let TokenizerChoice::Train { vocabulary_size } = options.tokenizer {
+        remark_on_vocabulary(summary.vocabulary_size, vocabulary_size, summary.counts_divided_by);
+    }
+    if let Inputs::Spread { fractions, .. } = options.inputs
+        && let Some(remark) = unequal_splits(summary, fractions)
+    {
+        remark!("note: {remark}");
+    }
+}
+
+/// Remarks on a vocabulary that is smaller than it was asked for, or was learned from fewer counts.
+pub(super) fn remark_on_vocabulary(learned: usize, asked: usize, counts_divided_by: u64) {
+    if learned < asked {
+        remark!(
+            "note: learned {learned} of {asked} tokens: the text has no more pairs that occur twice"
+        );
+    }
+    if counts_divided_by > 1 {
+        remark!(
+            "note: some pair of bytes occurs more than 2,147,483,647 times, the most that can be \
+             counted: the vocabulary was learned from the counts of words divided by \
+             {counts_divided_by}, without words that are rarer"
+        );
+    }
+}
+
 /// A remark on splits that hold far more or less of the text than was asked for.
-pub(super) fn unequal_splits(summary: &Summary, fractions: Fractions) -> Option<String> {
+fn unequal_splits(summary: &Summary, fractions: Fractions) -> Option<String> {
     let total: u64 = summary.splits.iter().map(|size| size.bytes).sum();
     let asked = [fractions.train, fractions.valid, fractions.test];
     let found = |(size, asked): (&SplitSize, f64)| {
@@ -51,6 +79,7 @@ pub(super) fn dataset_table(summary: &Summary) -> Table {
 pub(super) fn to_json(summary: &Summary) -> serde_json::Value {
     serde_json::json!({
         "vocabulary_size": summary.vocabulary_size,
+        "counts_divided_by": summary.counts_divided_by,
         "splits": summary.splits,
     })
 }

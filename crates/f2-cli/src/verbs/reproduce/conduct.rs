@@ -2,13 +2,13 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use f2_experiment::{Conductor, DeviceFlags, Moment, Task};
+use f2_experiment::{Conductor, Moment, Task};
 use indicatif::HumanDuration;
 
 use crate::failure::{Failure, Kind, Outcome};
-use crate::interrupt;
 use crate::verbs::classes::Classes;
 use crate::verbs::device::DeviceChoice;
 use crate::verbs::eval::Eval;
@@ -16,11 +16,11 @@ use crate::verbs::generate::Generate;
 use crate::verbs::perplexity::Perplexity;
 use crate::verbs::prepare::Prepare;
 use crate::verbs::train::Train;
+use crate::{interrupt, output};
 
-/// Runs tasks on a device, and tells the user which.
+/// Runs tasks, one on each device at a time, and tells the user which.
 pub(super) struct Runner {
-    device: DeviceChoice,
-    flags: DeviceFlags,
+    devices: Vec<DeviceChoice>,
     /// The folder that the user named.
     out: PathBuf,
     /// The corpus that is worked on, where there are several.
@@ -28,19 +28,17 @@ pub(super) struct Runner {
     /// Estimated seconds of the corpora after this one.
     seconds_after: f64,
     /// The stages that were begun.
-    begun: Vec<String>,
+    begun: Mutex<Vec<String>>,
 }
 
 impl Runner {
-    pub(super) fn new(device: DeviceChoice, out: &Path) -> Self {
-        let device = device.settled();
+    pub(super) fn new(devices: &[DeviceChoice], out: &Path) -> Self {
         Self {
-            device,
-            flags: device.flags(),
+            devices: devices.iter().map(|device| device.settled()).collect(),
             out: out.to_path_buf(),
             corpus: None,
             seconds_after: 0.0,
-            begun: Vec::new(),
+            begun: Mutex::default(),
         }
     }
 
@@ -62,9 +60,14 @@ impl Runner {
 impl Conductor for Runner {
     type Failure = Failure;
 
-    fn announce(&mut self, moment: &Moment<'_>) {
-        let Moment { place, of, stage, done, seconds_left } = moment;
-        if self.begun.iter().any(|begun| begun == stage) {
+    fn workers(&self) -> usize {
+        self.devices.len()
+    }
+
+    fn announce(&self, moment: &Moment<'_>) {
+        let Moment { place, of, stage, worker, done, seconds_left } = moment;
+        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        if begun.iter().any(|begun| begun == stage) {
             return;
         }
         let corpus = self.corpus.as_ref().map_or_else(String::new, |name| format!("{name}, "));
@@ -72,21 +75,34 @@ impl Conductor for Runner {
             remark!("[{corpus}{place}/{of}] {stage}: done before");
             return;
         }
-        self.begun.push((*stage).to_owned());
+        begun.push((*stage).to_owned());
         let seconds = (seconds_left + self.seconds_after).clamp(1.0, 1e9);
         let left = HumanDuration(Duration::from_secs_f64(seconds));
-        remark!("\n[{corpus}{place}/{of}] {stage}; about {left} left for everything");
+        let device = match self.devices.as_slice() {
+            [_] => String::new(),
+            several => format!(" by {}", several[*worker].name()),
+        };
+        remark!("\n[{corpus}{place}/{of}] {stage}{device}; about {left} left for everything");
     }
 
-    fn run(&mut self, task: &Task<PathBuf>) -> Outcome {
+    fn run(&self, worker: usize, stage: &str, task: &Task<PathBuf>) -> Outcome {
         if interrupt::asked() {
             return Err(self.stopped());
         }
-        let words = task.map(|path| OsString::from(path)).command(&self.flags);
-        let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
-        remark!("$ f2 {}", words.join(" "));
-        match run(task, self.device) {
+        let device = self.devices[worker];
+        let work = || {
+            let words = task.map(|path| OsString::from(path)).command(&device.flags());
+            let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+            remark!("$ f2 {}", words.join(" "));
+            run(task, device)
+        };
+        let done = if self.devices.len() > 1 { output::beside(stage, work) } else { work() };
+        match done {
             Err(failure) if failure.is_interruption() => Err(self.stopped()),
+            Err(failure) if self.devices.len() > 1 => {
+                remark!("{stage} failed; stages that are running go on to their end");
+                Err(failure.before(&format!("{stage}: ")))
+            }
             other => other,
         }
     }

@@ -104,15 +104,26 @@ impl Study {
         let free = free_disk(existing.unwrap_or(Path::new(".")))
             .map_or_else(String::new, |free| format!("; {} free", HumanBytes(free)));
         format!(
-            "{}\nto do: {} of {} stages, about {}, about {} of disk{free}\n{}{}",
-            table.to_terminal(false),
+            "{}\nto do: {} of {} stages, about {}{}, about {} of disk{free}\n{}{}",
+            table.to_terminal(output::terminal()),
             to_do().count(),
             lines.len(),
             time(seconds),
+            self.side_by_side(seconds),
             HumanBytes(bytes),
             measured.memory(),
             measured.times(seconds),
         )
+    }
+}
+
+impl Study {
+    /// The time where several devices share the stages, none of which waits for another.
+    fn side_by_side(&self, seconds: f64) -> String {
+        match self.devices.len() {
+            0 | 1 => String::new(),
+            count => format!(" (at best {} on {count} GPUs)", time(seconds / count as f64)),
+        }
     }
 }
 

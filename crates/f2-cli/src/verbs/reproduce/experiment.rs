@@ -92,7 +92,7 @@ impl Experiment {
     }
 
     /// Does what is not done yet, and gathers the results.
-    pub(super) fn perform(&self, speed: &Speed, runner: &mut Runner) -> Result<Results, Failure> {
+    pub(super) fn perform(&self, speed: &Speed, runner: &Runner) -> Result<Results, Failure> {
         let mut laid = self.lay_out(speed)?;
         let _lock = Lock::inside(&self.out)?;
         if laid.lacks_a_corpus() {
@@ -127,7 +127,7 @@ impl LaidOut {
             .any(|((stage, key), _)| self.store.done(stage, key).is_none())
     }
 
-    fn perform(&self, runner: &mut Runner, now: impl Fn(&Stage) -> bool) -> Outcome {
+    fn perform(&self, runner: &Runner, now: impl Fn(&Stage) -> bool) -> Outcome {
         let Self { stages, keys, needed, estimates, store } = self;
         perform(stages, needed, keys, estimates, store, runner, now)
     }

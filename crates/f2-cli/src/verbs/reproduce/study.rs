@@ -10,6 +10,7 @@ use serde_json::json;
 use super::conduct::Runner;
 use super::experiment::Experiment;
 use crate::failure::{Failure, Outcome};
+use crate::verbs::device::DeviceChoice;
 use crate::verbs::speed::{ASSUMED_SHARE, Peak};
 use crate::{interrupt, output};
 
@@ -18,12 +19,15 @@ pub(in crate::verbs) struct Study {
     /// On one corpus each, in the order they were named.
     pub(super) experiments: Vec<Experiment>,
     pub(super) out: PathBuf,
+    /// The devices that stages run on, one on each at a time.
+    pub(super) devices: Vec<DeviceChoice>,
 }
 
 impl Study {
     /// A study of one experiment, in the experiment's own folder.
     pub(in crate::verbs) fn of(experiment: Experiment) -> Self {
-        Self { out: experiment.out.clone(), experiments: vec![experiment] }
+        let (out, devices) = (experiment.out.clone(), vec![experiment.device]);
+        Self { experiments: vec![experiment], out, devices }
     }
 
     /// The speed that training is expected to reach, for an estimate that is corrected by what
@@ -66,17 +70,17 @@ impl Study {
             .iter()
             .map(|experiment| Ok(experiment.lay_out(speed)?.seconds()))
             .collect::<Result<_, Failure>>()?;
-        let device = |experiment: &Experiment| Runner::new(experiment.device, &self.out);
+        let runner = || Runner::new(&self.devices, &self.out);
         if let [only] = self.experiments.as_slice() {
-            return only.perform(speed, &mut device(only));
+            return only.perform(speed, &runner());
         }
         let _lock = Lock::inside(&self.out)?;
         let mut studies = Vec::new();
         for (number, experiment) in self.experiments.iter().enumerate() {
             let name = self.corpus_of(experiment);
-            let after = seconds[number + 1..].iter().sum();
-            let mut runner = device(experiment).on(name.as_deref(), after);
-            let mut results = experiment.perform(speed, &mut runner)?;
+            let after: f64 = seconds[number + 1..].iter().sum();
+            let after = after / self.devices.len() as f64;
+            let mut results = experiment.perform(speed, &runner().on(name.as_deref(), after))?;
             name_set(&mut results, name.as_deref());
             write_results(&results, &experiment.out)?;
             studies.push(results);
@@ -121,7 +125,7 @@ fn tables(results: &Results) -> String {
         let tables = main.iter().chain(transfer.map(|named| &named.table));
         let lead = report.lead.iter().map(|line| format!("{}\n", printable(line))).collect();
         let parts: Vec<String> =
-            tables.map(|table| table.to_terminal(output::takes_colour())).chain([lead]).collect();
+            tables.map(|table| table.to_terminal(output::terminal())).chain([lead]).collect();
         parts.join("\n")
     };
     of_each_corpus(results).iter().map(of_one).collect::<Vec<_>>().join("\n")
@@ -142,4 +146,90 @@ fn summary(results: &Results, out: &Path, page: &Path) -> serde_json::Value {
     summary["results"] = out.join("results.json").display().to_string().into();
     summary["report"] = page.display().to_string().into();
     summary
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::fs;
+
+    use clap::Parser as _;
+    use f2_experiment::{Corpora, CorpusSource, Plan};
+
+    use super::*;
+    use crate::verbs::{Program, Verb};
+
+    const PLAN: &str = r#"
+        paper = "wikitext103"
+        documents = "lines"
+        vocabulary = 300
+        models = ["mle", "f2"]
+        [training]
+        preset = "demo"
+        steps = 3
+        [training.settings]
+        "model.layers" = 1
+        "model.width" = 16
+        "model.heads" = 2
+        "model.feed_forward" = 32
+        "batch.sequence" = 64
+        "batch.size" = 2
+        [generation]
+        k = 3
+        greedy = true
+        streams = 4
+        prefix = 8
+        continuation = 16
+        [evaluation]
+        samples = 2
+    "#;
+
+    /// A study of the built-in text's beginning, by so many CPUs.
+    fn study(folder: &Path, devices: usize) -> Study {
+        let words = ["f2", "reproduce", "x", "--out", "y", "--device", "cpu", "--threads", "1"];
+        let Verb::Reproduce(verb) = Program::try_parse_from(words).unwrap().verb else {
+            panic!("it is f2 reproduce");
+        };
+        let text = folder.join("text.txt");
+        fs::write(&text, f2_corpus::builtin_text().get(..40_000).unwrap()).unwrap();
+        let plan = folder.join("plan.toml");
+        fs::write(&plan, PLAN).unwrap();
+        let experiment = Experiment {
+            plan: Plan::load(&plan).unwrap(),
+            corpora: Corpora::new(CorpusSource::find(&[text]).unwrap(), None).unwrap(),
+            out: folder.join("study"),
+            only: Vec::new(),
+            device: verb.device,
+        };
+        Study { devices: vec![verb.device; devices], ..Study::of(experiment) }
+    }
+
+    /// What stages made: texts, scores, perplexities, parameters.
+    fn made(folder: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>, root: &Path) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy();
+            let is_result = ["texts.jsonl", "scores.json", "perplexity.json", "model.safetensors"];
+            if path.is_dir() {
+                made(&path, found, root);
+            } else if is_result.contains(&&*name) {
+                let relative = path.strip_prefix(root).unwrap().to_path_buf();
+                found.insert(relative, fs::read(&path).unwrap());
+            }
+        }
+    }
+
+    #[test]
+    fn stages_that_run_side_by_side_make_the_bytes_of_those_in_a_row() {
+        let results = [1, 3].map(|devices| {
+            let folder = tempfile::tempdir().unwrap();
+            let study = study(folder.path(), devices);
+            study.perform(&Speed::assumed(1e9)).map_err(|failure| format!("{failure:?}")).unwrap();
+            let mut found = BTreeMap::new();
+            made(&study.out.join("stages"), &mut found, &study.out);
+            found
+        });
+        assert!(results[0].len() >= 10, "{:?}", results[0].keys());
+        assert_eq!(results[0], results[1]);
+    }
 }

@@ -11,7 +11,7 @@ use f2_lm::memory::available_memory;
 use f2_lm::model::{Decoder, ModelShape};
 use f2_lm::run::checkpoint;
 use f2_lm::schedule::Budget;
-use f2_lm::train::{RunCost, TrainingCorpus, check_splits};
+use f2_lm::train::{RunCost, TrainingCorpus, check_splits, settle_shards};
 use indicatif::{HumanBytes, HumanDuration};
 use serde_json::json;
 
@@ -39,6 +39,8 @@ struct Planned {
     decoder: Decoder,
     config: TrainConfig,
     known: Known,
+    /// How many GPUs share it.
+    ranks: usize,
     json: bool,
 }
 
@@ -46,38 +48,40 @@ impl DeviceTask for Planned {
     type Output = ();
 
     fn run<D: Device>(self, device: D) -> Outcome {
-        let Self { decoder, config, known, json } = self;
-        let mut cost = RunCost::new::<D>(&decoder, &config, known.mean_outputs);
+        let Self { decoder, config, known, ranks, json } = self;
+        let mut cost = RunCost::among::<D>(&decoder, &config, known.mean_outputs, ranks);
         if let Some(batches) = &known.batches {
             cost = cost.of_batches(&decoder, &config, known.mean_outputs, batches);
         }
-        let speed = ASSUMED_SHARE * steady_peak(|| device.measured_peak());
+        let speed = ranks as f64 * ASSUMED_SHARE * steady_peak(|| device.measured_peak());
         let estimate = Estimate::new(&config, &known, &cost, speed);
         let available = available_memory(&device);
         if let Some(words) = long_warmup(config.schedule.warmup_steps, estimate.steps) {
             remark!("{words}");
         }
         output::print(&if json {
-            to_json(&cost, &estimate, available)
+            to_json(&cost, &estimate, available, ranks)
         } else {
-            to_text(&config, &known, &cost, &estimate, available)
+            to_text(&config, &known, &cost, &estimate, available, ranks)
         })
     }
 }
 
 impl Train {
     pub(super) fn print_cost(&self) -> Outcome {
-        let (config, known) = match &self.corpus {
+        let (mut config, known) = match &self.corpus {
             Some(corpus) => self.with_corpus(corpus)?,
             None => self.without_corpus()?,
         };
+        let ranks = self.gpus.planned()?;
+        settle_shards(&mut config, ranks)?;
         let decoder = Decoder::new(ModelShape {
             model: config.model.clone(),
             positions: config.batch.sequence,
             vocabulary: known.vocabulary,
             class_ends: known.class_ends.clone(),
         });
-        let planned = Planned { decoder, config, known, json: self.json };
+        let planned = Planned { decoder, config, known, ranks, json: self.json };
         self.device.run(planned)
     }
 
@@ -151,11 +155,14 @@ impl Estimate {
     }
 }
 
-fn to_json(cost: &RunCost, estimate: &Estimate, available: Option<u64>) -> String {
+fn to_json(cost: &RunCost, estimate: &Estimate, available: Option<u64>, ranks: usize) -> String {
     let cost = json!({
         "parameters": cost.parameters,
         "bytes": cost.bytes(),
         "available_bytes": available,
+        "ranks": ranks,
+        "sent_bytes_per_step": cost.sent_bytes,
+        "operations_per_step": cost.operations_per_step,
         "tokens_per_step": cost.tokens_per_step,
         "estimated_seconds_per_step": estimate.seconds_per_step,
         "steps": estimate.steps,
@@ -170,6 +177,7 @@ fn to_text(
     cost: &RunCost,
     estimate: &Estimate,
     available: Option<u64>,
+    ranks: usize,
 ) -> String {
     let classes = match (known.class_ends.len(), &known.batches) {
         (0, _) => String::new(),
@@ -184,7 +192,7 @@ fn to_text(
         }
         _ => "depends on the size of the corpus, or has no limit yet".to_owned(),
     };
-    let lines = [
+    let mut lines = vec![
         format!(
             "objective: {}, vocabulary {}{classes}",
             config.objective.name.as_str(),
@@ -192,8 +200,9 @@ fn to_text(
         ),
         format!("parameters: {:.1} M ({})", cost.parameters as f64 / 1e6, cost.parameters),
         format!(
-            "memory: {} ({} for parameters and optimiser, {} for activations, {} for the head\
+            "memory{}: {} ({} for parameters and optimiser, {} for activations, {} for the head\
              {available})",
+            if ranks > 1 { " of each GPU" } else { "" },
             HumanBytes(cost.bytes()),
             HumanBytes(cost.parameter_bytes),
             HumanBytes(cost.activation_bytes),
@@ -207,6 +216,10 @@ fn to_text(
         ),
         format!("whole run: {whole}"),
     ];
+    if ranks > 1 {
+        let sent = HumanBytes(cost.sent_bytes);
+        lines.insert(3, format!("exchange: {sent} sent by each of {ranks} GPUs in a step"));
+    }
     lines.join("\n") + "\n"
 }
 

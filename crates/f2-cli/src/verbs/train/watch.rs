@@ -6,11 +6,15 @@ use std::time::{Duration, Instant};
 use f2_lm::run::Event;
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 
-use crate::output::draws_progress;
+use crate::output::{draws_progress, progress_width};
 
 /// How often the line is renewed: live, and where it is printed anew.
 const LIVE_INTERVAL: Duration = Duration::from_millis(250);
 const PLAIN_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Into how many steps the bar divides a run, and how short it may get beside the words.
+const BAR_STEPS: u64 = 1000;
+const SHORTEST_BAR: usize = 8;
 
 /// Turns events into lines.
 pub(super) struct Watch {
@@ -44,8 +48,8 @@ struct Recent {
 impl Watch {
     pub(super) fn new(peak: f64, likelihood: bool, warmup_steps: u64) -> Self {
         let line = draws_progress().then(|| {
-            let style = ProgressStyle::with_template("{spinner} {msg}").expect("well formed");
-            ProgressBar::new_spinner().with_style(style)
+            let style = ProgressStyle::with_template("{wide_bar} {msg}").expect("well formed");
+            ProgressBar::new(BAR_STEPS).with_style(style)
         });
         let now = Instant::now();
         Self {
@@ -125,35 +129,42 @@ impl Watch {
         recent.operations += operations;
         let interval = if self.line.is_some() { LIVE_INTERVAL } else { PLAIN_INTERVAL };
         if self.printed.elapsed() >= interval {
-            let text = self.text(event, first);
+            let words = self.words(event, first);
             match &self.line {
                 Some(line) => {
-                    line.set_message(text);
+                    let width = progress_width().saturating_sub(SHORTEST_BAR + 1);
+                    line.set_message(fitting(&words, width));
+                    line.set_position((progress * BAR_STEPS as f64) as u64);
                     line.tick();
                 }
-                None => remark!("{text}"),
+                None => remark!("{}", fitting(&words, usize::MAX)),
             }
             self.printed = Instant::now();
             self.recent = Recent { tokens_before: tokens, ..Recent::default() };
         }
     }
 
-    fn text(&self, event: &Event, first_progress: f64) -> String {
+    /// What there is to say of a step, and how much each matters: the lowest most.
+    fn words(&self, event: &Event, first_progress: f64) -> Vec<(u8, String)> {
         let &Event::Step { step, learning_rate, progress, .. } = event else {
-            return String::new();
+            return Vec::new();
         };
         let recent = &self.recent;
         let loss = recent.loss / f64::from(recent.steps);
         let of = self.last_step.map_or_else(String::new, |last| format!("/{last}"));
         let rate = recent.tokens.saturating_sub(recent.tokens_before) as f64 / recent.seconds;
-        let perplexity =
-            if self.likelihood { format!(", perplexity {:.1}", loss.exp()) } else { String::new() };
         let share = 100.0 * recent.operations / recent.seconds / self.peak;
-        format!(
-            "step {step}{of}, loss {loss:.3}{perplexity}, {rate:.0} tokens/s, \
-             {share:.0} % of peak, learning rate {learning_rate:.1e}, {} left",
-            self.time_left(progress, first_progress)
-        )
+        let mut words = vec![(0, format!("step {step}{of}")), (1, format!("loss {loss:.3}"))];
+        if self.likelihood {
+            words.push((3, format!("perplexity {:.1}", loss.exp())));
+        }
+        words.extend([
+            (4, format!("{rate:.0} tokens/s")),
+            (5, format!("{share:.0} % of peak")),
+            (6, format!("learning rate {learning_rate:.1e}")),
+            (2, format!("{} left", self.time_left(progress, first_progress))),
+        ]);
+        words
     }
 
     fn time_left(&self, progress: f64, first: f64) -> String {
@@ -165,6 +176,17 @@ impl Watch {
     }
 }
 
+/// As many of the words as fit into `width` characters, those that matter most.
+fn fitting(words: &[(u8, String)], width: usize) -> String {
+    let least = words.iter().map(|(matters, _)| *matters).max().unwrap_or(0);
+    let line = |least: u8| {
+        let kept = words.iter().filter(|(matters, _)| *matters <= least);
+        kept.map(|(_, words)| words.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    let lines = (0..=least).rev().map(line);
+    lines.into_iter().find(|line| line.chars().count() <= width).unwrap_or_default()
+}
+
 /// A warning where the learning rate never reaches its top.
 pub(super) fn long_warmup(warmup: u64, steps: Option<u64>) -> Option<String> {
     let steps = steps.filter(|steps| warmup > *steps)?;
@@ -173,4 +195,21 @@ pub(super) fn long_warmup(warmup: u64, steps: Option<u64>) -> Option<String> {
          reaches its top; shorten it with `--set schedule.warmup_steps={}`",
         steps / 10
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_narrow_line_keeps_what_matters_most() {
+        let words =
+            [(0, "step 9/600"), (1, "loss 8.273"), (3, "12 % of peak"), (2, "6 minutes left")];
+        let words = words.map(|(matters, words)| (matters, words.to_owned()));
+        let all = "step 9/600, loss 8.273, 12 % of peak, 6 minutes left";
+        assert_eq!(fitting(&words, usize::MAX), all);
+        assert_eq!(fitting(&words, all.len() - 1), "step 9/600, loss 8.273, 6 minutes left");
+        assert_eq!(fitting(&words, 30), "step 9/600, loss 8.273");
+        assert_eq!(fitting(&words, 9), "");
+    }
 }

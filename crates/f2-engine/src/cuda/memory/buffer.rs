@@ -121,11 +121,6 @@ impl<P: Precision> Weights<P> {
             None => self.value(parameter),
         }
     }
-
-    /// The address of the rounded copy, or zero.
-    pub(in crate::cuda) fn rounded_start(&self) -> u64 {
-        self.rounded.as_ref().map_or(0, |rounded| rounded.at(0))
-    }
 }
 
 impl<P: Precision> std::fmt::Debug for Weights<P> {

@@ -90,12 +90,7 @@ impl<P: Precision> Memory for Cuda<P> {
 
     fn write_weights(&self, from: &[f32], parameter: Parameter, to: &mut Weights<P>) {
         to.values.write(parameter.offset, from);
-        if to.rounded.is_some() {
-            let (count, values) = (from.len(), to.value(parameter));
-            let arguments = (count, values, to.real(parameter));
-            // SAFETY: the operation's buffers have these sizes.
-            unsafe { self.launch(ROUND_WEIGHTS, Grid::items(count), arguments) };
-        }
+        self.round_weights(parameter.offset..parameter.offset + from.len(), to);
     }
 
     fn read_weights(
@@ -188,6 +183,16 @@ impl<P: Precision> Cuda<P> {
             }
         }
         buffers.last().map(|last| last.at(0))
+    }
+
+    /// Renews the rounded copy of a range of parameters, where there is one.
+    pub(super) fn round_weights(&self, range: Range<usize>, weights: &Weights<P>) {
+        let Weights { values, rounded } = weights;
+        if let Some(rounded) = rounded {
+            let arguments = (range.len(), values.at(range.start), rounded.at(range.start));
+            // SAFETY: both buffers hold every parameter.
+            unsafe { self.launch(ROUND_WEIGHTS, Grid::items(range.len()), arguments) };
+        }
     }
 
     /// `to[i] = from[rows[i]]`, each of `width`.

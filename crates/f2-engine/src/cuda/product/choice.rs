@@ -2,18 +2,15 @@
 //! measured once for each GPU and cached on the disk, since another algorithm may round differently.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
-use std::fs;
-use std::path::PathBuf;
 use std::sync::PoisonError;
 
 use cudarc::cublaslt::sys::{self, cudaDataType_t};
 use cudarc::driver::sys::{CUevent_flags, CUstreamCaptureStatus};
 use cudarc::driver::{DriverError, result};
-use f2_files::write_text_atomically;
 use sha2::{Digest, Sha256};
 
 use super::descriptors::{Algorithm, Descriptors};
+use super::measured::Measured;
 use super::{Choice, Finish, Matrix, Target, WORKSPACE};
 use crate::cuda::runtime::cache_folder;
 use crate::cuda::{Cuda, Precision};
@@ -90,8 +87,8 @@ fn alignment(address: u64) -> u32 {
 pub(super) struct Choices {
     /// None where the library knows no algorithm.
     chosen: HashMap<Key, Option<Algorithm>>,
-    /// The file of measured choices: a line for each, the key and the suggestion's number.
-    path: Option<PathBuf>,
+    /// The numbers of the suggestions that were the fastest.
+    measured: Measured,
 }
 
 impl Choices {
@@ -100,34 +97,10 @@ impl Choices {
         // SAFETY: the library was loaded.
         let version = unsafe { sys::cublasLtGetVersion() };
         let digest =
-            Sha256::digest(format!("{model} {version} {element:?} {WORKSPACE} {SUGGESTIONS}"));
+            Sha256::digest(format!("{model} {version} {element:?} {WORKSPACE} {SUGGESTIONS} 2"));
         let name: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
         let path = cache_folder().map(|folder| folder.join(format!("products-{name}.txt")));
-        Self { chosen: HashMap::new(), path }
-    }
-
-    fn measured(&self) -> HashMap<String, usize> {
-        let text = self.path.as_ref().and_then(|path| fs::read_to_string(path).ok());
-        let line = |line: &str| {
-            let (key, number) = line.split_once(' ')?;
-            Some((key.to_owned(), number.parse().ok()?))
-        };
-        text.iter().flat_map(|text| text.lines().filter_map(line)).collect()
-    }
-
-    /// Stores a choice. False where that fails: then it must not be used, or the next start might
-    /// choose another, which rounds differently.
-    fn keep(&self, word: &str, number: usize) -> bool {
-        let Some(path) = &self.path else { return false };
-        let mut all: Vec<(String, usize)> = self.measured().into_iter().collect();
-        all.push((word.to_owned(), number));
-        all.sort_unstable();
-        let mut text = String::new();
-        for (key, number) in all {
-            let _ = writeln!(text, "{key} {number}");
-        }
-        path.parent().is_some_and(|folder| fs::create_dir_all(folder).is_ok())
-            && write_text_atomically(path, &text).is_ok()
+        Self { chosen: HashMap::new(), measured: Measured(path) }
     }
 }
 
@@ -176,7 +149,7 @@ impl<P: Precision> Cuda<P> {
         suggestions: &[Algorithm],
     ) -> Option<usize> {
         let word = key.word();
-        if let Some(&number) = choices.measured().get(&word) {
+        if let Some(number) = choices.measured.find(&word) {
             return Some(number);
         }
         let idle = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
@@ -201,7 +174,7 @@ impl<P: Precision> Cuda<P> {
                 fastest = number;
             }
         }
-        Some(if choices.keep(&word, fastest) { fastest } else { 0 })
+        Some(choices.measured.keep(&word, fastest).unwrap_or(0))
     }
 
     /// Milliseconds of a product; none where the algorithm does not take it.

@@ -2,6 +2,7 @@
 
 mod choice;
 mod descriptors;
+mod measured;
 mod speed;
 
 use std::ffi::c_void;

@@ -14,13 +14,14 @@ use crate::Error;
 use crate::cuda::{DEVICE, Precision};
 
 /// All kernels, in the order they are compiled: shared code first.
-pub(super) const SOURCES: [(&str, &str); 12] = [
+pub(super) const SOURCES: [(&str, &str); 13] = [
     ("common.cu", include_str!("common.cu")),
     ("memory/memory.cu", include_str!("../memory/memory.cu")),
     ("embedding/embedding.cu", include_str!("../embedding/embedding.cu")),
     ("norm.cu", include_str!("../norm.cu")),
     ("linear/linear.cu", include_str!("../linear/linear.cu")),
     ("optimiser.cu", include_str!("../optimiser.cu")),
+    ("exchange/exchange.cu", include_str!("../exchange/exchange.cu")),
     ("head/head.cu", include_str!("../head/head.cu")),
     ("head/draw.cu", include_str!("../head/draw.cu")),
     ("attention/attention.cu", include_str!("../attention/attention.cu")),

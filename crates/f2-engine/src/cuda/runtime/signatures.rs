@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::Kind;
 use super::compile::SOURCES;
-use crate::cuda::{attention, embedding, head, linear, memory, norm, optimiser, product};
+use crate::cuda::{attention, embedding, exchange, head, linear, memory, norm, optimiser, product};
 
 type Signatures = BTreeMap<String, Vec<Kind>>;
 
@@ -14,6 +14,7 @@ fn declared() -> Signatures {
     let families = [
         attention::KERNELS,
         embedding::KERNELS,
+        exchange::KERNELS,
         head::KERNELS,
         linear::KERNELS,
         memory::KERNELS,

@@ -75,6 +75,7 @@ mod tests {
             "cu13/lib/libnvrtc-builtins.so.13.2",
             "cublas/lib/libcublasLt.so.12",
             "cublas/lib/libcublas.so.12",
+            "nccl/lib/libnccl.so.2",
         ] {
             let path = nvidia.join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -87,6 +88,7 @@ mod tests {
         };
         assert_eq!(found("nvrtc"), ["cu13/lib/libnvrtc.so.13", "cuda_nvrtc/lib/libnvrtc.so.12"]);
         assert_eq!(found("cublasLt"), ["cublas/lib/libcublasLt.so.12"]);
+        assert_eq!(found("nccl"), ["nccl/lib/libnccl.so.2"]);
         assert!(libraries(&prefix.path().join("lib"), "nvrtc").is_empty());
     }
 }

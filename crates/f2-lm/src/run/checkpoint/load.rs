@@ -1,5 +1,6 @@
 //! Reading a checkpoint.
 
+use std::ops::Range;
 use std::path::Path;
 use std::{fs, io};
 
@@ -69,17 +70,24 @@ pub(in crate::run) fn check_model(folder: &Path, layout: &Layout) -> Result<(), 
     Tensors::open(&folder.join(MODEL))?.check("", layout)
 }
 
-/// Reads Adam's moments of a checkpoint.
+/// Reads Adam's moments of a checkpoint: those of a slice of the flat buffers, with which the moments
+/// begin.
 pub fn load_moments<D: Device>(
     folder: &Path,
     model: &Model<D>,
+    slice: &Range<usize>,
     moments: &mut Moments<D>,
 ) -> Result<(), Error> {
     let path = folder.join(OPTIMISER);
     let tensors = Tensors::open(&path)?;
     for (prefix, to) in [(FIRST, &mut moments.first), (SECOND, &mut moments.second)] {
         tensors.read(prefix, &model.decoder.layout, TensorFile::floats, |named, values| {
-            model.device.write_floats(values, named.parameter.offset, to);
+            let range = named.parameter.range();
+            let (start, end) = (range.start.max(slice.start), range.end.min(slice.end));
+            if start < end {
+                let values = &values[start - range.start..end - range.start];
+                model.device.write_floats(values, start - slice.start, to);
+            }
         })?;
     }
     Ok(())

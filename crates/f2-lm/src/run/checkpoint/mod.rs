@@ -15,7 +15,7 @@ use f2_files::{WriteError, remove_folder_at_once};
 pub(super) use load::{check_file, check_model};
 pub use load::{load_model, load_moments, open};
 pub(crate) use load::{read_model, read_state};
-pub use save::{Contents, save, save_model};
+pub use save::{Contents, SavedMoments, save, save_model};
 pub use state::{Best, TrainingState};
 
 /// The parameters.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 
-use f2_engine::{Device, Moments};
+use f2_engine::{Device, Moments, Parameter};
 use f2_files::{FileRecord, StagedFolder, WriteError, disk};
 
 use super::tensors::{self, WriteFailure};
@@ -18,11 +18,41 @@ pub struct Contents<'a, D: Device> {
     /// The model.
     pub model: &'a Model<D>,
     /// Adam's moments.
-    pub moments: &'a Moments<D>,
+    pub moments: SavedMoments<'a, D>,
     /// The training state. Files and checksum are filled in here.
     pub state: &'a TrainingState,
     /// Further files by name, such as the tokenizer.
     pub attachments: &'a [(String, Vec<u8>)],
+}
+
+/// Where Adam's moments are, in the flat layout of the parameters.
+pub enum SavedMoments<'a, D: Device> {
+    /// On the device.
+    Device(&'a Moments<D>),
+    /// On the host, gathered from all ranks: first and second.
+    Host(&'a [Vec<f32>; 2]),
+}
+
+impl<D: Device> SavedMoments<'_, D> {
+    /// Reads those of a parameter: the first, or the second.
+    fn read(
+        &self,
+        device: &D,
+        second: bool,
+        parameter: Parameter,
+        to: &mut [f32],
+    ) -> Result<(), Error> {
+        match self {
+            Self::Device(moments) => {
+                let from = if second { &moments.second } else { &moments.first };
+                device.read_floats(from, parameter.offset, to)?;
+            }
+            Self::Host(moments) => {
+                to.copy_from_slice(&moments[usize::from(second)][parameter.range()]);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Writes the checkpoint of `contents.state.step`. On any failure, and if a parameter is not
@@ -66,15 +96,14 @@ fn named(path: &Path, failure: WriteFailure) -> Error {
 }
 
 fn write_moments<D: Device>(folder: &Path, contents: &Contents<'_, D>) -> Result<(), WriteFailure> {
-    let Contents { model, moments, .. } = *contents;
+    let Contents { model, moments, .. } = contents;
     let (device, layout) = (&model.device, &model.decoder.layout);
-    let fetch = |from| {
+    let fetch = |second| {
         move |named: &f2_engine::NamedParameter, to: &mut [f32]| {
-            Ok(device.read_floats(from, named.parameter.offset, to)?)
+            moments.read(device, second, named.parameter, to)
         }
     };
-    let both =
-        vec![(FIRST, layout, fetch(&moments.first)), (SECOND, layout, fetch(&moments.second))];
+    let both = vec![(FIRST, layout, fetch(false)), (SECOND, layout, fetch(true))];
     tensors::write(&folder.join(OPTIMISER), both, about())
 }
 

@@ -8,18 +8,23 @@ use f2_files::ReadError;
 use super::{Session, is_due};
 use crate::Error;
 use crate::run::Event;
-use crate::run::checkpoint::{self, Contents};
+use crate::run::checkpoint::{self, Contents, SavedMoments};
+use crate::train::{Ranks, Trainer};
 
 impl<D: Device> Session<'_, D> {
     /// Whether steps or minutes ask for a checkpoint. Amid steps without a finite loss the
     /// parameters are not worth one.
     pub(super) fn save_is_due(&self) -> bool {
-        let policy = &self.run.config.checkpoint;
-        let minutes = self.last_save.elapsed().as_secs_f64() / 60.0;
-        let clock = policy.every_minutes > 0.0 && minutes >= policy.every_minutes;
+        let every_steps = self.run.config.checkpoint.every_steps;
         self.saved != Some(self.state.step)
             && self.state.skipped_in_a_row == 0
-            && (clock || is_due(policy.every_steps, self.state.step))
+            && (self.pace.save || is_due(every_steps, self.state.step))
+    }
+
+    /// Whether the last checkpoint is long ago.
+    pub(super) fn clock_asks_to_save(&self) -> bool {
+        let minutes = self.run.config.checkpoint.every_minutes;
+        minutes > 0.0 && self.last_save.elapsed().as_secs_f64() / 60.0 >= minutes
     }
 
     /// A checkpoint that cannot be written is no reason to lose what is being learnt.
@@ -34,14 +39,20 @@ impl<D: Device> Session<'_, D> {
     fn save(&mut self) -> Result<(), Error> {
         self.state.objective = self.trainer.objective.state();
         self.state.seconds = self.seconds();
+        let gathered = self.trainer.collect()?;
         let checkpoints = self.run.checkpoints();
+        let Trainer { network, moments, ranks, .. } = &mut self.trainer;
         let contents = Contents {
-            model: &self.trainer.network.model,
-            moments: &self.trainer.moments,
+            model: &network.model,
+            moments: gathered.as_ref().map_or(SavedMoments::Device(moments), SavedMoments::Host),
             state: &self.state,
             attachments: &self.attachments,
         };
-        checkpoint::save(&checkpoints, &contents)?;
+        let write = || checkpoint::save(&checkpoints, &contents);
+        match ranks {
+            Some(ranks) => drop(ranks.lead(write)?),
+            None => write()?,
+        }
         let step = self.state.step;
         (self.saved, self.last_save) = (Some(step), Instant::now());
         self.reporter.report(&Event::Saved { step });
@@ -51,6 +62,9 @@ impl<D: Device> Session<'_, D> {
         let best = self.state.best.map_or(step, |best| best.step);
         // Else the update just made shows only in the next step what it was worth.
         let proven = self.proven.unwrap_or(step);
+        if !self.leads() {
+            return Ok(());
+        }
         Ok(checkpoint::prune(&checkpoints, &[step, best, proven])?)
     }
 
@@ -60,13 +74,19 @@ impl<D: Device> Session<'_, D> {
     pub(super) fn remove_ruined(&mut self) -> Result<Option<u64>, Error> {
         let checkpoints = self.run.checkpoints();
         let mut steps = checkpoint::steps(&checkpoints).map_err(ReadError::of(&checkpoints))?;
-        if self.saved != self.proven && steps.last().copied() == self.saved {
+        let leads = self.leads();
+        if leads && self.saved != self.proven && steps.last().copied() == self.saved {
             steps.pop();
             if !steps.is_empty() || self.saved != self.restored {
                 checkpoint::prune(&checkpoints, &steps)?;
             }
         }
         Ok(steps.last().copied())
+    }
+
+    /// Whether this process writes the run.
+    fn leads(&self) -> bool {
+        self.trainer.ranks.as_ref().is_none_or(Ranks::leads)
     }
 
     pub(super) fn save_unless_saved(&mut self) -> Result<(), Error> {

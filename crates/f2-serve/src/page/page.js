@@ -1,89 +1,10 @@
-<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>f2 serve</title>
-<style>
-:root { color-scheme: light dark;
-  --paper: light-dark(#fbfaf7, #16181b); --ink: light-dark(#1d1f23, #e6e4de);
-  --faint: light-dark(#6a6d73, #9a9ca1); --line: light-dark(#d9d6cd, #33363b);
-  --panel: light-dark(#fff, #1d2024); --accent: light-dark(#0b5fa5, #7ab8f0);
-  --band0: var(--ink); --band1: light-dark(#00707a, #5fd0da);
-  --band2: light-dark(#8a5a00, #f0c060); --band3: light-dark(#b3261e, #ff8a80); }
-* { box-sizing: border-box; }
-[hidden] { display: none !important; }
-body { margin: 0 auto; max-width: 72rem; padding: 1rem; background: var(--paper); color: var(--ink);
-  font: 16px/1.5 system-ui, sans-serif; }
-h1 { font-size: 1.1rem; margin: 0 0 .75rem; }
-textarea, select, input[type=text], input[type=password], input[type=number], button {
-  font: inherit; color: inherit; background: var(--panel); border: 1px solid var(--line);
-  border-radius: 6px; padding: .4rem .5rem; max-width: 100%; }
-textarea { width: 100%; min-height: 4.5rem; resize: vertical; }
-button { cursor: pointer; } button.main { background: var(--accent); color: var(--paper); border-color: transparent; }
-button:disabled { opacity: .5; cursor: default; }
-:focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
-.row { display: flex; flex-wrap: wrap; gap: .5rem 1rem; align-items: center; margin: .5rem 0; }
-.columns { display: grid; grid-template-columns: 1fr; gap: 1rem; margin-top: 1rem; }
-.columns.two { grid-template-columns: 1fr 1fr; }
-@media (max-width: 40rem) { .columns.two { grid-template-columns: 1fr; } }
-section { background: var(--panel); border: 1px solid var(--line); border-radius: 8px; padding: .75rem; min-width: 0; }
-fieldset { border: 0; padding: 0; margin: .25rem 0 0; display: grid; gap: .15rem .75rem;
-  grid-template-columns: repeat(auto-fill, minmax(11rem, 1fr)); }
-label { display: block; font-size: .8rem; color: var(--faint); }
-label.check { display: flex; gap: .35rem; align-items: center; }
-input[type=range] { width: 100%; display: block; margin: 0; }
-output { color: var(--ink); font-variant-numeric: tabular-nums; }
-.text { white-space: pre-wrap; overflow-wrap: anywhere; min-height: 6rem; margin: .75rem 0;
-  font-family: ui-serif, Georgia, serif; font-size: 1.05rem; }
-.text .prompt { color: var(--faint); }
-.token { border-radius: 3px; } .token:hover, .token.shown { background: color-mix(in srgb, var(--accent) 22%, transparent); }
-.b1 { color: var(--band1); } .b2 { color: var(--band2); } .b3 { color: var(--band3); font-weight: 600; }
-.detail { border-top: 1px solid var(--line); padding-top: .5rem; font-size: .85rem; min-height: 7.5rem; }
-.detail table, .shares table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: .85rem; }
-td, th { text-align: left; padding: .05rem .5rem .05rem 0; font-weight: 400; } .shares td { white-space: nowrap; } th { color: var(--faint); }
-code { font-family: ui-monospace, monospace; white-space: pre-wrap; overflow-wrap: anywhere; }
-.error { color: var(--band3); } .faint { color: var(--faint); font-size: .85rem; }
-</style>
-<h1>f2 serve</h1>
-<div id="key" class="row" hidden>
-  <label>Key <input type="password" id="key-text" autocomplete="off"></label>
-  <button id="key-use">Use</button>
-</div>
-<textarea id="prompt" aria-label="Prompt" placeholder="A text to go on from"></textarea>
-<div class="row">
-  <button class="main" id="go">Generate</button>
-  <button id="stop" disabled>Stop</button>
-  <label class="check"><input type="checkbox" id="compare"> compare</label>
-  <label>Seed <input type="number" id="seed" value="1" min="0" step="1" style="width:7rem"></label>
-  <label>Tokens <input type="number" id="length" value="100" min="1" step="1" style="width:6rem"></label>
-  <button id="link">Copy link</button>
-</div>
-<div class="row faint" id="legend">
-  <span>Tokens by how often the training text uses them:</span>
-  <span class="b0">frequent</span><span class="b1">medium</span>
-  <span class="b2">rare</span><span class="b3">very rare</span>
-</div>
-<div class="columns" id="columns"></div>
-<template id="column">
-  <section>
-    <div class="row"><label>Model <select class="model"></select></label>
-      <label class="check joint"><input type="checkbox" class="is-joint"> joint</label></div>
-    <fieldset>
-      <label>k <output></output><input type="range" name="top_k" min="0" max="100" step="1" value="3"></label>
-      <label>temperature <output></output><input type="range" name="temperature" min="0" max="2" step="0.05" value="1"></label>
-      <label>nucleus <output></output><input type="range" name="top_p" min="0.05" max="1" step="0.05" value="1"></label>
-      <label class="class">class temperature <output></output><input type="range" name="class_temperature" min="0" max="3" step="0.05" value="1"></label>
-      <label class="class">class nucleus <output></output><input type="range" name="class_top_p" min="0.05" max="1" step="0.05" value="1"></label>
-    </fieldset>
-    <div class="text" aria-live="polite"></div>
-    <div class="shares"></div>
-    <div class="detail faint">Point at a token, or tap it.</div>
-  </section>
-</template>
-<script>
 "use strict";
 const $ = id => document.getElementById(id);
 const BANDS = ["frequent", "medium", "rare", "very rare"];
+const HINT = "Point at a token, tap it, or go from one to the next with the arrow keys.";
+// What a slider says where it has no effect, or the most.
+const SPECIAL = { top_k: { 0: "all" }, temperature: { 0: "greedy" }, top_p: { 1: "off" },
+  class_temperature: { 0: "greedy" }, class_top_p: { 1: "off" } };
 const SLIDERS = ["top_k", "temperature", "top_p", "class_temperature", "class_top_p"];
 let models = [], columns = [], key = "", running = null;
 
@@ -113,6 +34,14 @@ class Column {
     for (const event of ["mouseover", "click"]) this.find(".text").addEventListener(event, happened => {
       if (happened.target.token) this.point(happened.target);
     });
+    this.find(".text").addEventListener("keydown", event => {
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (!step) return;
+      const tokens = [...this.node.querySelectorAll(".token")];
+      const next = tokens[tokens.findIndex(token => token.classList.contains("shown")) + step];
+      if (next) { this.point(next); event.preventDefault(); }
+    });
+    this.find(".detail").replaceChildren(element("span", HINT, "faint"));
     $("columns").append(this.node);
     this.show();
   }
@@ -133,7 +62,7 @@ class Column {
   show() {
     for (const name of SLIDERS) {
       const slider = this.slider(name), value = +slider.value;
-      slider.previousElementSibling.textContent = name === "top_k" && value === 0 ? "all" : value;
+      slider.previousElementSibling.textContent = SPECIAL[name][value] ?? value;
     }
     this.find(".joint").hidden = !this.factorised;
     for (const label of this.node.querySelectorAll(".class")) label.hidden = !this.factorised || this.joint;
@@ -151,8 +80,10 @@ class Column {
   async run(signal) {
     const text = this.find(".text");
     text.replaceChildren(element("span", $("prompt").value, "prompt"));
-    this.find(".detail").textContent = "Point at a token, or tap it.";
+    this.find(".detail").replaceChildren(element("span", HINT, "faint"));
     this.counts = [0, 0, 0, 0];
+    // Another model may be chosen while the text is read.
+    this.writer = this.model;
     this.shares();
     try {
       const response = await request("/v1/completions", this.body, signal);
@@ -190,28 +121,49 @@ class Column {
   point(node) {
     for (const other of this.node.querySelectorAll(".shown")) other.classList.remove("shown");
     node.classList.add("shown");
-    const token = node.token, detail = this.find(".detail");
-    const line = element("div");
-    line.append(element("code", JSON.stringify(token.name)), ` ${percent(token.log)}, rank ${token.id}`);
-    if (token.band !== null) line.append(", ", element("span", BANDS[token.band], "b" + token.band));
-    if (token.class !== null) line.append(`, class ${token.class} (${percent(token.classLog)})`);
-    const table = element("table");
+    const token = node.token, list = element("dl"), table = element("table");
+    const say = (name, ...values) => {
+      const pair = element("div"), value = element("dd");
+      value.append(...values);
+      pair.append(element("dt", name), value);
+      list.append(pair);
+    };
+    say("token", element("code", JSON.stringify(token.name)));
+    say("probability", percent(token.log));
+    if (token.class !== null) {
+      say("class", `${token.class} of ${this.writer.f2.class_ends.length}`);
+      say("its probability", percent(token.classLog));
+    }
+    say("frequency rank", `${token.id}`);
+    if (token.band !== null) say("band", element("span", BANDS[token.band], "b" + token.band));
     for (const [name, log] of Object.entries(token.top).sort((left, right) => right[1] - left[1])) {
-      const row = table.insertRow();
+      const row = table.insertRow(), bar = element("div", undefined, "bars"), part = element("i");
+      if (name === token.name) row.className = "chosen";
+      part.style.width = 100 * Math.exp(log) + "%";
+      bar.append(part);
       row.insertCell().append(element("code", JSON.stringify(name)));
       row.insertCell().textContent = percent(log);
+      row.insertCell().append(bar);
     }
-    detail.replaceChildren(line, table);
+    this.find(".detail").replaceChildren(list, table);
   }
   shares() {
-    const total = this.counts.reduce((sum, count) => sum + count, 0), human = this.model.f2.human_shares;
-    if (!human) return;
+    const total = this.counts.reduce((sum, count) => sum + count, 0), human = this.writer.f2.human_shares;
+    if (!human) return this.find(".shares").replaceChildren();
     const table = element("table"), head = table.insertRow();
-    for (const name of ["", ...BANDS]) head.append(element("th", name));
+    head.append(element("th"), ...BANDS.map((name, band) => element("th", name, "b" + band)));
     const add = (name, shares) => {
-      const row = table.insertRow();
+      const row = table.insertRow(), cell = table.insertRow().insertCell(), bar = element("div", undefined, "bars");
       row.append(element("th", name));
-      for (const share of shares) row.insertCell().textContent = share === null ? "" : (100 * share).toFixed(1) + " %";
+      cell.colSpan = 1 + BANDS.length;
+      cell.className = "bar";
+      cell.append(bar);
+      shares.forEach((share, band) => {
+        row.insertCell().textContent = share === null ? "–" : (100 * share).toFixed(1) + " %";
+        const part = element("i", undefined, "b" + band);
+        part.style.width = 100 * (share ?? 0) + "%";
+        bar.append(part);
+      });
     };
     add("this text", this.counts.map(count => total ? count / total : null));
     add("human text", human);
@@ -232,7 +184,7 @@ function arrange(count) {
 }
 function restore() {
   let given = {};
-  try { given = JSON.parse(decodeURIComponent(location.hash.slice(1))); } catch { /* no settings, or broken ones */ }
+  try { given = JSON.parse(decodeURIComponent(location.hash.slice(1))) ?? {}; } catch { /* no settings, or broken ones */ }
   if (typeof given.prompt === "string") $("prompt").value = given.prompt;
   if (Number.isSafeInteger(given.seed)) $("seed").value = given.seed;
   if (Number.isSafeInteger(given.length)) $("length").value = given.length;
@@ -241,10 +193,14 @@ function restore() {
   settings.forEach((one, index) => { columns[index].set(one || {}); columns[index].show(); });
 }
 async function begin() {
-  const response = await request("/v1/models");
-  $("key").hidden = response.status !== 401;
-  if (!response.ok) return;
-  models = (await response.json()).data;
+  const trouble = words => { $("trouble").textContent = words; $("trouble").hidden = !words; };
+  try {
+    const response = await request("/v1/models"), answer = await response.json();
+    $("key").hidden = response.status !== 401;
+    trouble(response.ok || (response.status === 401 && !key) ? "" : answer.error.message);
+    if (!response.ok) return;
+    models = answer.data;
+  } catch { return trouble("The server does not answer; load the page again when it does."); }
   restore();
 }
 $("go").onclick = async () => {
@@ -262,7 +218,9 @@ $("key-use").onclick = () => { key = $("key-text").value.trim(); begin(); };
 $("prompt").onkeydown = event => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) $("go").click(); };
 $("link").onclick = async () => {
   history.replaceState(null, "", "#" + encodeURIComponent(JSON.stringify(state())));
-  try { await navigator.clipboard.writeText(location.href); } catch { /* the address bar has it */ }
+  let said = "The address bar has it";
+  try { await navigator.clipboard.writeText(location.href); said = "Copied"; } catch { /* not allowed */ }
+  $("link").textContent = said;
+  setTimeout(() => { $("link").textContent = "Copy link"; }, 2000);
 };
 begin();
-</script>

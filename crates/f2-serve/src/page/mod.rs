@@ -1,5 +1,7 @@
 //! The page at `/`: one file, which asks nobody but this server.
 
+use std::sync::LazyLock;
+
 use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
 
@@ -8,11 +10,17 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 
                       connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; \
                       frame-ancestors 'none'";
 
+/// The page with its style and its program in it.
+static PAGE: LazyLock<String> = LazyLock::new(|| {
+    let [style, script] = [include_str!("page.css"), include_str!("page.js")];
+    include_str!("page.html").replacen("{style}", style, 1).replacen("{script}", script, 1)
+});
+
 /// `GET /`.
 pub(crate) async fn page() -> Response {
     let headers = [
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),
         (header::CONTENT_SECURITY_POLICY, POLICY),
     ];
-    (headers, include_str!("page.html")).into_response()
+    (headers, PAGE.as_str()).into_response()
 }

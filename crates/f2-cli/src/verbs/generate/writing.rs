@@ -1,0 +1,128 @@
+//! Texts as a device writes them: shown as they come, and written to a file at the end.
+
+use std::time::Instant;
+
+use f2_engine::Device;
+use f2_files::write_text_atomically;
+use f2_lm::Devices;
+use f2_lm::decode::{Continuation, Event, Generated, Generator, Request, generate_on};
+
+use super::paint::Paint;
+use super::prompts::Prompts;
+use super::record::Record;
+use super::screen::Screen;
+use super::{Generate, Inquiry};
+use crate::failure::{Failure, Kind, Outcome};
+use crate::progress::{Progress, Unit};
+use crate::verbs::device::SharedTask;
+use crate::{interrupt, output};
+
+/// A request, for whichever devices share it.
+#[derive(Clone, Copy)]
+pub(super) struct Writing<'a> {
+    pub(super) verb: &'a Generate,
+    pub(super) inquiry: Inquiry<'a>,
+    pub(super) prompts: &'a Prompts,
+    pub(super) request: &'a Request<'a>,
+}
+
+impl SharedTask for Writing<'_> {
+    type Output = (Generated, f64);
+
+    fn run<D: Device>(self, devices: &Devices<'_, D, Failure>) -> Result<Self::Output, Failure> {
+        let paint = Paint::new(self.inquiry.model);
+        let shows_text = !self.verb.json && self.verb.out.is_none();
+        if let Some(legend) = paint.legend().filter(|_| shows_text) {
+            output::print_styled(&legend)?;
+        }
+        let load = |device| Ok(self.inquiry.model.load(device)?);
+        self.show(&paint, |observer, stop| {
+            generate_on(devices, &load, self.request, observer, stop)
+        })
+    }
+}
+
+/// Who is told of every event, and what is asked whether to stop.
+type Observer<'a> = &'a mut dyn FnMut(Event<'_>);
+type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
+
+impl Writing<'_> {
+    /// Generates and shows the texts with a model that is loaded.
+    pub(super) fn write<D: Device>(
+        &self,
+        generator: &Generator<'_, D>,
+        paint: &Paint,
+    ) -> Result<(Generated, f64), Failure> {
+        self.show(paint, |observer, stop| Ok(generator.generate(self.request, observer, stop)?))
+    }
+
+    /// Shows the texts that `generate` makes; also returns the seconds it took once the memory was
+    /// allocated.
+    fn show(
+        &self,
+        paint: &Paint,
+        generate: impl FnOnce(Observer<'_>, Stop<'_>) -> Result<Generated, Failure>,
+    ) -> Result<(Generated, f64), Failure> {
+        let Self { verb, request, .. } = *self;
+        let texts = request.texts();
+        let mut screen = Screen::new(self, paint);
+        let total = texts.saturating_mul(request.new_tokens) as u64;
+        // A single text is its own progress.
+        let progress = (texts > 1 || !screen.is_live())
+            .then(|| Progress::new("writing", Some(total), Unit::Tokens));
+        let mut failure = None;
+        let mut began = Instant::now();
+        let mut observer = |event: Event<'_>| {
+            if let Event::Ready = event {
+                began = Instant::now();
+            }
+            if let (Event::Step { tokens }, Some(progress)) = (event, &progress) {
+                progress.advance(tokens as u64);
+            }
+            let shown = match &progress {
+                Some(progress) => progress.aside(|| screen.see(event)),
+                None => screen.see(event),
+            };
+            failure = failure.take().or(shown.err());
+        };
+        // On an interrupt, or when nobody reads the output any more.
+        let stop = || interrupt::asked() || (verb.out.is_none() && output::reader_left());
+        let generated = generate(&mut observer, &stop)?;
+        let seconds = began.elapsed().as_secs_f64();
+        failure.map_or(Ok((generated, seconds)), Err)
+    }
+
+    /// Writes the file, and tells what is in it.
+    pub(super) fn conclude(&self, generated: &Generated, seconds: f64) -> Outcome {
+        let out = &self.verb.out;
+        let (made, all) = (generated.texts.len(), self.request.texts());
+        // An incomplete set of texts never replaces an older file.
+        let written = out.as_ref().filter(|path| generated.complete || !path.is_file());
+        if let Some(path) = written {
+            let Inquiry { model, stops, .. } = self.inquiry;
+            let record = |text: &Continuation| {
+                Record::new(&model.vocabulary, self.prompts, stops, text)
+                    .map(|record| record.line())
+            };
+            let lines: String =
+                generated.texts.iter().map(record).collect::<Result<_, Failure>>()?;
+            write_text_atomically(path, &lines)?;
+            let tokens: usize = generated.texts.iter().map(|text| text.tokens.len()).sum();
+            let rate = tokens as f64 / seconds.max(1e-9);
+            remark!(
+                "{made} texts written to {}: {tokens} tokens in {seconds:.2} s, {rate:.0} tokens/s",
+                path.display()
+            );
+        }
+        if generated.complete || !interrupt::asked() {
+            return Ok(());
+        }
+        let kept = match (out, written) {
+            (_, Some(_)) => "; they are saved".to_owned(),
+            (Some(older), None) => format!("; {} is left as it was", older.display()),
+            (None, None) => String::new(),
+        };
+        Err(Failure::new(Kind::Interrupted, format!("stopped after {made} of {all} texts{kept}"))
+            .advise("the same command writes the same texts again, and goes on to the end"))
+    }
+}

@@ -1,0 +1,110 @@
+//! `--gpus`: several GPUs of this host at once.
+
+use std::num::NonZeroUsize;
+use std::str::FromStr;
+
+use clap::Args;
+
+use crate::failure::{Failure, Kind};
+use crate::machine::cuda;
+use crate::verbs::flags::from_one;
+
+/// The flag of verbs whose work is cut into independent parts.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub(crate) struct GpuChoice {
+    /// Work on this many GPUs of the host at once, or on `all`; the results are those of one.
+    #[arg(long, value_name = "N|all")]
+    gpus: Option<GpuCount>,
+}
+
+/// How many GPUs of this host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GpuCount {
+    All,
+    Number(NonZeroUsize),
+}
+
+impl FromStr for GpuCount {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "all" => Ok(Self::All),
+            number => from_one(number)
+                .map(Self::Number)
+                .map_err(|_| "expected a number from 1 up, or `all`".to_owned()),
+        }
+    }
+}
+
+impl GpuChoice {
+    /// What was asked for; none without the flag.
+    pub(crate) fn asked(self) -> Option<GpuCount> {
+        self.gpus
+    }
+}
+
+impl GpuChoice {
+    /// How many a plan is for, whether they are there or not; one without the flag.
+    pub(crate) fn planned(self) -> Result<usize, Failure> {
+        match self.gpus {
+            None => Ok(1),
+            Some(GpuCount::Number(number)) => Ok(number.get()),
+            Some(GpuCount::All) => GpuCount::All.found(),
+        }
+    }
+}
+
+impl GpuCount {
+    /// How many that is on this machine; a failure where they are not there.
+    pub(crate) fn found(self) -> Result<usize, Failure> {
+        let names = cuda::find().map(|found| found.devices.into_iter().map(|gpu| gpu.name));
+        self.among(names.map(Iterator::collect))
+    }
+
+    fn among(self, there: Result<Vec<String>, String>) -> Result<usize, Failure> {
+        let (there, reason) = there.map_or_else(|reason| (vec![], Some(reason)), |all| (all, None));
+        let wanted = match self {
+            Self::All => there.len().max(1),
+            Self::Number(number) => number.get(),
+        };
+        if wanted <= there.len() {
+            return Ok(wanted);
+        }
+        let listed = there.iter().enumerate().map(|(number, name)| format!("cuda:{number} {name}"));
+        let listed: Vec<String> = listed.collect();
+        let found = match (listed.as_slice(), reason) {
+            ([], Some(reason)) => reason,
+            ([], None) => "the NVIDIA driver sees no GPU".to_owned(),
+            (listed, _) => format!("this host has {}: {}", listed.len(), listed.join(", ")),
+        };
+        let gpus = if wanted == 1 { "a GPU is".to_owned() } else { format!("{wanted} GPUs are") };
+        Err(Failure::new(Kind::Device, format!("{gpus} asked for by `--gpus`; {found}"))
+            .advise("ask for those that are there; `f2 doctor` shows them"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_gpus_than_there_are_is_a_failure_that_lists_them() {
+        let there = || Ok(vec!["NVIDIA H200".to_owned(), "NVIDIA A100".to_owned()]);
+        let of = |text: &str| text.parse::<GpuCount>().unwrap();
+        assert_eq!(of("all").among(there()).unwrap(), 2);
+        assert_eq!(of("1").among(there()).unwrap(), 1);
+        let said = |text: &str, there| format!("{:?}", of(text).among(there).unwrap_err());
+        insta::assert_snapshot!(
+            [
+                said("3", there()),
+                said("all", Ok(vec![])),
+                said("2", Err("no NVIDIA driver".to_owned())),
+            ]
+            .join("\n")
+        );
+        for wrong in ["0", "-1", "", "ALL", "1.5"] {
+            assert!(wrong.parse::<GpuCount>().is_err(), "{wrong}");
+        }
+    }
+}

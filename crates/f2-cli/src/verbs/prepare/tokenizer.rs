@@ -1,0 +1,46 @@
+//! Which tokenizer `f2 prepare` takes: a learned one, files, or the one that a folder holds.
+
+use std::path::Path;
+
+use f2_corpus::TokenizerChoice;
+use f2_lm::run::checkpoint;
+
+use super::Prepare;
+use crate::failure::Failure;
+
+impl Prepare {
+    /// The tokenizer that the flags ask for.
+    pub(super) fn tokenizer_choice(&self) -> Result<TokenizerChoice, Failure> {
+        Ok(match self.tokenizer.as_slice() {
+            [] => TokenizerChoice::Train { vocabulary_size: self.vocab_size },
+            [vocabulary, merges] => TokenizerChoice::VocabularyAndMerges {
+                vocabulary: vocabulary.clone(),
+                merges: merges.clone(),
+            },
+            [folder] if folder.is_dir() => tokenizer_in(folder)?,
+            [file, ..] => TokenizerChoice::File(file.clone()),
+        })
+    }
+}
+
+/// The tokenizer of a corpus, a run, a model, or whatever else a folder holds.
+fn tokenizer_in(folder: &Path) -> Result<TokenizerChoice, Failure> {
+    let newest = checkpoint::steps(&folder.join("checkpoints")).ok().and_then(|steps| {
+        steps.last().map(|&step| checkpoint::path(&folder.join("checkpoints"), step))
+    });
+    for place in [Some(folder.to_path_buf()), newest].into_iter().flatten() {
+        let [whole, vocabulary, merges] =
+            ["tokenizer.json", "vocab.json", "merges.txt"].map(|name| place.join(name));
+        if whole.exists() {
+            return Ok(TokenizerChoice::File(whole));
+        }
+        if vocabulary.exists() && merges.exists() {
+            return Ok(TokenizerChoice::VocabularyAndMerges { vocabulary, merges });
+        }
+    }
+    let message = format!(
+        "{} holds no tokenizer: neither tokenizer.json nor vocab.json and merges.txt",
+        folder.display()
+    );
+    Err(Failure::data(message).advise("name a corpus, a run, a model, or the file itself"))
+}

@@ -1,0 +1,55 @@
+//! Prompts cut from a corpus as in the paper.
+
+use f2_corpus::{Corpus, Split};
+use serde_json::json;
+
+use super::{generate, records, workshop};
+
+#[test]
+fn the_papers_protocol_writes_references_beside() {
+    let workshop = workshop();
+    let sizes = ["--streams", "4", "--prefix", "5", "--continuation", "10", "--split", "train"];
+    let files = ["--out", "samples.jsonl", "--references", "human.jsonl"];
+    let base = ["f2", "--corpus", "corpus", "--protocol", "paper"];
+    let said = generate(&[&base[..], &sizes, &files].concat());
+    assert_eq!(said.stdout, "");
+    let (samples, human) =
+        (records(&workshop.read("samples.jsonl")), records(&workshop.read("human.jsonl")));
+    assert_eq!(samples.len(), human.len());
+    assert!(samples.len() > 50);
+    for (sample, human) in samples.iter().zip(&human) {
+        assert_eq!(sample["prompt"], human["prompt"]);
+        assert_eq!((&sample["protocol"], &human["protocol"]), (&json!("paper"), &json!("paper")));
+        assert_eq!(sample["ids"].as_array().unwrap().len(), 10);
+        assert_eq!(human["ids"].as_array().unwrap().len(), 10);
+    }
+    let evaluated =
+        workshop.f2(&["eval", "--hyps", "samples.jsonl", "--refs", "human.jsonl", "--json"]);
+    assert_eq!(evaluated.code, 0, "{}", evaluated.stderr);
+}
+
+/// Every document longer than a window gives its beginning, and nothing else.
+#[test]
+fn the_lyrics_protocol_takes_the_beginnings_of_documents() {
+    let workshop = workshop();
+    let sizes = ["--prefix", "5", "--continuation", "10", "--split", "train"];
+    let files = ["--out", "songs.jsonl", "--references", "sung.jsonl"];
+    let base = ["f2", "--corpus", "corpus", "--protocol", "lyrics"];
+    generate(&[&base[..], &sizes, &files].concat());
+    let (songs, sung) =
+        (records(&workshop.read("songs.jsonl")), records(&workshop.read("sung.jsonl")));
+    let corpus = Corpus::open(&workshop.path("corpus")).unwrap();
+    let shard = corpus.shard(Split::Train).unwrap();
+    let all = (0..shard.documents()).map(|index| shard.ranks(shard.document(index)));
+    let long: Vec<Vec<u32>> = all.filter(|document| document.len() > 15).collect();
+    assert!(long.len() < shard.documents() && !long.is_empty(), "{}", long.len());
+    assert_eq!((songs.len(), sung.len()), (long.len(), long.len()));
+    for ((song, sung), document) in songs.iter().zip(&sung).zip(&long) {
+        assert_eq!((&song["protocol"], &sung["protocol"]), (&json!("lyrics"), &json!("lyrics")));
+        assert_eq!(sung["ids"], json!(document[5..15]));
+        assert_eq!(song["ids"].as_array().unwrap().len(), 10);
+    }
+    // The strategy where none is given is that of the lyrics' main table.
+    generate(&[&base[..], &sizes, &["--top-k", "20", "--out", "twenty.jsonl"]].concat());
+    assert_eq!(workshop.read("twenty.jsonl"), workshop.read("songs.jsonl"));
+}

@@ -1,0 +1,99 @@
+//! What lies in the folder of parts: which folder holds what, by its name and by its record.
+
+use std::fmt;
+
+use super::Part;
+use super::record::{Record, Step};
+
+/// What a part does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Counted,
+    Encoded,
+}
+
+impl Kind {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Counted => "counted",
+            Self::Encoded => "encoded",
+        }
+    }
+}
+
+/// What one folder in the folder of parts holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Content {
+    /// The learned tokenizer.
+    Vocabulary,
+    /// What a part has done.
+    Part(Kind, Part),
+}
+
+impl Content {
+    /// The folder's name: `vocabulary`, or as in `counted-00003-of-00064`.
+    pub(super) fn name(self) -> String {
+        match self {
+            Self::Vocabulary => "vocabulary".to_owned(),
+            Self::Part(kind, Part { number, of }) => {
+                format!("{}-{number:05}-of-{of:05}", kind.name())
+            }
+        }
+    }
+
+    /// What a folder of this name holds; none where no step makes such a folder.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        let part = |kind: Kind| {
+            let numbers = name.strip_prefix(kind.name())?.strip_prefix('-')?;
+            Some(Self::Part(kind, numbers.replace("-of-", "/").parse().ok()?))
+        };
+        let all = [Some(Self::Vocabulary), part(Kind::Counted), part(Kind::Encoded)];
+        all.into_iter().flatten().find(|content| content.name() == name)
+    }
+
+    /// What a folder with this record holds; none where the record names a part of what has none,
+    /// or the reverse.
+    fn recorded(record: &Record) -> Option<Self> {
+        let part = record.part.map(|number| Part { number, of: record.job.parts });
+        match (&record.step, part) {
+            (Step::Learned { .. }, None) => Some(Self::Vocabulary),
+            (Step::Counted { .. }, Some(part)) => Some(Self::Part(Kind::Counted, part)),
+            (Step::Encoded { .. }, Some(part)) => Some(Self::Part(Kind::Encoded, part)),
+            _ => None,
+        }
+    }
+
+    /// Makes sure that a record is the one of this folder, and not of one that was renamed.
+    pub(super) fn check(self, record: &Record) -> Result<(), String> {
+        match Self::recorded(record) {
+            Some(found) if found == self => Ok(()),
+            Some(found) => Err(format!("it belongs to {found}, not to {self}")),
+            None => Err("its step and its part contradict each other".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Content {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Vocabulary => write!(out, "the vocabulary"),
+            Self::Part(Kind::Counted, part) => write!(out, "the words of {part}"),
+            Self::Part(Kind::Encoded, part) => write!(out, "the tokens of {part}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_known_by_name() {
+        for name in ["counted-00003-of-00064", "encoded-00001-of-00001", "vocabulary"] {
+            assert_eq!(Content::named(name).unwrap().name(), name);
+        }
+        for name in ["counted-3-of-64", "counted-00065-of-00064", "counted", "notes.txt"] {
+            assert_eq!(Content::named(name), None, "{name}");
+        }
+    }
+}

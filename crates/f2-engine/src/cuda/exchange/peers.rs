@@ -1,0 +1,166 @@
+//! The connection of a GPU to those of all other ranks, by NCCL.
+
+use std::ffi::{c_int, c_void};
+
+use cudarc::nccl::sys::{cudaStream_t, ncclComm_t, ncclDataType_t};
+
+use super::nccl::{Nccl, NcclId, failed};
+use crate::Error;
+use crate::cuda::runtime::{Address, Stream};
+use crate::cuda::{Cuda, Precision};
+
+/// The result of an operation that is not done yet.
+const IN_PROGRESS: c_int = 7;
+
+/// The connection of one rank's GPU to all others.
+pub struct NcclPeers {
+    nccl: &'static Nccl,
+    comm: ncclComm_t,
+    rank: usize,
+    stream: Stream,
+    /// Whether an operation failed: then nothing more is waited for.
+    failed: bool,
+}
+
+// SAFETY: a communicator may be used by any thread, one at a time; using it borrows this exclusively.
+unsafe impl Send for NcclPeers {}
+
+/// A message between ranks: from the GPU's memory, or to it.
+#[derive(Clone, Copy)]
+pub(super) enum Message {
+    Send {
+        to: usize,
+        start: Address,
+        bytes: usize,
+    },
+    Receive {
+        from: usize,
+        start: Address,
+        bytes: usize,
+    },
+    /// From rank `from` to all others, at the same place in everyone's memory.
+    Spread {
+        from: usize,
+        start: Address,
+        bytes: usize,
+    },
+}
+
+impl<P: Precision> Cuda<P> {
+    /// Joins the group of `ranks` ranks that know each other by `id`, and waits for all of them. Each
+    /// needs a GPU of its own, unless NCCL takes their processes for different hosts
+    /// (`NCCL_HOSTID`).
+    pub fn connect(&self, id: NcclId, rank: usize, ranks: usize) -> Result<NcclPeers, Error> {
+        let nccl = Nccl::get()?;
+        self.stream.context().bind_to_thread().map_err(failed)?;
+        let mut comm: ncclComm_t = std::ptr::null_mut();
+        // SAFETY: writes a communicator to a valid place; this thread has the GPU's context.
+        let joined = unsafe {
+            (nccl.comm_init_rank)(&raw mut comm, ranks as c_int, id.raw(), rank as c_int)
+        };
+        let what = format!("connecting rank {rank} of {ranks}");
+        nccl.check(&what, std::ptr::null_mut(), joined).map_err(|reason| {
+            // The words of older and of newer versions.
+            let shared = reason.contains("Duplicate GPU") || reason.contains("same GPU");
+            failed(reason + if shared { "; each rank needs a GPU of its own" } else { "" })
+        })?;
+        Ok(NcclPeers { nccl, comm, rank, stream: self.stream.clone(), failed: false })
+    }
+}
+
+impl NcclPeers {
+    /// The number of this rank, from 0.
+    pub(super) fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// Enqueues all messages as one operation. Between two ranks they arrive in their order.
+    ///
+    /// # Safety
+    /// The addresses lie in buffers of this device that have so many bytes from there on.
+    pub(super) unsafe fn exchange(
+        &mut self,
+        what: &str,
+        messages: &[Message],
+    ) -> Result<(), Error> {
+        if messages.is_empty() {
+            return self.check_others(what);
+        }
+        self.stream.count();
+        let nccl = self.nccl;
+        // SAFETY: no arguments; it is ended below.
+        let mut result = unsafe { (nccl.group_start)() };
+        for message in messages {
+            if result == 0 {
+                // SAFETY: as the caller guarantees.
+                result = unsafe { self.enqueue(*message) };
+            }
+        }
+        // SAFETY: begun above. It is ended also when a message was refused.
+        let ended = unsafe { (nccl.group_end)() };
+        let result = if result == 0 { ended } else { result };
+        self.note(what, result)?;
+        self.check_others(what)
+    }
+
+    /// # Safety
+    /// As for [`exchange`](Self::exchange).
+    unsafe fn enqueue(&self, message: Message) -> c_int {
+        let (nccl, comm) = (self.nccl, self.comm);
+        let (byte, stream) = (ncclDataType_t::ncclUint8, self.stream.raw().cast());
+        let stream: cudaStream_t = stream;
+        // SAFETY: the caller guarantees the addresses; communicator and stream live as long as this.
+        unsafe {
+            match message {
+                Message::Send { to, start, bytes } => {
+                    (nccl.send)(start as *const c_void, bytes, byte, to as c_int, comm, stream)
+                }
+                Message::Receive { from, start, bytes } => {
+                    (nccl.receive)(start as *mut c_void, bytes, byte, from as c_int, comm, stream)
+                }
+                Message::Spread { from, start, bytes } => {
+                    let (read, written) = (start as *const c_void, start as *mut c_void);
+                    (nccl.broadcast)(read, written, bytes, byte, from as c_int, comm, stream)
+                }
+            }
+        }
+    }
+
+    /// Whether anything went wrong since, such as a rank that is gone: an operation that waits for
+    /// one waits for ever.
+    fn check_others(&mut self, what: &str) -> Result<(), Error> {
+        let mut behind = 0;
+        // SAFETY: writes one number to a valid place.
+        let asked = unsafe { (self.nccl.comm_get_async_error)(self.comm, &raw mut behind) };
+        let behind = if behind == IN_PROGRESS { 0 } else { behind };
+        self.note(what, if asked == 0 { behind } else { asked })
+    }
+
+    fn note(&mut self, what: &str, result: c_int) -> Result<(), Error> {
+        self.nccl.check(what, self.comm, result).map_err(|reason| {
+            self.failed = true;
+            Error::Exchange { reason }
+        })
+    }
+}
+
+impl Drop for NcclPeers {
+    fn drop(&mut self) {
+        let bound = self.stream.context().bind_to_thread();
+        self.stream.note("leaving the group", bound);
+        // SAFETY: made in `connect`, ended here only.
+        unsafe {
+            if self.failed {
+                (self.nccl.comm_abort)(self.comm);
+            } else {
+                (self.nccl.comm_destroy)(self.comm);
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for NcclPeers {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "NcclPeers(rank {})", self.rank)
+    }
+}

@@ -1,0 +1,282 @@
+//! Sums of what ranks exchange, the update of slices, and the exchange itself: two processes that
+//! share one GPU, which NCCL takes for two hosts.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use f2_engine::prelude::*;
+use f2_engine::{
+    AdamW, Bf16, Cuda, Decay, Device, F32, Layout, Linear, Moments, NORM_BLOCK, NcclId, Parameter,
+    Precision, Scatter, cuda_is_present, nccl_version, slices,
+};
+
+use super::{Bench, Outcome, Scenario, compare, random};
+
+fn parts() -> (Layout, [Parameter; 3]) {
+    let mut layout = Layout::new();
+    let parameters = [
+        layout.add("matrix", &[90, 51], true),
+        layout.add("bias", &[21], false),
+        layout.add("last", &[301, 40], true),
+    ];
+    (layout, parameters)
+}
+
+/// One update by so many ranks, each of its own slice, on one device.
+struct Sliced {
+    ranks: usize,
+}
+
+impl Scenario for Sliced {
+    fn layout(&self) -> Layout {
+        parts().0
+    }
+
+    fn run<D: Device>(&self, bench: &mut Bench<D>) -> Outcome {
+        let (layout, parameters) = parts();
+        let len = layout.len();
+        let (slices, blocks) = (slices(len, self.ranks), len.div_ceil(NORM_BLOCK));
+        let values = random(len, 3);
+        let (mut sums, mut norm) = (bench.floats(2 * blocks), bench.floats(1));
+        let upload = |bench: &Bench<D>, slice: &std::ops::Range<usize>| {
+            // What follows the slice in the buffer is no part of it.
+            let mut floats = bench.floats(slice.len() + 9);
+            bench.device.write_floats(&values[slice.clone()], 0, &mut floats);
+            floats
+        };
+        for slice in &slices {
+            let at = 2 * slice.start.div_ceil(NORM_BLOCK);
+            bench.device.square_sums(slice.len(), &upload(bench, slice), &mut sums, at);
+        }
+        bench.device.norm_of_sums(blocks, &sums, &mut norm);
+        let mut outcome = vec![("norm", bench.read_floats(&norm, 1))];
+        let (mut first, mut second) = (Vec::new(), Vec::new());
+        let settings = AdamW {
+            learning_rate: 3e-2,
+            beta1: 0.9,
+            beta2: 0.999,
+            epsilon: 1e-8,
+            weight_decay: 0.1,
+            decay: Decay::Decoupled,
+            clip: 0.25,
+            update: 1,
+        };
+        for slice in slices {
+            let floats = || bench.device.floats(slice.len()).unwrap();
+            let (mut moments, mut own) =
+                (Moments { first: floats(), second: floats() }, upload(bench, &slice));
+            let (decayed, range) = (layout.decayed(), slice.clone());
+            let Bench { device, weights, .. } = bench;
+            device.adamw_slice(settings, &decayed, &norm, range, weights, &mut moments, &mut own);
+            assert!(bench.read_floats(&own, slice.len()).iter().all(|gradient| *gradient == 0.0));
+            first.extend(bench.read_floats(&moments.first, slice.len()));
+            second.extend(bench.read_floats(&moments.second, slice.len()));
+        }
+        outcome.extend([("first moments", first), ("second moments", second)]);
+        let weights = parameters.map(|parameter| bench.weight(parameter));
+        outcome.extend(["matrix", "bias", "last"].into_iter().zip(weights));
+        outcome
+    }
+}
+
+#[test]
+fn slices_are_updated_as_on_the_cpu() {
+    compare(&Sliced { ranks: 1 });
+    compare(&Sliced { ranks: 3 });
+}
+
+/// Not nearly: to the last bit, in either precision.
+#[test]
+fn slices_of_an_update_give_the_bits_of_the_whole() {
+    fn check<P: Precision>() {
+        let update = |ranks: usize| {
+            let device = Cuda::<P>::new(0).unwrap();
+            Sliced { ranks }.run(&mut Bench::new(device, &parts().0))
+        };
+        let whole = update(1);
+        for ranks in 2..=5 {
+            assert_eq!(update(ranks), whole, "{ranks} ranks");
+        }
+    }
+    if let Err(reason) = cuda_is_present() {
+        eprintln!("skipped: {reason}");
+        return;
+    }
+    check::<F32>();
+    check::<Bf16>();
+}
+
+struct Sums;
+
+impl Scenario for Sums {
+    fn layout(&self) -> Layout {
+        parts().0
+    }
+
+    fn run<D: Device>(&self, bench: &mut Bench<D>) -> Outcome {
+        let device = &bench.device;
+        let mut from = bench.floats(5000);
+        device.write_floats(&random(5000, 8), 0, &mut from);
+        let mut to = bench.floats(5000);
+        device.copy_floats(&from, 7..4007, &mut to, 5);
+        // At multiples of four and elsewhere, of lengths that are none.
+        device.add_floats(&from, 4..2011, &mut to, 16);
+        device.add_floats(&from, 3..1000, &mut to, 2050);
+        device.add_within(&mut to, 0..1001, 3000);
+        device.add_within(&mut to, 4100..4103, 1);
+        let mut sum = bench.floats(2);
+        device.add_in_order(3001, &from, &mut sum);
+        let mut large = bench.floats(3000);
+        device.write_floats(&vec![0.0; 3000], 0, &mut large);
+        device.write_floats(&[1e20], 1023, &mut large);
+        device.write_floats(&[-1e20, 1.0], 1024, &mut large);
+        let mut exact = bench.floats(1);
+        device.add_in_order(3000, &large, &mut exact);
+        assert_eq!(bench.read_floats(&exact, 1), [1.0]);
+        vec![("sums", bench.read_floats(&to, 5000)), ("sum", bench.read_floats(&sum, 2))]
+    }
+}
+
+#[test]
+fn sums_are_those_of_the_cpu() {
+    compare(&Sums);
+}
+
+/// The variables that make a process of this test a rank, and where the ranks meet.
+const RANK: &str = "F2_PARITY_RANK";
+const FOLDER: &str = "F2_PARITY_FOLDER";
+const RANKS: usize = 2;
+
+/// Everything two ranks exchange arrives where it should.
+#[test]
+fn two_processes_exchange_over_one_gpu() {
+    if let Ok(rank) = std::env::var(RANK) {
+        let folder = std::env::var_os(FOLDER).unwrap();
+        let (rank, id) = (rank.parse().unwrap(), meet(&rank, Path::new(&folder)));
+        check_exchange::<Bf16>(rank, id);
+        return;
+    }
+    if let Err(reason) = cuda_is_present().and_then(|()| nccl_version().map(drop)) {
+        eprintln!("skipped: {reason}");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let start = |rank: usize| {
+        let name = "exchange::two_processes_exchange_over_one_gpu";
+        Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", name, "--nocapture"])
+            .env(RANK, rank.to_string())
+            .env(FOLDER, folder.path())
+            .env("NCCL_HOSTID", format!("rank-{rank}"))
+            .spawn()
+            .unwrap()
+    };
+    let ranks: Vec<Child> = (0..RANKS).map(start).collect();
+    let mut ended = Vec::new();
+    for mut rank in ranks {
+        ended.push(wait(&mut rank));
+    }
+    assert_eq!(ended, [true; RANKS]);
+}
+
+/// Waits for a rank, but not for ever.
+fn wait(rank: &mut Child) -> bool {
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(120) {
+        if let Some(status) = rank.try_wait().unwrap() {
+            return status.success();
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    rank.kill().unwrap();
+    false
+}
+
+/// The first rank makes the id; the other waits for it.
+fn meet(rank: &str, folder: &Path) -> NcclId {
+    let (path, whole) = (folder.join("id.tmp"), folder.join("id"));
+    if rank == "0" {
+        let id = NcclId::new().unwrap();
+        fs::write(&path, id.0).unwrap();
+        fs::rename(&path, &whole).unwrap();
+        return id;
+    }
+    loop {
+        if let Ok(bytes) = fs::read(&whole) {
+            return NcclId(bytes.try_into().unwrap());
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn check_exchange<P: Precision>(rank: usize, id: NcclId) {
+    let (layout, parameters) = parts();
+    let len = layout.len();
+    let device = Cuda::<P>::new(0).unwrap();
+    let mut peers = device.connect(id, rank, RANKS).unwrap();
+    let slices = slices(len, RANKS);
+    let own = slices[rank].clone();
+    let upload = |values: &[f32]| {
+        let mut floats = device.floats(values.len()).unwrap();
+        device.write_floats(values, 0, &mut floats);
+        floats
+    };
+    let read = |floats: &_, len: usize| {
+        let mut values = vec![0.0; len];
+        device.read_floats(floats, 0, &mut values).unwrap();
+        values
+    };
+
+    // The first rank has two parts, the second one.
+    let scatter = Scatter { slices: &slices, parts: &[2, 1] };
+    let part = |row: usize| random(len, row as u32);
+    let uploaded: Vec<_> = scatter.rows(rank).map(|row| upload(&part(row))).collect();
+    let mut received = device.floats(3 * own.len()).unwrap();
+    let parts: Vec<_> = uploaded.iter().collect();
+    device.scatter(&mut peers, &scatter, &parts, &mut received).unwrap();
+    let expected: Vec<f32> = (0..3).flat_map(|row| part(row)[own.clone()].to_vec()).collect();
+    assert_eq!(read(&received, 3 * own.len()), expected);
+
+    let everything = random(len, 9);
+    let mut floats = device.floats(len).unwrap();
+    device.write_floats(&everything[own.clone()], own.start, &mut floats);
+    device.gather_floats(&mut peers, &slices, &mut floats).unwrap();
+    assert_eq!(read(&floats, len), everything);
+
+    // A rank without anything.
+    let mut few = upload(if rank == 0 { &[1.0, 2.0] } else { &[0.0; 2] });
+    device.gather_floats(&mut peers, &[0..2, 2..2], &mut few).unwrap();
+    assert_eq!(read(&few, 2), [1.0, 2.0]);
+
+    // Parameters, with the copies that products read: all are written, then the others' overwritten.
+    let mut weights = device.weights(len).unwrap();
+    for parameter in parameters {
+        let mut values = vec![-1.0; parameter.len()];
+        for (place, value) in values.iter_mut().enumerate() {
+            if own.contains(&(parameter.offset + place)) {
+                *value = everything[parameter.offset + place];
+            }
+        }
+        device.write_weights(&values, parameter, &mut weights);
+    }
+    device.gather_weights(&mut peers, &slices, &mut weights).unwrap();
+    device.gather_full_weights(&mut peers, &slices, &mut weights).unwrap();
+    for parameter in parameters {
+        let mut values = vec![0.0; parameter.len()];
+        device.read_weights(&weights, parameter, &mut values).unwrap();
+        assert_eq!(values, everything[parameter.offset..][..parameter.len()]);
+    }
+    // A product reads the rounded copies, which are in both ranks' slices: the first column.
+    let linear = Linear { weight: parameters[2], bias: parameters[0] };
+    let (mut x, mut y) = (device.activations(40).unwrap(), device.activations(301).unwrap());
+    device.write_activations(&[1.0], &mut x);
+    device.linear(1, linear, &weights, &x, &mut y);
+    let mut column = vec![0.0; 301];
+    device.read_activations(&y, &mut column).unwrap();
+    for (row, value) in column.iter().enumerate() {
+        let expected = everything[linear.weight.offset + 40 * row] + everything[row];
+        assert!((value - expected).abs() < 0.01 * expected.abs().max(1.0), "row {row}: {value}");
+    }
+}

@@ -1,0 +1,70 @@
+//! Generation on several devices at once.
+
+use f2_engine::Device;
+
+use super::{Continuation, Event, Generated, Generator, Request, Token};
+use crate::model::Model;
+use crate::{Devices, Error, Parts, Worker};
+
+/// An [`Event`] on its way to another thread.
+enum Message {
+    Ready,
+    Token { text: usize, token: Token },
+    Step { tokens: usize },
+    Finished(Continuation),
+}
+
+/// Continues the prompts on every device, with the model that `load` puts there. `observer` sees every
+/// token; `stop` is checked before every pass.
+///
+/// Several devices are dealt whole batches, as many texts as a device works on at a time: all
+/// products have the shapes they have on one device, and the texts are the same to the last bit.
+pub fn generate_on<D: Device, E: From<Error> + Send>(
+    devices: &Devices<'_, D, E>,
+    load: &(dyn Fn(D) -> Result<Model<D>, E> + Sync),
+    request: &Request<'_>,
+    observer: &mut dyn FnMut(Event<'_>),
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Result<Generated, E> {
+    let texts = request.texts();
+    let size = if devices.deals() { request.texts_at_a_time(D::SEQUENCES) } else { texts.max(1) };
+    let work = |device: D, worker: Worker<'_, Message>| {
+        let model = load(device)?;
+        let Worker { parts, tell, stop } = worker;
+        let part = |number: usize| number * size..texts.min((number + 1) * size);
+        let mut parts = std::iter::from_fn(|| parts.next().map(part));
+        let mut observer = |event: Event<'_>| tell(Message::of(event));
+        let generator = Generator { model: &model };
+        Ok(generator.generate_parts(request, &mut parts, &mut observer, stop)?)
+    };
+    let mut is_ready = false;
+    let mut observer = |message: Message| {
+        // The first device that is ready is enough to begin.
+        if !matches!(message, Message::Ready) || !std::mem::replace(&mut is_ready, true) {
+            observer(message.event());
+        }
+    };
+    let parts = Parts::new(texts.div_ceil(size));
+    let made = devices.share(&parts, &work, &mut observer, stop)?;
+    Ok(Generated::of(request, made.concat()))
+}
+
+impl Message {
+    fn of(event: Event<'_>) -> Self {
+        match event {
+            Event::Ready => Self::Ready,
+            Event::Token { text, token } => Self::Token { text, token: *token },
+            Event::Step { tokens } => Self::Step { tokens },
+            Event::Finished(text) => Self::Finished(text.clone()),
+        }
+    }
+
+    fn event(&self) -> Event<'_> {
+        match self {
+            Self::Ready => Event::Ready,
+            Self::Token { text, token } => Event::Token { text: *text, token },
+            Self::Step { tokens } => Event::Step { tokens: *tokens },
+            Self::Finished(text) => Event::Finished(text),
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Several devices of one kind that share work: a thread for each.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+
+use crate::Error;
+
+/// Devices of one kind, opened one by one by the threads that work with them.
+pub struct Devices<'a, D, E = Error> {
+    count: usize,
+    deals: bool,
+    open: &'a (dyn Fn(usize) -> Result<D, E> + Sync),
+}
+
+/// What the work on one of several devices knows of the rest.
+pub struct Worker<'a, M> {
+    /// Parts of the work that no device has taken.
+    pub parts: &'a Parts,
+    /// Passes a message on to the thread that started the work.
+    pub tell: &'a mut dyn FnMut(M),
+    /// Whether to stop: because the user asked, or because another device failed.
+    pub stop: &'a dyn Fn() -> bool,
+}
+
+/// Numbered parts of some work, each taken once, by whoever is free. What a part results in must
+/// not depend on who does it.
+#[derive(Debug)]
+pub struct Parts {
+    count: usize,
+    taken: AtomicUsize,
+}
+
+impl Parts {
+    /// So many parts.
+    pub fn new(count: usize) -> Self {
+        Self { count, taken: AtomicUsize::new(0) }
+    }
+
+    /// The next part nobody has taken.
+    pub fn next(&self) -> Option<usize> {
+        let part = self.taken.fetch_add(1, Ordering::Relaxed);
+        (part < self.count).then_some(part)
+    }
+}
+
+impl<'a, D, E: From<Error> + Send> Devices<'a, D, E> {
+    /// `count` devices, to which work is dealt out in whole batches; `open` opens one by its
+    /// number, from 0. Their results do not depend on how many there are.
+    pub fn new(count: usize, open: &'a (dyn Fn(usize) -> Result<D, E> + Sync)) -> Self {
+        Self { count: count.max(1), deals: true, open }
+    }
+
+    /// One device, which may do its work in one go.
+    pub fn one(open: &'a (dyn Fn(usize) -> Result<D, E> + Sync)) -> Self {
+        Self { count: 1, deals: false, open }
+    }
+
+    /// Whether work is dealt out in batches.
+    pub(crate) fn deals(&self) -> bool {
+        self.deals
+    }
+
+    /// Runs `work` on every device and gathers the results in the order of the devices. Messages
+    /// reach `observer` on the calling thread, which is also the one device's where there is one.
+    /// When a device fails the others stop, and the failure is returned.
+    pub fn share<M: Send, T: Send>(
+        &self,
+        parts: &Parts,
+        work: &(impl Fn(D, Worker<'_, M>) -> Result<T, E> + Sync),
+        observer: &mut dyn FnMut(M),
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Vec<T>, E> {
+        if self.count == 1 {
+            let worker = Worker { parts, tell: observer, stop: &|| stop() };
+            return Ok(vec![work((self.open)(0)?, worker)?]);
+        }
+        let failed = AtomicBool::new(false);
+        let stop = || failed.load(Ordering::Relaxed) || stop();
+        let run = |number: usize, messages: &Sender<M>| {
+            // Nobody listens any more where the calling thread panicked.
+            let tell = &mut |message| drop(messages.send(message));
+            let worker = Worker { parts, tell, stop: &stop };
+            let result = (self.open)(number).and_then(|device| work(device, worker));
+            failed.fetch_or(result.is_err(), Ordering::Relaxed);
+            result
+        };
+        thread::scope(|scope| {
+            let (sender, messages) = channel();
+            let run = &run;
+            let threads: Vec<_> = (0..self.count)
+                .map(|number| {
+                    let sender = sender.clone();
+                    scope.spawn(move || run(number, &sender))
+                })
+                .collect();
+            drop(sender);
+            messages.into_iter().for_each(&mut *observer);
+            let results = threads.into_iter().map(|thread| {
+                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            });
+            results.collect::<Vec<_>>().into_iter().collect()
+        })
+    }
+}
+
+impl<D, E> std::fmt::Debug for Devices<'_, D, E> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Devices({})", self.count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_is_done_once_by_some_device() {
+        for count in 1..=4 {
+            let devices: Devices<'_, usize> = Devices::new(count, &Ok);
+            let work = |_: usize, worker: Worker<'_, usize>| {
+                let mut done = Vec::new();
+                while let Some(part) = worker.parts.next() {
+                    (worker.tell)(part);
+                    done.push(part);
+                }
+                Ok(done)
+            };
+            let mut told = Vec::new();
+            let results = devices
+                .share(&Parts::new(50), &work, &mut |part| told.push(part), &|| false)
+                .unwrap();
+            let mut done = results.concat();
+            done.sort_unstable();
+            told.sort_unstable();
+            assert_eq!(results.len(), count);
+            assert!(done.iter().copied().eq(0..50) && told == done);
+        }
+    }
+
+    /// The others wait for nothing but to be told to stop.
+    #[test]
+    fn when_a_device_fails_the_others_stop() {
+        let open = |number: usize| match number {
+            1 => Err(Error::TooFewTokens { tokens: 1 }),
+            number => Ok(number),
+        };
+        let devices: Devices<'_, usize> = Devices::new(3, &open);
+        let work = |_: usize, worker: Worker<'_, ()>| {
+            while !(worker.stop)() {
+                thread::yield_now();
+            }
+            Ok(())
+        };
+        let result = devices.share(&Parts::new(0), &work, &mut |()| {}, &|| false);
+        assert!(matches!(result, Err(Error::TooFewTokens { .. })));
+    }
+}

@@ -1,0 +1,37 @@
+//! What rank 0 tells the others after every step.
+
+/// What the clock and the user decide, as rank 0 sees it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(in crate::train) struct Pace {
+    /// Seconds of training.
+    pub(in crate::train) seconds: f64,
+    /// Whether the user asked to stop.
+    pub(in crate::train) stop: bool,
+    /// Whether the clock asks for a checkpoint.
+    pub(in crate::train) save: bool,
+}
+
+impl Pace {
+    pub(in crate::train) fn to_bytes(self) -> Vec<u8> {
+        let mut bytes = self.seconds.to_le_bytes().to_vec();
+        bytes.extend([u8::from(self.stop), u8::from(self.save)]);
+        bytes
+    }
+
+    pub(in crate::train) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (seconds, [stop, save]) = bytes.split_first_chunk()? else { return None };
+        Some(Self { seconds: f64::from_le_bytes(*seconds), stop: *stop != 0, save: *save != 0 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrives_as_it_was_sent() {
+        let pace = Pace { seconds: 12.5, stop: false, save: true };
+        assert_eq!(Pace::from_bytes(&pace.to_bytes()), Some(pace));
+        assert_eq!(Pace::from_bytes(&[1, 2]), None);
+    }
+}

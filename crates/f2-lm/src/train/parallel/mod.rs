@@ -1,0 +1,20 @@
+//! Training by several ranks: the batch in shards, the optimiser in slices.
+//!
+//! A batch is cut into shards, and their gradients are added along a fixed tree ([`Shards`]), whoever
+//! computed them: any number of ranks gives the same bits. Each rank owns a slice of the moments and
+//! updates that slice of the parameters (`sharded.rs`). [`Ranks`] is the connection to the others.
+
+mod likeness;
+mod message;
+mod ranks;
+mod settle;
+mod sharded;
+mod shards;
+
+pub(super) use likeness::Likeness;
+pub(super) use message::Pace;
+pub use ranks::Ranks;
+pub(super) use settle::session_shards;
+pub use settle::settle_shards;
+pub(super) use sharded::Sharded;
+pub use shards::Shards;

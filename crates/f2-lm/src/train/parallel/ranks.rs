@@ -1,0 +1,135 @@
+//! The connection of a rank to the others, as training uses it.
+
+use f2_engine::{Device, HostPeers, Meeting};
+use f2_ranks::{Control, Fingerprint, Post};
+
+use super::Pace;
+use crate::Error;
+
+/// The connection of this rank to the others: messages between hosts, numbers between devices.
+pub struct Ranks<D: Device> {
+    /// Messages.
+    pub control: Control,
+    /// Numbers.
+    pub peers: D::Peers,
+}
+
+impl<D: Device> Ranks<D> {
+    /// Connects a device with those of the other ranks, over their hosts. `post` carries the numbers
+    /// of devices that have no connection of their own.
+    pub fn join(
+        device: &D,
+        mut control: Control,
+        post: Option<Box<dyn Post>>,
+    ) -> Result<Self, Error> {
+        let peers = device.join(&mut Hosts { control: &mut control, post });
+        let peers = peers.inspect_err(|error| control.fail(&error.to_string()))?;
+        Ok(Self { control, peers })
+    }
+
+    /// Whether this is rank 0, which decides and writes.
+    pub fn leads(&self) -> bool {
+        self.control.leads()
+    }
+
+    /// The number of this rank, and how many there are.
+    pub(in crate::train) fn place(&self) -> [usize; 2] {
+        [self.control.rank(), self.control.size()]
+    }
+
+    /// Tells the others why this rank ends, unless they know: they made the same mistake.
+    pub fn tell(&mut self, error: &Error) {
+        if !matches!(error, Error::NotFinite { .. } | Error::Ranks(_)) {
+            self.control.fail(&error.to_string());
+        }
+    }
+
+    /// Compares what must be the same on all ranks.
+    pub(in crate::train) fn compare(&mut self, print: &Fingerprint) -> Result<(), Error> {
+        Ok(print.compare(&mut self.control)?)
+    }
+
+    /// Does something on rank 0 alone. All others learn whether it was done.
+    pub(in crate::train) fn lead<T>(
+        &mut self,
+        work: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<Option<T>, Error> {
+        let done = if self.leads() { work().map(Some) } else { Ok(None) };
+        let told = done.as_ref().err().map(ToString::to_string).unwrap_or_default();
+        let reason = self.control.broadcast(told.as_bytes())?;
+        if self.leads() || reason.is_empty() {
+            return done;
+        }
+        let reason = String::from_utf8_lossy(&reason).into_owned();
+        Err(f2_ranks::Error::Failed { rank: 0, reason }.into())
+    }
+
+    /// The pace of rank 0, at every rank.
+    pub(in crate::train) fn keep_pace(&mut self, own: Pace) -> Result<Pace, Error> {
+        let pace = Pace::from_bytes(&self.control.broadcast(&own.to_bytes())?);
+        Ok(pace.ok_or_else(|| garbled(0))?)
+    }
+
+    /// The sums of all batches of windows, in their order: rank r has those of batch r, r + size, …
+    pub(in crate::train) fn interleave(&mut self, own: &[f64]) -> Result<Vec<f64>, Error> {
+        let bytes: Vec<u8> = own.iter().flat_map(|sum| sum.to_le_bytes()).collect();
+        let all = self.control.all_gather(&bytes)?;
+        let count = all.iter().map(Vec::len).sum::<usize>() / size_of::<f64>();
+        let sum = |index: usize| {
+            let (rank, place) = (index % all.len(), index / all.len());
+            let sums = all[rank].as_chunks().0;
+            let sum = sums.get(place).ok_or_else(|| garbled(rank))?;
+            Ok(f64::from_le_bytes(*sum))
+        };
+        (0..count).map(sum).collect()
+    }
+}
+
+fn garbled(rank: usize) -> f2_ranks::Error {
+    f2_ranks::Error::Lost { rank, reason: "its message was garbled".to_owned() }
+}
+
+/// The hosts of the ranks, as a device sees them.
+struct Hosts<'a> {
+    control: &'a mut Control,
+    post: Option<Box<dyn Post>>,
+}
+
+impl Meeting for Hosts<'_> {
+    fn rank(&self) -> usize {
+        self.control.rank()
+    }
+
+    fn size(&self) -> usize {
+        self.control.size()
+    }
+
+    fn share(&mut self, bytes: Vec<u8>) -> Result<Vec<u8>, f2_engine::Error> {
+        self.control.broadcast(&bytes).map_err(|error| exchange(&error))
+    }
+
+    fn host_peers(&mut self) -> Option<Box<dyn HostPeers>> {
+        self.post.take().map(|post| Box::new(Posted(post)) as Box<dyn HostPeers>)
+    }
+}
+
+fn exchange(error: &f2_ranks::Error) -> f2_engine::Error {
+    f2_engine::Error::Exchange { reason: error.to_string() }
+}
+
+/// Numbers of a device, sent by post.
+struct Posted(Box<dyn Post>);
+
+impl HostPeers for Posted {
+    fn rank(&self) -> usize {
+        self.0.rank()
+    }
+
+    fn exchange(
+        &mut self,
+        sends: &[(usize, &[f32])],
+        receives: &mut [(usize, &mut [f32])],
+    ) -> Result<(), f2_engine::Error> {
+        self.0.exchange(sends, receives).map_err(|error| exchange(&error))
+    }
+}
