@@ -45,6 +45,8 @@ pub struct Ablation {
     pub methods: Vec<ClassRule>,
     /// Numbers of classes for equal tokens and equal frequency.
     pub equal_k: Vec<usize>,
+    /// Numbers of classes for MefMax, greedy and exact, beside those that the methods choose.
+    pub mefmax_k: Vec<usize>,
 }
 
 /// How texts are scored.

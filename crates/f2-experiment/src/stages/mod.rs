@@ -87,11 +87,13 @@ fn lay_out_ablations(layout: &mut Layout<'_>, plan: &Plan) {
     let methods = plan.ablation.methods.iter().filter(|rule| **rule != ClassRule::Greedy);
     let methods: Vec<Subject> = methods.map(|rule| Subject::Classes(*rule, None)).collect();
     layout.score_trials(&methods, PaperPart::Methods);
-    let equal = plan.ablation.equal_k.iter().flat_map(|&k| {
-        [ClassRule::EqualTokens, ClassRule::EqualFrequency]
-            .map(|rule| Subject::Classes(rule, Some(k)))
-    });
-    layout.score_trials(&equal.collect::<Vec<_>>(), PaperPart::Classes);
+    let of_k = |numbers: &[usize], rules: [ClassRule; 2]| -> Vec<Subject> {
+        let subjects = |&k: &usize| rules.map(|rule| Subject::Classes(rule, Some(k)));
+        numbers.iter().flat_map(subjects).collect()
+    };
+    let mefmax = of_k(&plan.ablation.mefmax_k, [ClassRule::Greedy, ClassRule::Exact]);
+    let equal = of_k(&plan.ablation.equal_k, [ClassRule::EqualTokens, ClassRule::EqualFrequency]);
+    layout.score_trials(&[mefmax, equal].concat(), PaperPart::Classes);
 }
 
 /// The models of the tables again from further seeds, decoded as in the main and greedy tables.
@@ -182,6 +184,19 @@ mod tests {
         let generate = "generate-f2-author-authors-3: ";
         let line = commands.iter().find(|line| line.starts_with(generate)).unwrap();
         assert!(line.contains("--top-k 3 --class-top-p 0.9 --small-class fill"), "{line}");
+    }
+
+    #[test]
+    fn mefmax_is_tried_with_other_numbers_of_classes() {
+        let mut plan = PlanPreset::Tiny.plan();
+        plan.ablation.mefmax_k = vec![40];
+        let commands = commands(&laid_out_as(&plan));
+        for rule in ["greedy", "exact"] {
+            let of = |start: String| commands.iter().find(|line| line.starts_with(&start));
+            let classes = of(format!("classes-{rule}-40: ")).unwrap();
+            assert!(classes.contains(&format!("--method {rule} --k 40 ")), "{classes}");
+            assert!(of(format!("train-f2-{rule}-40: ")).is_some());
+        }
     }
 
     #[test]
