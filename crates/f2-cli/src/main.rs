@@ -7,6 +7,7 @@
 mod output;
 
 mod advice;
+mod bounded;
 mod failure;
 mod format;
 mod hub;

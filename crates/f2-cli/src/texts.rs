@@ -8,7 +8,8 @@ use f2_corpus::{Tokenizer, open_text};
 use rayon::prelude::*;
 use serde::Deserialize;
 
-use crate::failure::Failure;
+use crate::bounded::BoundedLines;
+use crate::failure::{Failure, Kind};
 
 /// How text becomes tokens.
 pub(crate) enum Splitting {
@@ -131,6 +132,10 @@ pub(crate) fn lines(path: &Path, text: impl BufRead) -> Result<(Vec<usize>, Vec<
                 Failure::data(format!("{}: this is not UTF-8", line_of(path, number)))
                     .advise("convert the file to UTF-8")
             }
+            ErrorKind::FileTooLarge => {
+                Failure::new(Kind::Device, format!("{}: {error}", line_of(path, number)))
+                    .advise("give one text a line, and large files in parts")
+            }
             _ if is_packed(path) => Failure::data(format!(
                 "{}: the compressed data is cut short or damaged: {error}",
                 path.display()
@@ -146,7 +151,7 @@ pub(crate) fn lines(path: &Path, text: impl BufRead) -> Result<(Vec<usize>, Vec<
         }
         Ok((number, line))
     };
-    (1..).zip(text.lines()).map(read).collect()
+    (1..).zip(BoundedLines::of_file(text)).map(read).collect()
 }
 
 const PACKED: [&str; 3] = [".gz", ".zst", ".zstd"];

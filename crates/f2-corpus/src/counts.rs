@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use f2_files::ReadError;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -31,7 +30,7 @@ impl Counts {
 
     /// Reads a `counts.json`.
     pub fn load(path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path).map_err(ReadError::of(path))?;
+        let bytes = f2_files::read_bytes(path)?;
         Self::from_json(&bytes).map_err(|reason| Error::corrupt(path, reason))
     }
 
@@ -97,7 +96,7 @@ impl Ranks {
 
     /// Reads a `ranks.json`.
     pub fn load(path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path).map_err(ReadError::of(path))?;
+        let bytes = f2_files::read_bytes(path)?;
         Self::from_json(&bytes).map_err(|reason| Error::corrupt(path, reason))
     }
 

@@ -1,19 +1,14 @@
 //! Files that are replaced as a whole.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+use crate::WriteError;
 use crate::claim::make_and_claim;
 use crate::destination::Destination;
 use crate::disk::{self, OutputFile};
 use crate::leftover::{sweep_siblings, temporary_sibling};
-use crate::{ReadError, WriteError};
-
-/// The text of a file.
-pub fn read_text(path: &Path) -> Result<String, ReadError> {
-    fs::read_to_string(path).map_err(ReadError::of(path))
-}
 
 /// Writes `path` so that a reader sees its old content or the whole new one, nothing between.
 ///
@@ -111,6 +106,8 @@ pub(crate) fn sync_parent(path: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn names(folder: &Path) -> Vec<String> {

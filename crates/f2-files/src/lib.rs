@@ -21,15 +21,17 @@ mod folder;
 mod holder;
 mod leftover;
 mod lock;
+mod read;
 mod record;
 mod seal;
 
 pub use disk::OutputFile;
 pub use error::{ReadError, WriteError};
-pub use file::{check_writable, read_text, write_atomically, write_text_atomically};
+pub use file::{check_writable, write_atomically, write_text_atomically};
 pub use folder::{StagedFolder, remove_folder_at_once};
 pub use holder::Holder;
 pub use leftover::sweep;
 pub use lock::{Lock, LockError};
+pub use read::{read_bytes, read_text};
 pub use record::FileRecord;
 pub use seal::{is_sealed, seal};

@@ -1,10 +1,10 @@
 //! `f2 perplexity`: the perplexity of a text under a model.
 
-use std::io::Read as _;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use f2_corpus::{Corpus, Split};
+use f2_corpus::{Corpus, LONGEST_DOCUMENT, Split};
 use f2_engine::Device;
 use f2_experiment::PerplexityTask;
 use f2_lm::Devices;
@@ -13,6 +13,7 @@ use f2_lm::perplexity::{Contexts, Likelihood, ScoredWindows, SlidingWindows, sco
 use f2_lm::run::SavedModel;
 use serde::{Deserialize, Serialize};
 
+use crate::bounded::read_text_up_to;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::progress::{Progress, Unit};
 use crate::texts::open_file_or_input;
@@ -175,10 +176,13 @@ impl Perplexity {
 }
 
 fn read_file(path: &Path, model: &SavedModel) -> Result<ScoredText, Failure> {
-    let mut text = String::new();
-    open_file_or_input(path)?.read_to_string(&mut text).map_err(|error| {
-        Failure::data(format!("cannot read {}: {error}", path.display()))
-            .advise("give a text in UTF-8, or a corpus folder")
+    let text = read_text_up_to(open_file_or_input(path)?, LONGEST_DOCUMENT).map_err(|error| {
+        let reason = format!("cannot read {}: {error}", path.display());
+        match error.kind() {
+            ErrorKind::FileTooLarge => Failure::new(Kind::Device, reason)
+                .advise("make it the test text of a corpus with `f2 prepare`, and name that"),
+            _ => Failure::data(reason).advise("give a text in UTF-8, or a corpus folder"),
+        }
     })?;
     let words = text.split_whitespace().count() as u64;
     let tokens = Box::new(model.vocabulary.encode(&text)?);

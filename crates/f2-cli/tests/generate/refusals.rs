@@ -189,3 +189,39 @@ fn a_model_with_a_parameter_that_is_no_number_is_refused() {
         assert!(refused.stdout.is_empty(), "{}", refused.stdout);
     }
 }
+
+#[test]
+fn texts_without_end_are_refused() {
+    let workshop = workshop();
+    workshop.write("zeros.txt.zst", zstd::encode_all(vec![0; 17 << 20].as_slice(), 0).unwrap());
+    for endless in ["zeros.txt.zst", "/dev/zero"] {
+        for arguments in [
+            &["generate", "f2", "--prompts", endless][..],
+            &["eval", "--hyps", endless, "--refs", "text.txt"],
+        ] {
+            let Run { code, stderr, .. } = workshop.f2(arguments);
+            assert_eq!(code, 4, "{arguments:?}: {stderr}");
+            let reason = format!("{endless}, line 1: the line has more than 16777216 bytes");
+            assert!(stderr.contains(&reason), "{arguments:?}: {stderr}");
+        }
+    }
+    let Run { code, stderr, .. } = workshop.f2(&["perplexity", "f2", "/dev/zero"]);
+    assert_eq!(code, 4, "{stderr}");
+    assert!(stderr.contains("/dev/zero: it has more than 268435456 bytes"), "{stderr}");
+}
+
+#[cfg(unix)]
+#[test]
+fn files_without_end_are_refused() {
+    let workshop = workshop();
+    for arguments in [
+        &["train", "corpus", "--config", "/dev/zero", "--out", "run"][..],
+        &["compare", "/dev/zero"],
+        &["prepare", "text.txt", "--tokenizer", "/dev/zero", "--out", "other"],
+    ] {
+        let Run { code, stderr, .. } = workshop.f2(arguments);
+        assert_eq!(code, 3, "{arguments:?}: {stderr}");
+        let reason = "/dev/zero: it has more than 1073741824 bytes";
+        assert!(stderr.contains(reason), "{arguments:?}: {stderr}");
+    }
+}

@@ -36,7 +36,7 @@ pub struct Tokenizer {
 impl Tokenizer {
     /// Reads a `tokenizer.json`.
     pub fn load(path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path).map_err(ReadError::of(path))?;
+        let bytes = f2_files::read_bytes(path)?;
         Self::from_bytes(&bytes, path)
     }
 

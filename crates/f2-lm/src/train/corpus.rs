@@ -1,6 +1,5 @@
 //! A prepared corpus and its frequency classes, as training reads them.
 
-use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -142,9 +141,9 @@ impl TrainingCorpus {
             paths.push((RANKS, ranks));
         }
         paths.extend(classes.map(|classes| (CLASSES, classes.path.clone())));
-        let read = |(name, path): (&str, PathBuf)| match fs::read(&path) {
-            Ok(bytes) => Ok((name.to_owned(), bytes)),
-            Err(source) => Err(ReadError { path, source }.into()),
+        let read = |(name, path): (&str, PathBuf)| {
+            let bytes = f2_files::read_bytes(&path)?;
+            Ok((name.to_owned(), bytes))
         };
         paths.into_iter().map(read).collect()
     }

@@ -14,6 +14,7 @@ use super::paint::Paint;
 use super::prompts::Prompts;
 use super::writing::Writing;
 use super::{Generate, Inquiry};
+use crate::bounded::BoundedLines;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::verbs::device::DeviceTask;
 use crate::{interrupt, output};
@@ -151,7 +152,7 @@ impl Lines {
 fn lines_of_input() -> Receiver<io::Result<String>> {
     let (sender, receiver) = sync_channel(1);
     thread::spawn(move || {
-        for line in stdin().lines() {
+        for line in BoundedLines::endless(stdin().lock()) {
             let failed = line.is_err();
             if sender.send(line).is_err() || failed {
                 break;

@@ -1,0 +1,111 @@
+//! Lines and texts up to a size, so that a packed file of endless zeros does not fill the memory.
+
+use std::io::{self, BufRead, ErrorKind, Read};
+
+/// The longest line of texts or prompts, far longer than any model's context.
+pub(crate) const LONGEST_LINE: u64 = 16 << 20;
+
+/// The largest file of texts or prompts, unpacked, with the memory that its lines need.
+const LARGEST_FILE: u64 = 1 << 30;
+
+/// The memory that a line needs besides its bytes.
+const LINE_OVERHEAD: u64 = 64;
+
+/// The lines of a text, without their breaks.
+pub(crate) struct BoundedLines<R> {
+    text: R,
+    left: u64,
+}
+
+impl<R: BufRead> BoundedLines<R> {
+    /// The lines of a file that is kept in memory.
+    pub(crate) fn of_file(text: R) -> Self {
+        Self { text, left: LARGEST_FILE }
+    }
+
+    /// Lines that are used one after the other.
+    pub(crate) fn endless(text: R) -> Self {
+        Self { text, left: u64::MAX }
+    }
+
+    fn read(&mut self) -> io::Result<Option<String>> {
+        let mut line = Vec::new();
+        if (&mut self.text).take(LONGEST_LINE + 1).read_until(b'\n', &mut line)? == 0 {
+            return Ok(None);
+        }
+        let size = line.len() as u64;
+        if size > LONGEST_LINE {
+            return Err(too_large(format!("the line has more than {LONGEST_LINE} bytes")));
+        }
+        if self.left != u64::MAX {
+            let left = self.left.checked_sub(size + LINE_OVERHEAD);
+            self.left = left.ok_or_else(|| {
+                too_large(format!("the lines up to here take more than {LARGEST_FILE} bytes"))
+            })?;
+        }
+        if line.last() == Some(&b'\n') {
+            line.pop();
+            if line.last() == Some(&b'\r') {
+                line.pop();
+            }
+        }
+        text_of(line).map(Some)
+    }
+}
+
+impl<R: BufRead> Iterator for BoundedLines<R> {
+    type Item = io::Result<String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.read().transpose()
+    }
+}
+
+/// A whole text of at most this many bytes.
+pub(crate) fn read_text_up_to(text: impl Read, most: u64) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    text.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(too_large(format!("it has more than {most} bytes")));
+    }
+    text_of(bytes)
+}
+
+fn too_large(reason: String) -> io::Error {
+    io::Error::new(ErrorKind::FileTooLarge, reason)
+}
+
+fn text_of(bytes: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(bytes).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_those_of_the_standard_library() {
+        let text = "one\ntwo\r\n\n three \r\nlast\r";
+        let found: Vec<String> =
+            BoundedLines::of_file(text.as_bytes()).collect::<Result<_, _>>().unwrap();
+        let expected: Vec<String> = text.as_bytes().lines().collect::<Result<_, _>>().unwrap();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_line_has_a_longest_length() {
+        let fits = "a".repeat(LONGEST_LINE as usize);
+        assert_eq!(BoundedLines::of_file(fits.as_bytes()).next().unwrap().unwrap(), fits);
+        let refused = BoundedLines::endless(io::BufReader::new(io::repeat(0))).next();
+        let error = refused.unwrap().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::FileTooLarge);
+    }
+
+    #[test]
+    fn many_short_lines_have_a_largest_sum() {
+        let line_breaks = io::BufReader::new(io::repeat(b'\n'));
+        let mut lines = BoundedLines::of_file(line_breaks);
+        let error = lines.find_map(Result::err).unwrap();
+        assert_eq!(error.kind(), ErrorKind::FileTooLarge);
+    }
+}
