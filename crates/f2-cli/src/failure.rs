@@ -1,6 +1,7 @@
 //! Failures of a verb: the message, the advice and the exit code.
 
 use std::fmt::Display;
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use f2_files::{LockError, ReadError, WriteError};
@@ -29,9 +30,18 @@ pub(crate) struct Failure {
 
 /// Advice on a file that cannot be read.
 pub(crate) const CHECK_NAME: &str = "check its name and that it may be read";
-/// Advice on a file that cannot be written.
-pub(crate) const MAKE_ROOM: &str =
-    "free some space or choose another place; nothing was left half-written";
+
+/// Advice on a file that cannot be written, by the system's reason.
+pub(crate) fn advice_on_writing(error: &WriteError) -> &'static str {
+    match error.source.kind() {
+        ErrorKind::NotFound => "make the folder it lies in, or choose another place",
+        ErrorKind::NotADirectory | ErrorKind::IsADirectory => "choose another name",
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+            "choose a place that you may write to"
+        }
+        _ => "free some space or choose another place; nothing was left half-written",
+    }
+}
 
 /// The result of a verb.
 pub(crate) type Outcome = Result<(), Failure>;
@@ -93,7 +103,8 @@ impl From<ReadError> for Failure {
 /// A failure of the disk, not of the data.
 impl From<WriteError> for Failure {
     fn from(error: WriteError) -> Self {
-        Self::new(Kind::Device, error).advise(MAKE_ROOM)
+        let advice = advice_on_writing(&error);
+        Self::new(Kind::Device, error).advise(advice)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use f2_corpus::Error;
 
-use crate::failure::{CHECK_NAME, Failure, Kind, MAKE_ROOM};
+use crate::failure::{CHECK_NAME, Failure, Kind, advice_on_writing};
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
@@ -30,7 +30,7 @@ impl From<Error> for Failure {
 
 fn advice(error: &Error) -> Option<&'static str> {
     Some(match error {
-        Error::Write(_) => MAKE_ROOM,
+        Error::Write(error) => advice_on_writing(error),
         Error::DocumentTooLong { .. } => {
             "cut the text into smaller documents with `--documents`, or, if it is meant to be one \
              and fits into memory several times over, raise the limit with `--max-document`"

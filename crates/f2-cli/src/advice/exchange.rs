@@ -2,7 +2,7 @@
 
 use f2_lm::exchange::ExchangeError;
 
-use crate::failure::{Failure, Kind, MAKE_ROOM};
+use crate::failure::{Failure, Kind, advice_on_writing};
 
 impl From<ExchangeError> for Failure {
     fn from(error: ExchangeError) -> Self {
@@ -21,7 +21,7 @@ impl From<ExchangeError> for Failure {
 fn advice(error: &ExchangeError) -> Option<String> {
     Some(match error {
         ExchangeError::Exists { .. } => "choose another folder, or remove this one".to_owned(),
-        ExchangeError::Write(_) => MAKE_ROOM.to_owned(),
+        ExchangeError::Write(error) => advice_on_writing(error).to_owned(),
         ExchangeError::Read(_) | ExchangeError::NotAFolder { .. } => {
             "name a folder with config.json, model.safetensors \
              and tokenizer.json, as `save_pretrained` of `transformers` writes it"

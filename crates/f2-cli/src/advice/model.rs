@@ -4,7 +4,7 @@ use f2_lm::Error;
 use f2_lm::config::Origin;
 use f2_lm::memory::Purpose;
 
-use crate::failure::{CHECK_NAME, Failure, Kind, MAKE_ROOM};
+use crate::failure::{CHECK_NAME, Failure, Kind, advice_on_writing};
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
@@ -215,7 +215,7 @@ fn general_advice(error: &Error) -> Option<&'static str> {
         Error::BadRun { .. } => "start a new run, or take the file from a copy of it",
         Error::Classes(_) => "make classes for this corpus with `f2 classes CORPUS`",
         Error::ParametersNotFinite { .. } => CALM,
-        Error::Write(_) => MAKE_ROOM,
+        Error::Write(error) => advice_on_writing(error),
         _ => return None,
     })
 }

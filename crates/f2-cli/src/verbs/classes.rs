@@ -128,7 +128,7 @@ fn failure(error: ClassesError) -> Failure {
             Failure::usage(error).advise("use `--unseen 1`, a smaller `--k` or another `--method`")
         }
         ClassesError::NotCounts { .. } | ClassesError::Json { .. } => {
-            Failure::data(error).advise("`--counts` takes a file like [120, 7, 45]")
+            Failure::data(error).advise("`--counts` takes a file like [120, 7, 45]; for a corpus, give its folder: `f2 classes CORPUS`")
         }
         ClassesError::Read(error) => error.into(),
         _ => {
