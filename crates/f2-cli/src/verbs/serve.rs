@@ -112,13 +112,15 @@ impl Serve {
             };
             let workers: Vec<(ScopedJoinHandle<'_, Outcome>, Receiver<usize>)> =
                 all_jobs.into_iter().map(start).collect();
-            for (worker, is_ready) in workers {
+            let names: Vec<String> =
+                models.iter().map(|model| model.served().name.clone()).collect();
+            for (name, (worker, is_ready)) in names.iter().zip(workers) {
                 let Ok(slots) = is_ready.recv() else {
                     drop(models);
                     let failed = worker.join().unwrap_or(Ok(()));
                     return failed.and(Err(Failure::new(Kind::Device, "a model did not start")));
                 };
-                remark!("loaded; {slots} texts are worked on at a time");
+                remark!("{name}: loaded, {slots} texts at a time");
             }
             serve(settings, models)
         })
@@ -183,9 +185,8 @@ fn named(given: &str) -> (String, PathBuf) {
 }
 
 fn read_key(path: &Path) -> Result<String, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        Failure::usage(format!("cannot read {}: {error}", path.display())).advise(CHECK_NAME)
-    })?;
+    let text =
+        f2_files::read_text(path).map_err(|error| Failure::usage(error).advise(CHECK_NAME))?;
     let key = text.lines().next().unwrap_or_default().trim();
     if key.is_empty() || !key.chars().all(|c| c.is_ascii_graphic()) {
         return Err(Failure::usage(format!("{} holds no key in its first line", path.display()))

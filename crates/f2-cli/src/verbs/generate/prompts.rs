@@ -17,7 +17,7 @@ use crate::texts::{is_json, line_of, lines, open_file_or_input};
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Prompts")]
 pub(super) struct PromptFlags {
-    /// A text to go on from; can be given several times.
+    /// A text to continue; can be given several times.
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["prompts", "corpus"])]
     prompt: Vec<String>,
     /// A file of prompts: one a line, or JSON lines with `prompt`, `text` or `ids`; - for standard

@@ -110,7 +110,8 @@ impl Writing<'_> {
             let tokens: usize = generated.texts.iter().map(|text| text.tokens.len()).sum();
             let rate = tokens as f64 / seconds.max(1e-9);
             remark!(
-                "{made} texts written to {}: {tokens} tokens in {seconds:.2} s, {rate:.0} tokens/s",
+                "{made} {} written to {}: {tokens} tokens in {seconds:.2} s, {rate:.0} tokens/s",
+                if made == 1 { "text" } else { "texts" },
                 path.display()
             );
         }
