@@ -244,6 +244,9 @@ fn strategy(option: &str) -> Option<&'static str> {
         "top-p" => "`--top-p 0.9` is usual; 1 keeps all tokens",
         "min-p" => "`--min-p 0.1` is usual; 1 keeps the most likely token alone",
         "typical" => "`--typical 0.95` is usual; 1 keeps all tokens",
+        "top-nσ" => "`--top-n-sigma 1` is usual; larger numbers keep more",
+        "epsilon cut-off" => "`--epsilon-cutoff 0.0003` to 0.002 is usual",
+        "eta cut-off" => "`--eta-cutoff 0.0003` to 0.004 is usual",
         "repetition penalty" => "`--repetition-penalty 1.2` is usual; 1 does nothing",
         "class temperature" => {
             "`--class-temperature 1` leaves the classes' probabilities as they are, 0 takes the \

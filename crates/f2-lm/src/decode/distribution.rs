@@ -1,7 +1,7 @@
 //! The distribution the next token, or its class, is drawn from.
 
 /// Ids with their probabilities, which sum to one.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Distribution(Vec<(u32, f64)>);
 
 impl Distribution {
@@ -28,6 +28,11 @@ impl Distribution {
     /// How likely an id is.
     pub fn probability(&self, id: u32) -> f64 {
         self.0.iter().find(|(entry, _)| *entry == id).map_or(0.0, |(_, probability)| *probability)
+    }
+
+    /// In nats.
+    pub fn entropy(&self) -> f64 {
+        self.0.iter().map(|(_, q)| -q * q.ln()).sum()
     }
 
     /// The id a number from `[0, 1)` falls on.

@@ -45,4 +45,4 @@ pub use sequence::{RandomStream, RandomStreams};
 pub use several::generate_on;
 pub use stop::StopSequences;
 pub use strategy::{BeamSearch, Factorisation, Strategy};
-pub use truncation::{Truncations, min_p, nucleus, top_k, typical};
+pub use truncation::{Truncations, epsilon_cutoff, eta_cutoff, min_p, nucleus, top_k, typical};

@@ -191,6 +191,10 @@ pub(super) fn check_k(
     })
 }
 
+pub(super) fn check_positive(option: &'static str, value: f64) -> Result<(), Error> {
+    require(option, value.is_finite() && value > 0.0, || format!("{value} is not a number above 0"))
+}
+
 pub(super) fn check_share(option: &'static str, share: f64) -> Result<(), Error> {
     require(option, share > 0.0 && share <= 1.0, || {
         format!("{share} is not a share above 0 and up to 1")

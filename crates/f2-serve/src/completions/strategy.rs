@@ -37,11 +37,17 @@ fn truncations(fields: Fields<'_>) -> Result<Truncations, Refusal> {
     // Values that keep everything are the same as none.
     let share =
         |name: &'static str| Ok::<_, Refusal>(fields.number(name)?.filter(|share| *share != 1.0));
+    let above_zero =
+        |name: &'static str| Ok::<_, Refusal>(fields.number(name)?.filter(|value| *value != 0.0));
     Ok(Truncations {
+        // Some servers say -1 for none.
+        top_n_sigma: above_zero("top_n_sigma")?.filter(|n| *n != -1.0),
         top_k: k(fields, "top_k")?,
         typical: share("typical_p")?,
         top_p: share("top_p")?,
-        min_p: fields.number("min_p")?.filter(|share| *share != 0.0),
+        min_p: above_zero("min_p")?,
+        epsilon: above_zero("epsilon_cutoff")?,
+        eta: above_zero("eta_cutoff")?,
     })
 }
 
@@ -96,6 +102,9 @@ fn param(error: &f2_lm::Error) -> &'static str {
         "top-p" => "top_p",
         "min-p" => "min_p",
         "typical" => "typical_p",
+        "top-nσ" => "top_n_sigma",
+        "epsilon cut-off" => "epsilon_cutoff",
+        "eta cut-off" => "eta_cutoff",
         "repetition penalty" => "repetition_penalty",
         "class temperature" => "class_temperature",
         "class top-k" => "class_top_k",

@@ -13,7 +13,8 @@ use crate::failure::Failure;
 #[command(next_help_heading = "Strategy")]
 pub(super) struct StrategyFlags {
     /// Always the most likely: the best class, and the best token in it.
-    #[arg(long, conflicts_with_all = ["temperature", "top_k", "top_p", "min_p", "typical", "beam"])]
+    #[arg(long, conflicts_with_all = ["temperature", "top_k", "top_p", "min_p", "typical",
+        "top_n_sigma", "epsilon_cutoff", "eta_cutoff", "beam"])]
     greedy: bool,
     /// Flatten (above 1) or sharpen (below 1) the probabilities; 0 is greedy.
     #[arg(long, value_name = "T")]
@@ -30,6 +31,15 @@ pub(super) struct StrategyFlags {
     /// Keep the most typical tokens that reach this mass.
     #[arg(long, value_name = "P")]
     typical: Option<f64>,
+    /// Keep tokens whose logit is within N standard deviations of the largest.
+    #[arg(long, value_name = "N")]
+    top_n_sigma: Option<f64>,
+    /// Keep tokens of at least this probability.
+    #[arg(long, value_name = "P")]
+    epsilon_cutoff: Option<f64>,
+    /// Keep tokens of at least this probability, or of less where the entropy is high.
+    #[arg(long, value_name = "P")]
+    eta_cutoff: Option<f64>,
     /// Multiply the log-probability of tokens that occurred before; 1 does nothing.
     #[arg(long, value_name = "X", default_value_t = 1.0)]
     repetition_penalty: f64,
@@ -94,6 +104,9 @@ impl StrategyFlags {
             top_p: None,
             min_p: None,
             typical: None,
+            top_n_sigma: None,
+            epsilon_cutoff: None,
+            eta_cutoff: None,
             repetition_penalty: 1.0,
             block_ngrams: 0,
             beam: None,
@@ -162,10 +175,13 @@ impl StrategyFlags {
 
     fn truncations(&self) -> Truncations {
         Truncations {
+            top_n_sigma: self.top_n_sigma,
             top_k: self.top_k,
             typical: self.typical,
             top_p: self.top_p,
             min_p: self.min_p,
+            epsilon: self.epsilon_cutoff,
+            eta: self.eta_cutoff,
         }
     }
 

@@ -1,0 +1,44 @@
+//! Nucleus sampling, top-p (Holtzman et al., 2020), and what other rules share with it: the fewest
+//! tokens that reach a mass, in some order.
+
+use super::super::Distribution;
+
+/// The fewest that together reach the mass `p`, the most likely first.
+#[must_use]
+pub fn nucleus(distribution: Distribution, p: f64) -> Distribution {
+    if p >= 1.0 {
+        return distribution;
+    }
+    // All entries below this share of the rest together cannot be needed, so most are not sorted.
+    let floor = (1.0 - p) / distribution.entries().len() as f64;
+    keep_until(distribution.retain_above(floor), p, |_, probability| -probability)
+}
+
+impl Distribution {
+    /// Entries above `floor` as they are, and the mass that all others had.
+    fn retain_above(self, floor: f64) -> (Self, f64) {
+        let kept: f64 = self.entries().iter().map(|(_, q)| *q).filter(|q| *q >= floor).sum();
+        (self.retain(|_, probability| probability >= floor), 1.0 - kept)
+    }
+}
+
+/// Keeps entries in ascending order of `rank` until they reach `p` of the mass there was before
+/// `dropped` of it went. Ties in rank go by id.
+pub(super) fn keep_until(
+    (distribution, dropped): (Distribution, f64),
+    p: f64,
+    rank: impl Fn(u32, f64) -> f64,
+) -> Distribution {
+    let mut sorted: Vec<(f64, u32, f64)> =
+        distribution.entries().iter().map(|(id, q)| (rank(*id, *q), *id, *q)).collect();
+    sorted.sort_unstable_by(|left, right| left.0.total_cmp(&right.0).then(left.1.cmp(&right.1)));
+    let mut mass = 0.0;
+    let needed = sorted.iter().take_while(|(_, _, probability)| {
+        let before = mass;
+        mass += probability * (1.0 - dropped);
+        before < p
+    });
+    let mut kept: Vec<u32> = needed.map(|(_, id, _)| *id).collect();
+    kept.sort_unstable();
+    distribution.retain(|id, _| kept.binary_search(&id).is_ok())
+}
