@@ -9,8 +9,8 @@ use f2_engine::prelude::*;
 use f2_engine::{Cpu, Sequences};
 use f2_lm::Error;
 use f2_lm::decode::{
-    BeamSearch, ClassDraw, Continuation, Event, Factorisation, Generated, Generator, Request,
-    SmallClass, Strategy, Truncations,
+    BeamSearch, ClassDraw, Continuation, Dry, Event, Factorisation, Generated, Generator, Mirostat,
+    Request, SmallClass, Strategy, Truncations, Xtc,
 };
 use f2_lm::model::{Batch, Feed, Incremental, Recordings, Workspace};
 use proptest::prelude::*;
@@ -86,6 +86,7 @@ fn strategies() -> Vec<Strategy> {
         beam: Some(BeamSearch { width: 4, groups, ..BeamSearch::default() }),
         ..Strategy::default()
     };
+    let dry = Dry { breakers: vec![7, 40], ..Dry::default() };
     vec![
         Strategy::greedy(),
         Strategy::greedy().joint(),
@@ -96,6 +97,10 @@ fn strategies() -> Vec<Strategy> {
         truncated(Truncations { typical: Some(0.8), min_p: Some(0.05), ..all }),
         truncated(Truncations { top_n_sigma: Some(1.2), ..all }),
         truncated(Truncations { epsilon: Some(0.01), eta: Some(0.02), ..all }),
+        Strategy { mirostat: Some(Mirostat { tau: 2.0, eta: 0.4 }), ..Strategy::default() },
+        Strategy { dry: Some(dry.clone()), xtc: Some(Xtc::default()), ..Strategy::default() },
+        Strategy { dry: Some(dry.clone()), ..Strategy::greedy() }.joint(),
+        Strategy { dry: Some(dry), ..beam(1) },
         Strategy { repetition_penalty: 1.4, block_ngrams: 2, ..Strategy::top_k(8) },
         beam(1),
         beam(2),
@@ -421,6 +426,17 @@ fn strategies_a_model_cannot_follow_are_refused() {
         beam(BeamSearch { diversity: -1.0, ..BeamSearch::default() }),
         beam(BeamSearch { length_penalty: f64::INFINITY, ..BeamSearch::default() }),
         Strategy { beam: Some(BeamSearch::default()), ..Strategy::top_k(3) },
+        Strategy { mirostat: Some(Mirostat::default()), ..beam(BeamSearch::default()) },
+        Strategy { mirostat: Some(Mirostat::default()), ..Strategy::top_k(3) },
+        Strategy { mirostat: Some(Mirostat::default()), ..Strategy::greedy() },
+        Strategy { mirostat: Some(Mirostat { tau: 0.0, eta: 0.1 }), ..base() },
+        Strategy { mirostat: Some(Mirostat { tau: 5.0, eta: f64::NAN }), ..base() },
+        Strategy { xtc: Some(Xtc::default()), ..Strategy::greedy() },
+        Strategy { xtc: Some(Xtc { probability: 1.1, threshold: 0.1 }), ..base() },
+        Strategy { xtc: Some(Xtc { probability: 0.5, threshold: 0.6 }), ..base() },
+        Strategy { dry: Some(Dry { multiplier: -1.0, ..Dry::default() }), ..base() },
+        Strategy { dry: Some(Dry { base: 0.9, ..Dry::default() }), ..base() },
+        Strategy { dry: Some(Dry { allowed_length: 0, ..Dry::default() }), ..base() },
     ];
     let refused = refused
         .map(|strategy| model.generate(&request(&prompts, &strategy)).unwrap_err().to_string());

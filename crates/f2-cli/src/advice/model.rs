@@ -247,6 +247,15 @@ fn strategy(option: &str) -> Option<&'static str> {
         "top-nσ" => "`--top-n-sigma 1` is usual; larger numbers keep more",
         "epsilon cut-off" => "`--epsilon-cutoff 0.0003` to 0.002 is usual",
         "eta cut-off" => "`--eta-cutoff 0.0003` to 0.004 is usual",
+        "mirostat" => "leave the others out, or mirostat: `--mirostat-tau 5` alone is usual",
+        "mirostat tau" => "`--mirostat-tau 5` is usual: a perplexity of 2 to the 5th",
+        "mirostat eta" => "`--mirostat-eta 0.1` is the default",
+        "XTC" => "leave `--xtc-probability` out, or draw: `--temperature 1`",
+        "XTC probability" => "`--xtc-probability 0.5` is usual; 1 always leaves top choices out",
+        "XTC threshold" => "`--xtc-threshold 0.1` is the default",
+        "DRY multiplier" => "`--dry-multiplier 0.8` is usual; leave it out for no penalty",
+        "DRY base" => "`--dry-base 1.75` is the default",
+        "DRY allowed length" => "`--dry-allowed-length 2` is the default",
         "repetition penalty" => "`--repetition-penalty 1.2` is usual; 1 does nothing",
         "class temperature" => {
             "`--class-temperature 1` leaves the classes' probabilities as they are, 0 takes the \

@@ -4,6 +4,7 @@
 use f2_engine::Philox;
 
 use super::distribution::most_likely;
+use super::mirostat::Limit;
 use super::truncation::kth_largest;
 use super::{Distribution, Strategy};
 
@@ -63,6 +64,9 @@ impl<'a> Candidates<'a> {
                 candidates.change(id, |log| log * strategy.repetition_penalty as f32);
             }
         }
+        for (id, penalty) in strategy.dry.iter().flat_map(|dry| dry.penalties(history)) {
+            candidates.change(id, |log| log - penalty as f32);
+        }
         // Where every token is blocked, none is.
         if !candidates.are_all_in(blocked) {
             blocked.iter().for_each(|id| candidates.change(*id, |_| f32::NEG_INFINITY));
@@ -101,18 +105,33 @@ impl<'a> Candidates<'a> {
     }
 
     /// Chooses one; none where the log-probabilities are not numbers.
-    pub(super) fn choose(&self, strategy: &Strategy, random: &mut Philox) -> Option<u32> {
+    pub(super) fn choose(
+        &self,
+        strategy: &Strategy,
+        limit: Option<Limit>,
+        random: &mut Philox,
+    ) -> Option<u32> {
         if strategy.temperature == 0.0 {
             let best = most_likely(self.runs.iter().filter_map(Run::best));
             return self.log_probability(best).is_finite().then_some(best);
         }
-        let distribution = self.distribution(strategy);
+        let mut distribution = self.distribution(strategy, limit);
+        if let Some(xtc) = &strategy.xtc {
+            distribution = xtc.apply(distribution, random);
+        }
         (!distribution.entries().is_empty()).then(|| distribution.draw(random.uniform()))
     }
 
-    /// The distribution a token is drawn from at a temperature above zero.
-    pub(super) fn distribution(&self, strategy: &Strategy) -> Distribution {
-        strategy.truncations.distribution(self.logs(), strategy.temperature)
+    /// The distribution a token is drawn from at a temperature above zero, but for XTC. `limit` is
+    /// mirostat's.
+    pub(super) fn distribution(&self, strategy: &Strategy, limit: Option<Limit>) -> Distribution {
+        let Strategy { truncations, temperature, .. } = strategy;
+        let Some(limit) = limit else {
+            return truncations.distribution(self.logs(), *temperature);
+        };
+        let threshold = limit.threshold(self.logs().map(|(_, log)| log));
+        let kept = self.logs().filter(|(_, log)| f64::from(*log) >= threshold);
+        truncations.distribution(kept, *temperature)
     }
 
     /// The `count` most likely, best first, ties by id.

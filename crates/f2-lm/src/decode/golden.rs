@@ -1,6 +1,8 @@
 //! Decoding held against the oracle's distributions: exactly where a distribution can be read off, by
 //! chi-squared tests with fixed seeds where tokens are drawn.
 
+mod later;
+
 use f2_engine::prelude::*;
 use f2_engine::{Cpu, Philox};
 use serde::Deserialize;
@@ -101,7 +103,8 @@ impl Bench {
         let mut scores = Scores::new(&self.0, count).unwrap();
         let mut hidden = device.activations(count * case.h.len()).unwrap();
         device.write_activations(&case.h.repeat(count), &mut hidden);
-        let wanted = |place| Wanted { history: &[], random: Philox::new(1, [place, 0, 0]) };
+        let wanted =
+            |place| Wanted { history: &[], random: Philox::new(1, [place, 0, 0]), limit: None };
         let mut wanted: Vec<Wanted<'_>> = (0..count as u32).map(wanted).collect();
         let tokens = choose(&mut scores, strategy, &hidden, &mut wanted).unwrap();
         for token in &tokens {
@@ -153,7 +156,7 @@ fn token_distribution(case: &Case, order: &[u32], strategy: &Strategy) -> Distri
         class: case.p1[*class].ln() as f32,
         logs,
     });
-    Candidates::new(runs.collect(), strategy, &[], &[]).distribution(strategy)
+    Candidates::new(runs.collect(), strategy, &[], &[]).distribution(strategy, None)
 }
 
 #[test]

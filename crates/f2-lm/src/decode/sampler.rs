@@ -4,6 +4,7 @@ use f2_engine::{Classes, Device, Philox};
 
 use super::candidates::{Candidates, Run, blocked};
 use super::class_draw::fill_order;
+use super::mirostat::Limit;
 use super::scores::Scores;
 use super::{ClassDraw, SmallClass, Strategy, Token};
 use crate::Error;
@@ -14,6 +15,8 @@ pub(super) struct Wanted<'a> {
     pub(super) history: &'a [u32],
     /// All randomness of this position.
     pub(super) random: Philox,
+    /// Mirostat's, where the strategy has it.
+    pub(super) limit: Option<Limit>,
 }
 
 /// Chooses the next token of every sequence. `hidden: [wanted, width]`. A token depends on its own
@@ -71,11 +74,11 @@ fn joint<D: Device>(
     let posterior = scores.posterior(wanted.len(), hidden)?;
     let mut tokens = Vec::with_capacity(wanted.len());
     let rows = posterior.chunks_mut(decoder.shape.vocabulary).zip(wanted);
-    for (row, (logs, Wanted { history, random })) in rows.enumerate() {
+    for (row, (logs, Wanted { history, random, limit })) in rows.enumerate() {
         let blocked = blocked(history, strategy.block_ngrams);
         let run = Run { first: 0, class: 0.0, logs };
         let candidates = Candidates::new(vec![run], strategy, history, &blocked);
-        let id = candidates.choose(strategy, random).ok_or(Error::NoProbabilities)?;
+        let id = candidates.choose(strategy, *limit, random).ok_or(Error::NoProbabilities)?;
         let class = classes.as_ref().map(|(classes, logs)| {
             let class = classes.class_of(id);
             (class as u32, logs[row * classes.count() + class])
@@ -109,7 +112,8 @@ fn decoupled<D: Device>(
     let mut tokens = Vec::with_capacity(wanted.len());
     for (row, (runs, wanted)) in rows.into_iter().zip(wanted).enumerate() {
         let candidates = Candidates::new(runs, strategy, wanted.history, &blocked[row]);
-        let id = candidates.choose(strategy, &mut wanted.random).ok_or(Error::NoProbabilities)?;
+        let chosen = candidates.choose(strategy, wanted.limit, &mut wanted.random);
+        let id = chosen.ok_or(Error::NoProbabilities)?;
         let class = classes.class_of(id);
         let class = Some((class as u32, class_logs[row * classes.count() + class]));
         tokens.push(Token { id, log_probability: candidates.log_probability(id), class });

@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use f2_engine::Device;
 
+use super::mirostat::Limit;
 use super::prompt_scores::PromptScores;
 use super::scores::{Scored, Scores};
 use super::sequence::{RandomStream, Sequence};
-use super::{Strategy, Token};
+use super::{Mirostat, Strategy, Token};
 use crate::Error;
 use crate::memory::{Purpose, available_memory, check_memory};
 use crate::model::{Incremental, Model};
@@ -91,11 +92,19 @@ pub(super) struct Running {
     /// None where the prompt is not scored, or is done.
     pub(super) prompt_scores: Option<PromptScores>,
     pub(super) tokens: Vec<Token>,
+    /// Mirostat's, where the strategy has it.
+    pub(super) limit: Option<Limit>,
     /// Tokens still to be chosen.
     pub(super) left: usize,
 }
 
 impl Running {
+    /// Mirostat's limit after the next token.
+    pub(super) fn limit_after(&self, token: &Token) -> Option<Limit> {
+        let mirostat = self.strategy.mirostat.as_ref()?;
+        Some(mirostat.after(self.limit?, token.log_probability))
+    }
+
     fn is_finished(&self) -> bool {
         self.left == 0 && self.prompt_scores.is_none()
     }
@@ -167,6 +176,7 @@ impl<'a, D: Device> Scheduler<'a, D> {
         let prompt_scores = joining
             .score_prompt
             .then(|| PromptScores::new(prompt.len(), alternatives.unwrap_or(0)));
+        let limit = strategy.mirostat.as_ref().map(Mirostat::start);
         self.running.push(Running {
             slot,
             number,
@@ -178,6 +188,7 @@ impl<'a, D: Device> Scheduler<'a, D> {
             alternatives,
             prompt_scores,
             tokens: Vec::new(),
+            limit,
             left: new_tokens,
         });
     }

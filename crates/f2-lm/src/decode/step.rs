@@ -23,6 +23,9 @@ impl<D: Device> Scheduler<'_, D> {
         let scored = self.alternatives(&due, &tokens)?;
         for ((place, _), (mut token, scored)) in due.iter().zip(tokens.into_iter().zip(scored)) {
             let running = &mut self.running[*place];
+            // Not by the posterior's log-probability, which has other last digits: whether
+            // alternatives are asked for does not change the text.
+            running.limit = running.limit_after(&token);
             let is_end = running.end == Some(token.id);
             let alternatives = scored.map_or_else(Vec::new, |scored| {
                 token.log_probability = scored.log_probability;
@@ -115,7 +118,7 @@ impl<D: Device> Scheduler<'_, D> {
                 .map(|index| {
                     let running = &running[due[*index].0];
                     let random = running.stream.at(running.seed, running.tokens.len());
-                    Wanted { history: &running.sequence.history, random }
+                    Wanted { history: &running.sequence.history, random, limit: running.limit }
                 })
                 .collect();
             let chosen = choose(scores, &strategy, hidden, &mut wanted)?;

@@ -2,13 +2,14 @@
 
 use f2_engine::{Head, Sampling};
 
-use super::{ClassDraw, SmallClass, Truncations};
+use super::{ClassDraw, Dry, Mirostat, SmallClass, Truncations, Xtc};
 use crate::Error;
 use crate::model::ModelShape;
 
 /// How the next token is chosen.
 ///
-/// Applied in this order: repetition penalty, blocked n-grams, temperature, truncations.
+/// Applied in this order: repetition penalty, DRY, blocked n-grams, mirostat, temperature, truncations,
+/// XTC.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Strategy {
     /// Divides the logarithms of probabilities; 0 takes the most likely token.
@@ -19,6 +20,12 @@ pub struct Strategy {
     pub repetition_penalty: f64,
     /// No n-gram of this many tokens occurs twice; 0 blocks nothing.
     pub block_ngrams: usize,
+    /// A penalty on continuing a repetition.
+    pub dry: Option<Dry>,
+    /// Leaves the likeliest tokens out now and then.
+    pub xtc: Option<Xtc>,
+    /// Truncates so that the text's surprise stays near a target; instead of other truncations.
+    pub mirostat: Option<Mirostat>,
     /// How an F² model's two softmaxes are used.
     pub factorisation: Factorisation,
     /// Searches for likely texts instead of drawing them.
@@ -61,6 +68,9 @@ impl Default for Strategy {
             truncations: Truncations::default(),
             repetition_penalty: 1.0,
             block_ngrams: 0,
+            dry: None,
+            xtc: None,
+            mirostat: None,
             factorisation: Factorisation::Decoupled(ClassDraw::default()),
             beam: None,
         }
@@ -103,11 +113,15 @@ impl Strategy {
             truncations,
             repetition_penalty,
             block_ngrams,
+            dry,
+            xtc,
+            mirostat,
             factorisation: _,
             beam: _,
         } = self;
-        let looks_back = *repetition_penalty != 1.0 || *block_ngrams != 0;
-        let token = truncations.on_device(*temperature).filter(|_| !looks_back)?;
+        let looks_back = *repetition_penalty != 1.0 || *block_ngrams != 0 || dry.is_some();
+        let hosts = looks_back || xtc.is_some() || mirostat.is_some();
+        let token = truncations.on_device(*temperature).filter(|_| !hosts)?;
         let class = match self.class_draw(head) {
             Some(draw) => Some(draw.on_device()?),
             None => None,
@@ -133,9 +147,29 @@ impl Strategy {
     fn check_tokens(&self, vocabulary: usize) -> Result<(), Error> {
         check_temperature("temperature", self.temperature)?;
         self.truncations.check(vocabulary)?;
+        self.dry.as_ref().map_or(Ok(()), Dry::check)?;
+        self.xtc.as_ref().map_or(Ok(()), Xtc::check)?;
+        self.check_mirostat()?;
+        require("XTC", self.xtc.is_none() || self.temperature != 0.0, || {
+            "it draws: a temperature of 0 does not".to_owned()
+        })?;
         let penalty = self.repetition_penalty;
         require("repetition penalty", penalty.is_finite() && penalty >= 1.0, || {
             format!("{penalty} is not a number from 1 up")
+        })
+    }
+}
+
+impl Strategy {
+    fn check_mirostat(&self) -> Result<(), Error> {
+        let Some(mirostat) = &self.mirostat else { return Ok(()) };
+        mirostat.check()?;
+        let alone = self.truncations == Truncations::default() && self.xtc.is_none();
+        require("mirostat", alone, || {
+            format!("it is the truncation itself: leave {} and XTC out", Truncations::NAMES)
+        })?;
+        require("mirostat", self.temperature != 0.0, || {
+            "it draws: a temperature of 0 does not".to_owned()
         })
     }
 }
@@ -160,14 +194,17 @@ impl BeamSearch {
         require("length penalty", length_penalty.is_finite(), || {
             format!("{length_penalty} is not a number")
         })?;
-        let draws = strategy.truncations != Truncations::default();
+        let draws = strategy.truncations != Truncations::default()
+            || strategy.xtc.is_some()
+            || strategy.mirostat.is_some();
         let classes = match &strategy.factorisation {
             Factorisation::Decoupled(draw) => *draw == ClassDraw::default(),
             Factorisation::Joint => true,
         };
         require("beam", !draws && classes && strategy.temperature == 1.0, || {
             format!(
-                "it searches and does not draw: leave temperature, {} and the classes' own out",
+                "it searches and does not draw: leave temperature, {}, XTC, mirostat and \
+                 the classes' own out",
                 Truncations::NAMES
             )
         })
@@ -201,7 +238,7 @@ pub(super) fn check_share(option: &'static str, share: f64) -> Result<(), Error>
     })
 }
 
-fn require(
+pub(super) fn require(
     option: &'static str,
     holds: bool,
     reason: impl FnOnce() -> String,

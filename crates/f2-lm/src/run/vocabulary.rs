@@ -53,6 +53,18 @@ impl Vocabulary {
         Some(self.renaming.as_ref().map_or(id, |renaming| renaming.rank_of_id[id as usize]))
     }
 
+    /// The ids of the tokens that hold one of these texts, ascending.
+    pub fn tokens_with<T: AsRef<str>>(&self, texts: &[T]) -> Result<Vec<u32>, Error> {
+        let mut found = Vec::new();
+        for id in 0..self.size() as u32 {
+            let token = self.decode(&[id])?;
+            if texts.iter().any(|text| token.contains(text.as_ref())) {
+                found.push(id);
+            }
+        }
+        Ok(found)
+    }
+
     /// Text as it is made, token by token.
     pub fn stream(&self) -> TextStream<'_> {
         TextStream { vocabulary: self, shown: Vec::new(), held: Vec::new() }

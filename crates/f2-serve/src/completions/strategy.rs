@@ -1,7 +1,9 @@
 //! How tokens are chosen, from the fields that say so. Without any, tokens are drawn from the model's
 //! own distribution, as OpenAI's API does.
 
-use f2_lm::decode::{BeamSearch, ClassDraw, Factorisation, SmallClass, Strategy, Truncations};
+use f2_lm::decode::{
+    BeamSearch, ClassDraw, Dry, Factorisation, Mirostat, SmallClass, Strategy, Truncations, Xtc,
+};
 
 use super::fields::Fields;
 use crate::Served;
@@ -25,6 +27,9 @@ pub(super) fn strategy(fields: Fields<'_>, served: &Served) -> Result<Strategy, 
         truncations: truncations(fields)?,
         repetition_penalty: fields.number("repetition_penalty")?.unwrap_or(1.0),
         block_ngrams: fields.count("no_repeat_ngram_size")?.unwrap_or(0),
+        dry: dry(fields, served)?,
+        xtc: xtc(fields)?,
+        mirostat: mirostat(fields)?,
         factorisation: factorisation(fields, temperature == 0.0)?,
         beam: beam(fields)?,
     };
@@ -49,6 +54,53 @@ fn truncations(fields: Fields<'_>) -> Result<Truncations, Refusal> {
         epsilon: above_zero("epsilon_cutoff")?,
         eta: above_zero("eta_cutoff")?,
     })
+}
+
+fn mirostat(fields: Fields<'_>) -> Result<Option<Mirostat>, Refusal> {
+    let usual = Mirostat::default();
+    match fields.integer("mirostat_mode")? {
+        None | Some(0) => Ok(None),
+        Some(2) => Ok(Some(Mirostat {
+            tau: fields.number("mirostat_tau")?.unwrap_or(usual.tau),
+            eta: fields.number("mirostat_eta")?.unwrap_or(usual.eta),
+        })),
+        Some(mode) => {
+            let message = format!("`mirostat_mode` is 0 or 2, not {mode}");
+            Err(Refusal::bad("mirostat_mode", message))
+        }
+    }
+}
+
+fn xtc(fields: Fields<'_>) -> Result<Option<Xtc>, Refusal> {
+    let probability = fields.number("xtc_probability")?.filter(|share| *share != 0.0);
+    let threshold = fields.number("xtc_threshold")?.unwrap_or(Xtc::default().threshold);
+    // Other servers take a threshold no two tokens can reach for none.
+    Ok(probability.filter(|_| threshold <= 0.5).map(|probability| Xtc { probability, threshold }))
+}
+
+fn dry(fields: Fields<'_>, served: &Served) -> Result<Option<Dry>, Refusal> {
+    let usual = Dry::default();
+    let multiplier = fields.number("dry_multiplier")?.filter(|multiplier| *multiplier != 0.0);
+    let Some(multiplier) = multiplier else { return Ok(None) };
+    let range = match fields.integer("dry_penalty_last_n")? {
+        None | Some(-1) => usual.range,
+        Some(0) => return Ok(None),
+        Some(range) => usize::try_from(range).map_err(|_| {
+            let message = format!("`dry_penalty_last_n` must be from -1 up, not {range}");
+            Refusal::bad("dry_penalty_last_n", message)
+        })?,
+    };
+    let breakers = match fields.any("dry_sequence_breakers") {
+        None => served.vocabulary().tokens_with(&Dry::USUAL_BREAKERS),
+        Some(_) => served.vocabulary().tokens_with(&fields.texts("dry_sequence_breakers")?),
+    };
+    Ok(Some(Dry {
+        multiplier,
+        base: fields.number("dry_base")?.unwrap_or(usual.base),
+        allowed_length: fields.count("dry_allowed_length")?.unwrap_or(usual.allowed_length),
+        range,
+        breakers: breakers.map_err(|error| Refusal::failed(error.to_string()))?,
+    }))
 }
 
 /// A number of things to keep; 0 and -1 keep all, as other servers have it.
@@ -105,6 +157,14 @@ fn param(error: &f2_lm::Error) -> &'static str {
         "top-nσ" => "top_n_sigma",
         "epsilon cut-off" => "epsilon_cutoff",
         "eta cut-off" => "eta_cutoff",
+        "mirostat" => "mirostat_mode",
+        "mirostat tau" => "mirostat_tau",
+        "mirostat eta" => "mirostat_eta",
+        "XTC" | "XTC probability" => "xtc_probability",
+        "XTC threshold" => "xtc_threshold",
+        "DRY multiplier" => "dry_multiplier",
+        "DRY base" => "dry_base",
+        "DRY allowed length" => "dry_allowed_length",
         "repetition penalty" => "repetition_penalty",
         "class temperature" => "class_temperature",
         "class top-k" => "class_top_k",

@@ -1,5 +1,8 @@
 //! The flags of the decoding strategy.
 
+mod adaptive;
+mod dry;
+
 use clap::{Args, ValueEnum};
 use f2_lm::decode::{
     BeamSearch, ClassDraw, Factorisation, ProtocolName, SmallClass, Strategy, Truncations,
@@ -7,6 +10,8 @@ use f2_lm::decode::{
 use f2_lm::run::SavedModel;
 use f2_report::results::Decoding;
 
+use self::adaptive::AdaptiveFlags;
+use self::dry::DryFlags;
 use crate::failure::Failure;
 
 #[derive(Args, Debug)]
@@ -46,6 +51,10 @@ pub(super) struct StrategyFlags {
     /// Block n-grams of N tokens from occurring twice; 0 blocks nothing.
     #[arg(long, value_name = "N", default_value_t = 0)]
     block_ngrams: usize,
+    #[command(flatten)]
+    dry: DryFlags,
+    #[command(flatten)]
+    adaptive: AdaptiveFlags,
     /// Search for likely texts with a beam this wide.
     #[arg(long, value_name = "WIDTH")]
     beam: Option<usize>,
@@ -109,6 +118,8 @@ impl StrategyFlags {
             eta_cutoff: None,
             repetition_penalty: 1.0,
             block_ngrams: 0,
+            dry: DryFlags::default(),
+            adaptive: AdaptiveFlags::default(),
             beam: None,
             beam_groups: None,
             diversity: None,
@@ -132,7 +143,8 @@ impl StrategyFlags {
             self.refuse_classes(model)?;
         }
         let usual = protocol.unwrap_or(ProtocolName::Paper).top_k();
-        let strategy = self.strategy(usual.min(model.shape.vocabulary));
+        let mut strategy = self.strategy(usual.min(model.shape.vocabulary));
+        strategy.dry = self.dry.penalty(&model.vocabulary)?;
         strategy.check(&model.shape)?;
         Ok(strategy)
     }
@@ -159,7 +171,8 @@ impl StrategyFlags {
         let greedy = self.greedy || self.temperature == Some(0.0);
         let temperature = if greedy { 0.0 } else { self.temperature.unwrap_or(1.0) };
         let mut truncations = self.truncations();
-        let chosen = greedy || self.beam.is_some() || self.temperature.is_some();
+        let chosen =
+            greedy || self.beam.is_some() || self.temperature.is_some() || self.adaptive.is_given();
         if !chosen && truncations == Truncations::default() {
             truncations.top_k = Some(usual_k);
         }
@@ -168,6 +181,9 @@ impl StrategyFlags {
             truncations,
             repetition_penalty: self.repetition_penalty,
             block_ngrams: self.block_ngrams,
+            dry: None,
+            xtc: self.adaptive.xtc(),
+            mirostat: self.adaptive.mirostat(),
             factorisation: self.factorisation(greedy),
             beam: self.beam.map(|width| self.beam_search(width)),
         }

@@ -1,0 +1,135 @@
+//! The rules that came after the paper, held against `oracle/decoders.py`: in double precision on both
+//! sides, but for logarithms the engine gives as `f32`.
+
+use serde::Deserialize;
+
+use super::super::candidates::{Candidates, Run};
+use super::super::mirostat::Limit;
+use super::super::{Distribution, Dry, Mirostat, Strategy, Truncations, Xtc};
+
+/// Differences of log-probabilities are taken in `f32`.
+const TOLERANCE: f64 = 1e-6;
+
+#[derive(Deserialize)]
+struct Golden {
+    rules: Vec<Case>,
+    mirostat: Vec<MirostatRun>,
+    dry: Vec<DryCase>,
+}
+
+#[derive(Deserialize)]
+struct Case {
+    logs: Vec<f32>,
+    temperature: f64,
+    rules: Vec<Rule>,
+}
+
+#[derive(Deserialize)]
+struct Rule {
+    rule: String,
+    setting: f64,
+    #[serde(flatten)]
+    kept: Kept,
+}
+
+#[derive(Deserialize)]
+struct Kept {
+    ids: Vec<u32>,
+    probabilities: Vec<f64>,
+}
+
+#[derive(Deserialize)]
+struct MirostatRun {
+    tau: f64,
+    eta: f64,
+    steps: Vec<Step>,
+}
+
+#[derive(Deserialize)]
+struct Step {
+    logs: Vec<f32>,
+    /// The log-probability of the class.
+    own: f32,
+    uniform: f64,
+    chosen: u32,
+    limit: f64,
+    #[serde(flatten)]
+    kept: Kept,
+}
+
+#[derive(Deserialize)]
+struct DryCase {
+    history: Vec<u32>,
+    multiplier: f64,
+    base: f64,
+    allowed_length: usize,
+    breakers: Vec<u32>,
+    penalties: Vec<(u32, f64)>,
+}
+
+fn golden() -> Golden {
+    serde_json::from_str(include_str!("../../../tests/fixtures/decoders.json")).unwrap()
+}
+
+fn assert_kept(distribution: &Distribution, kept: &Kept, about: &str) {
+    let ids: Vec<u32> = distribution.entries().iter().map(|(id, _)| *id).collect();
+    assert_eq!(ids, kept.ids, "{about}");
+    for ((_, found), expected) in distribution.entries().iter().zip(&kept.probabilities) {
+        assert!((found - expected).abs() < TOLERANCE, "{about}: {found} is not {expected}");
+    }
+}
+
+#[test]
+fn the_rules_keep_what_the_oracle_keeps() {
+    for Case { logs, temperature, rules } in golden().rules {
+        for Rule { rule, setting, kept } in rules {
+            let none = Truncations::default();
+            let truncations = match rule.as_str() {
+                "top_n_sigma" => Truncations { top_n_sigma: Some(setting), ..none },
+                "epsilon" => Truncations { epsilon: Some(setting), ..none },
+                "eta" => Truncations { eta: Some(setting), ..none },
+                _ => none,
+            };
+            let logs = (0..).zip(logs.iter().copied());
+            let mut found = truncations.distribution(logs, temperature);
+            if rule == "xtc" {
+                found = Xtc { probability: 1.0, threshold: setting }.exclude(found);
+            }
+            assert_kept(&found, &kept, &format!("{rule} {setting}"));
+        }
+    }
+}
+
+#[test]
+fn mirostat_follows_the_oracle() {
+    for MirostatRun { tau, eta, steps } in golden().mirostat {
+        let mirostat = Mirostat { tau, eta };
+        let strategy = Strategy { mirostat: Some(mirostat), ..Strategy::default() };
+        let mut limit = mirostat.start();
+        for Step { mut logs, own, uniform, chosen, limit: expected, kept } in steps {
+            let run = Run { first: 0, class: own, logs: &mut logs };
+            let candidates = Candidates::new(vec![run], &strategy, &[], &[]);
+            let distribution = candidates.distribution(&strategy, Some(limit));
+            assert_kept(&distribution, &kept, "mirostat");
+            let id = distribution.draw(uniform);
+            assert_eq!(id, chosen);
+            limit = mirostat.after(limit, candidates.log_probability(id));
+            let Limit(bits) = limit;
+            assert!((bits - expected).abs() < TOLERANCE * expected.abs().max(1.0));
+        }
+    }
+}
+
+#[test]
+fn repetitions_have_the_oracles_penalties() {
+    for case in golden().dry {
+        let DryCase { history, multiplier, base, allowed_length, breakers, penalties } = case;
+        let dry = Dry { multiplier, base, allowed_length, breakers, range: 0 };
+        let found: Vec<(u32, f64)> = dry.penalties(&history).into_iter().collect();
+        assert_eq!(found.len(), penalties.len());
+        for ((id, penalty), (expected_id, expected)) in found.into_iter().zip(penalties) {
+            assert_eq!(id, expected_id);
+            assert!((penalty / expected - 1.0).abs() < 1e-12, "{penalty} is not {expected}");
+        }
+    }
+}
