@@ -9,8 +9,8 @@ use f2_engine::prelude::*;
 use f2_engine::{Cpu, Sequences};
 use f2_lm::Error;
 use f2_lm::decode::{
-    BeamSearch, ClassDraw, Continuation, Dry, Event, Factorisation, Generated, Generator, Mirostat,
-    Request, SmallClass, Strategy, Truncations, Xtc,
+    BeamSearch, ClassDraw, Continuation, ContrastiveSearch, Dry, Event, Factorisation, Generated,
+    Generator, Mirostat, Request, SmallClass, Strategy, Truncations, Xtc,
 };
 use f2_lm::model::{Batch, Feed, Incremental, Recordings, Workspace};
 use proptest::prelude::*;
@@ -87,6 +87,8 @@ fn strategies() -> Vec<Strategy> {
         ..Strategy::default()
     };
     let dry = Dry { breakers: vec![7, 40], ..Dry::default() };
+    let contrastive =
+        Strategy { contrastive_search: Some(ContrastiveSearch::default()), ..Strategy::default() };
     vec![
         Strategy::greedy(),
         Strategy::greedy().joint(),
@@ -101,6 +103,8 @@ fn strategies() -> Vec<Strategy> {
         Strategy { dry: Some(dry.clone()), xtc: Some(Xtc::default()), ..Strategy::default() },
         Strategy { dry: Some(dry.clone()), ..Strategy::greedy() }.joint(),
         Strategy { dry: Some(dry), ..beam(1) },
+        contrastive.clone(),
+        Strategy { repetition_penalty: 1.2, ..contrastive }.joint(),
         Strategy { repetition_penalty: 1.4, block_ngrams: 2, ..Strategy::top_k(8) },
         beam(1),
         beam(2),
@@ -405,6 +409,8 @@ fn strategies_a_model_cannot_follow_are_refused() {
         |draw| Strategy { factorisation: Factorisation::Decoupled(draw), ..Strategy::default() };
     let beam = |beam| Strategy { beam: Some(beam), ..Strategy::default() };
     let (base, all) = (Strategy::default, Truncations::default());
+    let contrastive =
+        |alpha, k| Strategy { contrastive_search: Some(ContrastiveSearch { alpha, k }), ..base() };
     let refused = [
         Strategy::top_k(0),
         Strategy::top_k(62),
@@ -426,6 +432,10 @@ fn strategies_a_model_cannot_follow_are_refused() {
         beam(BeamSearch { diversity: -1.0, ..BeamSearch::default() }),
         beam(BeamSearch { length_penalty: f64::INFINITY, ..BeamSearch::default() }),
         Strategy { beam: Some(BeamSearch::default()), ..Strategy::top_k(3) },
+        Strategy { truncations: Truncations { top_p: Some(0.9), ..all }, ..contrastive(0.6, 4) },
+        Strategy { beam: Some(BeamSearch::default()), ..contrastive(0.6, 4) },
+        contrastive(1.5, 4),
+        contrastive(0.6, 0),
         Strategy { mirostat: Some(Mirostat::default()), ..beam(BeamSearch::default()) },
         Strategy { mirostat: Some(Mirostat::default()), ..Strategy::top_k(3) },
         Strategy { mirostat: Some(Mirostat::default()), ..Strategy::greedy() },

@@ -85,8 +85,8 @@ impl Desk<'_> {
 
     fn take(&mut self, job: Job) {
         let (job, came) = (Arc::new(job), Instant::now());
-        // A beam is searched as a whole.
-        let places = if job.strategy.beam.is_some() { 1 } else { job.texts() };
+        // A search is one piece of work.
+        let places = if job.strategy.is_search() { 1 } else { job.texts() };
         self.served.end_waiting(job.texts() - places);
         self.waiting.extend((0..places).map(|text| Place {
             job: job.clone(),
@@ -96,9 +96,9 @@ impl Desk<'_> {
         }));
     }
 
-    /// The job at the head of the queue, where it is a beam search.
+    /// The job at the head of the queue, where it is a search.
     fn next_search(&mut self) -> Option<Arc<Job>> {
-        self.pop(|job| job.strategy.beam.is_some()).map(|place| place.job)
+        self.pop(|job| job.strategy.is_search()).map(|place| place.job)
     }
 
     /// Takes the head of the queue where `wanted` holds of its job.
@@ -145,7 +145,7 @@ impl Desk<'_> {
     /// Fills free places of the batch, first come, first served.
     fn join<D: Device>(&mut self, scheduler: &mut Scheduler<'_, D>) {
         while scheduler.has_room() {
-            let Some(place) = self.pop(|job| job.strategy.beam.is_none()) else { break };
+            let Some(place) = self.pop(|job| !job.strategy.is_search()) else { break };
             let (job, text) = (&place.job, place.text);
             let number = self.next;
             self.next += 1;
@@ -187,7 +187,7 @@ impl Desk<'_> {
         }
     }
 
-    /// Searches with a beam; the batch goes on between its passes.
+    /// Searches; the batch goes on between its passes.
     fn search<D: Device>(
         &mut self,
         job: &Arc<Job>,

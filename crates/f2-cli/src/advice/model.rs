@@ -247,6 +247,11 @@ fn strategy(option: &str) -> Option<&'static str> {
         "top-nσ" => "`--top-n-sigma 1` is usual; larger numbers keep more",
         "epsilon cut-off" => "`--epsilon-cutoff 0.0003` to 0.002 is usual",
         "eta cut-off" => "`--eta-cutoff 0.0003` to 0.004 is usual",
+        "penalty alpha" => "`--penalty-alpha 0.6` is usual; 0 is greedy",
+        "contrastive search" => {
+            "leave the others out to search, or `--penalty-alpha` to draw; `--top-k 4` says how many \
+             tokens are compared"
+        }
         "mirostat" => "leave the others out, or mirostat: `--mirostat-tau 5` alone is usual",
         "mirostat tau" => "`--mirostat-tau 5` is usual: a perplexity of 2 to the 5th",
         "mirostat eta" => "`--mirostat-eta 0.1` is the default",

@@ -9,7 +9,7 @@ use f2_engine::Device;
 use super::scheduler::{Joining, Output, Scheduler};
 use super::sequence::RandomStreams;
 use super::stop::{StopSequences, StopWatch};
-use super::{Strategy, beam};
+use super::{Strategy, beam, contrastive_search};
 use crate::Error;
 use crate::memory::{Purpose, available_memory, check_memory};
 use crate::model::Model;
@@ -55,18 +55,20 @@ impl Request<'_> {
     /// beam.
     pub(super) fn texts_at_a_time(&self, most: usize) -> usize {
         let batch = self.batch.unwrap_or(most);
-        match &self.strategy.beam {
-            Some(beam) => beam.at_a_time(batch, self.prompts.len()) * self.samples.max(1),
-            None => self.whole(batch),
+        match (&self.strategy.beam, &self.strategy.contrastive_search) {
+            (Some(beam), _) => beam.at_a_time(batch, self.prompts.len()) * self.samples.max(1),
+            (None, Some(search)) => search.at_a_time(batch, self.texts()),
+            (None, None) => self.whole(batch),
         }
     }
 
     /// How many sequences are in the cache at a time: about `batch`, but no more than are written,
     /// and with a beam whole beams of them.
     fn whole(&self, batch: usize) -> usize {
-        match &self.strategy.beam {
-            Some(beam) => beam.at_a_time(batch, self.prompts.len()) * beam.width,
-            None => batch.clamp(1, self.texts().max(1)),
+        match (&self.strategy.beam, &self.strategy.contrastive_search) {
+            (Some(beam), _) => beam.at_a_time(batch, self.prompts.len()) * beam.width,
+            (None, Some(search)) => search.at_a_time(batch, self.texts()) * search.k,
+            (None, None) => batch.clamp(1, self.texts().max(1)),
         }
     }
 
@@ -122,9 +124,14 @@ impl<D: Device> Generator<'_, D> {
     ) -> Result<Vec<Continuation>, Error> {
         self.check(request)?;
         let sequences = self.sequences(request)?;
-        match &request.strategy.beam {
-            Some(search) => beam::search(self, request, search, sequences, parts, observer, stop),
-            None => self.sample(request, sequences, parts, observer, stop),
+        match (&request.strategy.beam, &request.strategy.contrastive_search) {
+            (Some(search), _) => {
+                beam::search(self, request, search, sequences, parts, observer, stop)
+            }
+            (None, Some(search)) => {
+                contrastive_search::search(self, request, search, sequences, parts, observer, stop)
+            }
+            (None, None) => self.sample(request, sequences, parts, observer, stop),
         }
     }
 

@@ -19,6 +19,7 @@
 mod beam;
 mod candidates;
 mod class_draw;
+mod contrastive_search;
 mod distribution;
 mod dry;
 mod generator;
@@ -39,6 +40,7 @@ mod truncation;
 mod xtc;
 
 pub use class_draw::{ClassDraw, SmallClass, fill_order};
+pub use contrastive_search::ContrastiveSearch;
 pub use distribution::Distribution;
 pub use dry::Dry;
 pub use generator::{Continuation, Event, Generated, Generator, Request, Token};

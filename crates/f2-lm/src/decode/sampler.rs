@@ -98,20 +98,12 @@ fn decoupled<D: Device>(
     wanted: &mut [Wanted<'_>],
 ) -> Result<Vec<Token>, Error> {
     let class_logs = scores.classes(wanted.len(), hidden)?;
-    let blocked: Vec<Vec<u32>> =
-        wanted.iter().map(|wanted| blocked(wanted.history, strategy.block_ngrams)).collect();
-    let plans = wanted
-        .iter_mut()
-        .zip(class_logs.chunks(classes.count()).zip(&blocked))
-        .map(|(wanted, (logs, blocked))| {
-            let logs = open_classes(classes, logs, blocked);
-            planned(classes, strategy, draw, &logs, &mut wanted.random)
-        })
-        .collect::<Result<Vec<_>, _>>()?;
+    let plans = class_plans(classes, strategy, draw, &class_logs, wanted)?;
     let rows = chosen_runs(scores, classes, hidden, &class_logs, &plans)?;
     let mut tokens = Vec::with_capacity(wanted.len());
     for (row, (runs, wanted)) in rows.into_iter().zip(wanted).enumerate() {
-        let candidates = Candidates::new(runs, strategy, wanted.history, &blocked[row]);
+        let blocked = blocked(wanted.history, strategy.block_ngrams);
+        let candidates = Candidates::new(runs, strategy, wanted.history, &blocked);
         let chosen = candidates.choose(strategy, wanted.limit, &mut wanted.random);
         let id = chosen.ok_or(Error::NoProbabilities)?;
         let class = classes.class_of(id);
@@ -119,6 +111,23 @@ fn decoupled<D: Device>(
         tokens.push(Token { id, log_probability: candidates.log_probability(id), class });
     }
     Ok(tokens)
+}
+
+/// Draws the classes that every sequence's token is chosen from. `class_logs: [wanted, classes]`.
+pub(super) fn class_plans(
+    classes: &Classes,
+    strategy: &Strategy,
+    draw: &ClassDraw,
+    class_logs: &[f32],
+    wanted: &mut [Wanted<'_>],
+) -> Result<Vec<Vec<u32>>, Error> {
+    let rows = wanted.iter_mut().zip(class_logs.chunks(classes.count()));
+    let plans = rows.map(|(wanted, logs)| {
+        let blocked = blocked(wanted.history, strategy.block_ngrams);
+        let logs = open_classes(classes, logs, &blocked);
+        planned(classes, strategy, draw, &logs, &mut wanted.random)
+    });
+    plans.collect()
 }
 
 /// The log-probabilities of the classes, without those whose tokens are all blocked, unless no class

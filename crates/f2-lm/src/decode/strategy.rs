@@ -2,7 +2,7 @@
 
 use f2_engine::{Head, Sampling};
 
-use super::{ClassDraw, Dry, Mirostat, SmallClass, Truncations, Xtc};
+use super::{ClassDraw, ContrastiveSearch, Dry, Mirostat, SmallClass, Truncations, Xtc};
 use crate::Error;
 use crate::model::ModelShape;
 
@@ -30,6 +30,8 @@ pub struct Strategy {
     pub factorisation: Factorisation,
     /// Searches for likely texts instead of drawing them.
     pub beam: Option<BeamSearch>,
+    /// Searches for likely tokens that are unlike the text, instead of drawing them.
+    pub contrastive_search: Option<ContrastiveSearch>,
 }
 
 /// How an F² model's two softmaxes are used. A plain model has one, and is always joint.
@@ -73,6 +75,7 @@ impl Default for Strategy {
             mirostat: None,
             factorisation: Factorisation::Decoupled(ClassDraw::default()),
             beam: None,
+            contrastive_search: None,
         }
     }
 }
@@ -97,6 +100,11 @@ impl Strategy {
         Self { factorisation: Factorisation::Joint, ..self }
     }
 
+    /// Whether whole texts are searched for, which are known at their end alone.
+    pub fn is_search(&self) -> bool {
+        self.beam.is_some() || self.contrastive_search.is_some()
+    }
+
     /// How classes are drawn with this head; none where tokens are chosen at once.
     pub(super) fn class_draw(&self, head: &Head) -> Option<&ClassDraw> {
         match (&self.factorisation, &head.classes) {
@@ -118,6 +126,7 @@ impl Strategy {
             mirostat,
             factorisation: _,
             beam: _,
+            contrastive_search: _,
         } = self;
         let looks_back = *repetition_penalty != 1.0 || *block_ngrams != 0 || dry.is_some();
         let hosts = looks_back || xtc.is_some() || mirostat.is_some();
@@ -140,6 +149,9 @@ impl Strategy {
             require("small classes", !fills || self.truncations.top_k.is_some(), || {
                 "filling them up needs a k".to_owned()
             })?;
+        }
+        if let Some(search) = &self.contrastive_search {
+            search.check(self, shape)?;
         }
         self.beam.as_ref().map_or(Ok(()), |beam| beam.check(self, shape.vocabulary))
     }

@@ -28,11 +28,11 @@ pub fn json(name: &str) -> Value {
     serde_json::from_slice(&fixture(name)).unwrap()
 }
 
-fn size(about: &Value, key: &str) -> usize {
+pub fn size(about: &Value, key: &str) -> usize {
     about[key].as_u64().unwrap() as usize
 }
 
-fn floats(tensors: &SafeTensors<'_>, name: &str) -> Vec<f32> {
+pub fn floats(tensors: &SafeTensors<'_>, name: &str) -> Vec<f32> {
     let bytes = tensors.tensor(name).unwrap().data().as_chunks().0;
     bytes.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
 }

@@ -84,16 +84,21 @@ impl Completion {
             let message = "`max_tokens` of 0 leaves nothing to answer without `echo`";
             return Err(Refusal::bad("max_tokens", message));
         }
-        let Some(beam) = &strategy.beam else { return Ok(()) };
-        if self.logprobs.is_some() {
-            return Err(Refusal::bad("logprobs", "beam search reports no log-probabilities"));
+        if !strategy.is_search() {
+            return Ok(());
         }
-        if *samples > beam.width {
+        let name = if strategy.beam.is_some() { "beam search" } else { "contrastive search" };
+        if self.logprobs.is_some() {
+            let message = format!("{name} reports no log-probabilities");
+            return Err(Refusal::bad("logprobs", message));
+        }
+        if let Some(beam) = strategy.beam.as_ref().filter(|beam| *samples > beam.width) {
             let message = format!("{} beams cannot give {samples} texts", beam.width);
             return Err(Refusal::bad("n", message));
         }
         if *new_tokens == 0 {
-            return Err(Refusal::bad("max_tokens", "beam search needs tokens to choose"));
+            let message = format!("{name} needs tokens to choose");
+            return Err(Refusal::bad("max_tokens", message));
         }
         Ok(())
     }

@@ -2,7 +2,8 @@
 //! own distribution, as OpenAI's API does.
 
 use f2_lm::decode::{
-    BeamSearch, ClassDraw, Dry, Factorisation, Mirostat, SmallClass, Strategy, Truncations, Xtc,
+    BeamSearch, ClassDraw, ContrastiveSearch, Dry, Factorisation, Mirostat, SmallClass, Strategy,
+    Truncations, Xtc,
 };
 
 use super::fields::Fields;
@@ -22,23 +23,28 @@ pub(super) fn strategy(fields: Fields<'_>, served: &Served) -> Result<Strategy, 
         }
     }
     let temperature = fields.number("temperature")?.unwrap_or(1.0);
+    let contrastive_search = contrastive_search(fields)?;
+    // Contrastive search takes the likeliest class unless one is to be drawn.
+    let takes_best = temperature == 0.0 || contrastive_search.is_some();
     let strategy = Strategy {
         temperature,
-        truncations: truncations(fields)?,
+        truncations: truncations(fields, contrastive_search.is_some())?,
         repetition_penalty: fields.number("repetition_penalty")?.unwrap_or(1.0),
         block_ngrams: fields.count("no_repeat_ngram_size")?.unwrap_or(0),
         dry: dry(fields, served)?,
         xtc: xtc(fields)?,
         mirostat: mirostat(fields)?,
-        factorisation: factorisation(fields, temperature == 0.0)?,
+        factorisation: factorisation(fields, takes_best)?,
         beam: beam(fields)?,
+        contrastive_search,
     };
     let check = strategy.check(&served.saved.shape);
     check.map_err(|error| Refusal::bad(param(&error), error.to_string()))?;
     Ok(strategy)
 }
 
-fn truncations(fields: Fields<'_>) -> Result<Truncations, Refusal> {
+/// The truncations; contrastive search has a use of its own for `top_k`.
+fn truncations(fields: Fields<'_>, searches: bool) -> Result<Truncations, Refusal> {
     // Values that keep everything are the same as none.
     let share =
         |name: &'static str| Ok::<_, Refusal>(fields.number(name)?.filter(|share| *share != 1.0));
@@ -47,13 +53,19 @@ fn truncations(fields: Fields<'_>) -> Result<Truncations, Refusal> {
     Ok(Truncations {
         // Some servers say -1 for none.
         top_n_sigma: above_zero("top_n_sigma")?.filter(|n| *n != -1.0),
-        top_k: k(fields, "top_k")?,
+        top_k: k(fields, "top_k")?.filter(|_| !searches),
         typical: share("typical_p")?,
         top_p: share("top_p")?,
         min_p: above_zero("min_p")?,
         epsilon: above_zero("epsilon_cutoff")?,
         eta: above_zero("eta_cutoff")?,
     })
+}
+
+fn contrastive_search(fields: Fields<'_>) -> Result<Option<ContrastiveSearch>, Refusal> {
+    let alpha = fields.number("penalty_alpha")?.filter(|alpha| *alpha != 0.0);
+    let k = k(fields, "top_k")?.unwrap_or(ContrastiveSearch::default().k);
+    Ok(alpha.map(|alpha| ContrastiveSearch { alpha, k }))
 }
 
 fn mirostat(fields: Fields<'_>) -> Result<Option<Mirostat>, Refusal> {
@@ -157,6 +169,7 @@ fn param(error: &f2_lm::Error) -> &'static str {
         "top-nσ" => "top_n_sigma",
         "epsilon cut-off" => "epsilon_cutoff",
         "eta cut-off" => "eta_cutoff",
+        "penalty alpha" | "contrastive search" => "penalty_alpha",
         "mirostat" => "mirostat_mode",
         "mirostat tau" => "mirostat_tau",
         "mirostat eta" => "mirostat_eta",

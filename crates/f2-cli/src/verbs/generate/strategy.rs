@@ -5,7 +5,8 @@ mod dry;
 
 use clap::{Args, ValueEnum};
 use f2_lm::decode::{
-    BeamSearch, ClassDraw, Factorisation, ProtocolName, SmallClass, Strategy, Truncations,
+    BeamSearch, ClassDraw, ContrastiveSearch, Factorisation, ProtocolName, SmallClass, Strategy,
+    Truncations,
 };
 use f2_lm::run::SavedModel;
 use f2_report::results::Decoding;
@@ -67,11 +68,15 @@ pub(super) struct StrategyFlags {
     /// Texts of a beam are ranked by log-probability over length to this power [default: 1].
     #[arg(long, value_name = "X", requires = "beam")]
     length_penalty: Option<f64>,
+    /// Contrastive search: how much likeness to the text counts against each of the --top-k likeliest
+    /// tokens (4 if not given); 0.6 is usual.
+    #[arg(long, value_name = "ALPHA")]
+    penalty_alpha: Option<f64>,
     /// F²: choose from the full posterior, not a class first.
     #[arg(long)]
     joint: bool,
     /// F²: flatten or sharpen the classes' probabilities; 0 takes the most likely class
-    /// [default: 1, or 0 with --greedy].
+    /// [default: 1, or 0 with --greedy and --penalty-alpha].
     #[arg(long, value_name = "T", conflicts_with = "joint")]
     class_temperature: Option<f64>,
     /// F²: keep the k most likely classes.
@@ -124,6 +129,7 @@ impl StrategyFlags {
             beam_groups: None,
             diversity: None,
             length_penalty: None,
+            penalty_alpha: None,
             joint: joint && factorised,
             class_temperature: None,
             class_top_k: None,
@@ -169,10 +175,14 @@ impl StrategyFlags {
 
     fn strategy(&self, usual_k: usize) -> Strategy {
         let greedy = self.greedy || self.temperature == Some(0.0);
+        let contrastive_search = self.contrastive_search();
         let temperature = if greedy { 0.0 } else { self.temperature.unwrap_or(1.0) };
         let mut truncations = self.truncations();
-        let chosen =
-            greedy || self.beam.is_some() || self.temperature.is_some() || self.adaptive.is_given();
+        let chosen = greedy
+            || self.beam.is_some()
+            || self.temperature.is_some()
+            || self.adaptive.is_given()
+            || contrastive_search.is_some();
         if !chosen && truncations == Truncations::default() {
             truncations.top_k = Some(usual_k);
         }
@@ -184,15 +194,22 @@ impl StrategyFlags {
             dry: None,
             xtc: self.adaptive.xtc(),
             mirostat: self.adaptive.mirostat(),
-            factorisation: self.factorisation(greedy),
+            factorisation: self.factorisation(greedy || contrastive_search.is_some()),
             beam: self.beam.map(|width| self.beam_search(width)),
+            contrastive_search,
         }
+    }
+
+    fn contrastive_search(&self) -> Option<ContrastiveSearch> {
+        let k = self.top_k.unwrap_or(ContrastiveSearch::default().k);
+        self.penalty_alpha.map(|alpha| ContrastiveSearch { alpha, k })
     }
 
     fn truncations(&self) -> Truncations {
         Truncations {
             top_n_sigma: self.top_n_sigma,
-            top_k: self.top_k,
+            // Contrastive search has a use of its own for it.
+            top_k: self.top_k.filter(|_| self.penalty_alpha.is_none()),
             typical: self.typical,
             top_p: self.top_p,
             min_p: self.min_p,

@@ -1,0 +1,128 @@
+//! Whole texts of the searches that came after the paper, held against those `oracle/decoders.py` finds in
+//! double precision without a cache.
+
+mod frozen;
+
+use f2_engine::Cpu;
+use f2_lm::config::ModelConfig;
+use f2_lm::decode::{ContrastiveSearch, Generated, Generator, Request, Strategy};
+use f2_lm::model::{Decoder, Model, ModelShape};
+use safetensors::SafeTensors;
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Golden {
+    prompts: Vec<Vec<u32>>,
+    new_tokens: usize,
+    contrastive_search: Vec<Search>,
+}
+
+/// Of all tokens of a plain model, of an F² model's posterior, or of a class first.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+#[serde(rename_all = "lowercase")]
+enum Way {
+    Plain,
+    Joint,
+    Decoupled,
+}
+
+#[derive(Deserialize)]
+struct Search {
+    way: Way,
+    k: usize,
+    alpha: f64,
+    texts: Vec<Vec<u32>>,
+}
+
+fn golden() -> Golden {
+    serde_json::from_slice(&frozen::fixture("decoders.json")).unwrap()
+}
+
+impl Golden {
+    fn request<'a>(&'a self, strategy: &'a Strategy) -> Request<'a> {
+        Request {
+            prompts: &self.prompts,
+            samples: 1,
+            new_tokens: self.new_tokens,
+            strategy,
+            seed: 1,
+            end: None,
+            stops: None,
+            earlier: &[],
+            batch: None,
+        }
+    }
+}
+
+impl Way {
+    /// The frozen decoder, with the oracle's three classes or none.
+    fn model(self) -> Model<Cpu> {
+        let bytes = frozen::fixture("decoder.safetensors");
+        let tensors = SafeTensors::deserialize(&bytes).unwrap();
+        let class_ends = if self == Self::Plain { vec![] } else { vec![9, 25, 61] };
+        let model = ModelConfig {
+            layers: 2,
+            width: 24,
+            heads: 3,
+            feed_forward: 40,
+            ..ModelConfig::default()
+        };
+        let shape = ModelShape { model, positions: 13, vocabulary: 61, class_ends };
+        let decoder = Decoder::new(shape);
+        let mut model = Model::zeros(Cpu::new(2).unwrap(), decoder.clone()).unwrap();
+        for named in decoder.layout.parameters() {
+            let values = frozen::floats(&tensors, &format!("weight/{}", named.name));
+            model.set_values(named.parameter, &values[..named.parameter.len()]);
+        }
+        model
+    }
+
+    /// Greedy, so that the likeliest class is taken; tokens are searched for at a temperature of 1.
+    fn strategy(self) -> Strategy {
+        let strategy = Strategy { temperature: 1.0, ..Strategy::greedy() };
+        if self == Self::Joint { strategy.joint() } else { strategy }
+    }
+}
+
+fn ids(generated: Generated) -> Vec<Vec<u32>> {
+    assert!(generated.complete);
+    generated.texts.iter().map(f2_lm::decode::Continuation::ids).collect()
+}
+
+#[test]
+fn contrastive_search_finds_the_oracles_texts() {
+    let golden = golden();
+    for Search { way, k, alpha, texts } in &golden.contrastive_search {
+        let search = ContrastiveSearch { alpha: *alpha, k: *k };
+        let strategy = Strategy { contrastive_search: Some(search), ..way.strategy() };
+        let model = way.model();
+        let found = Generator { model: &model }
+            .generate(&golden.request(&strategy), &mut |_| {}, &|| false)
+            .unwrap();
+        assert_eq!(&ids(found), texts, "{way:?} {search:?}");
+    }
+}
+
+/// Without a penalty, or without a choice, nothing but the likeliest is left.
+#[test]
+fn contrastive_search_without_contrast_is_greedy() {
+    let golden = golden();
+    for way in [Way::Plain, Way::Joint, Way::Decoupled] {
+        let model = way.model();
+        let texts = |strategy: &Strategy| {
+            // Longer than the model sees.
+            let request = Request { new_tokens: 11, ..golden.request(strategy) };
+            ids(Generator { model: &model }.generate(&request, &mut |_| {}, &|| false).unwrap())
+        };
+        let greedy = Strategy { temperature: 0.0, ..way.strategy() };
+        for (alpha, k) in [(0.0, 5), (0.6, 1)] {
+            let search = ContrastiveSearch { alpha, k };
+            let strategy = Strategy { contrastive_search: Some(search), ..way.strategy() };
+            let (found, expected) = (texts(&strategy), texts(&greedy));
+            for (found, expected) in found.iter().zip(&expected) {
+                assert_eq!(found[..10], expected[..10], "{way:?} {search:?}");
+                assert_eq!(found.len(), 11);
+            }
+        }
+    }
+}
