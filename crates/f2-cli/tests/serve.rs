@@ -32,7 +32,7 @@ fn floats(values: &Value) -> Vec<Option<f64>> {
 
 #[test]
 fn the_same_seed_gives_the_same_text_as_generate_whatever_the_load() {
-    let cases: [(&[&str], Value); 5] = [
+    let cases: [(&[&str], Value); 9] = [
         (&["f2", "--top-k", "3"], json!({ "top_k": 3 })),
         (&["f2", "--greedy"], json!({ "temperature": 0 })),
         (
@@ -41,6 +41,26 @@ fn the_same_seed_gives_the_same_text_as_generate_whatever_the_load() {
         ),
         (&["f2", "--joint", "--min-p", "0.05"], json!({ "joint": true, "min_p": 0.05 })),
         (&["mle", "--typical", "0.7"], json!({ "model": "mle", "typical_p": 0.7 })),
+        (
+            &["f2", "--mirostat-tau", "3", "--mirostat-eta", "0.2"],
+            json!({ "mirostat_mode": 2, "mirostat_tau": 3, "mirostat_eta": 0.2 }),
+        ),
+        (
+            &["f2", "--xtc-probability", "0.5", "--dry-multiplier", "0.8", "--dry-breaker", "s"],
+            json!({
+                "xtc_probability": 0.5, "dry_multiplier": 0.8, "dry_sequence_breakers": ["s"],
+            }),
+        ),
+        (
+            &["mle", "--top-n-sigma", "1.5", "--dry-multiplier", "2", "--dry-allowed-length", "1"],
+            json!({
+                "model": "mle", "top_n_sigma": 1.5, "dry_multiplier": 2, "dry_allowed_length": 1,
+            }),
+        ),
+        (
+            &["f2", "--joint", "--epsilon-cutoff", "0.01", "--eta-cutoff", "0.02"],
+            json!({ "joint": true, "epsilon_cutoff": 0.01, "eta_cutoff": 0.02 }),
+        ),
     ];
     let prompts = ["misen", "tu re sen", "vor"];
     let mut expected = Vec::new();
@@ -54,7 +74,7 @@ fn the_same_seed_gives_the_same_text_as_generate_whatever_the_load() {
     // Thirty requests of six texts share five places, in different orders and lengths.
     std::thread::scope(|scope| {
         for number in 0..30 {
-            let (fields, texts) = &expected[number * 7 % 5];
+            let (fields, texts) = &expected[number * 7 % expected.len()];
             scope.spawn(move || {
                 let mut body = json!({ "prompt": prompts, "n": 2, "max_tokens": 40, "seed": 7 });
                 for (name, value) in fields.as_object().unwrap() {
@@ -70,12 +90,28 @@ fn the_same_seed_gives_the_same_text_as_generate_whatever_the_load() {
             });
         }
     });
-    let beams =
-        generated(&["mle", "--prompt", "vor", "--beam", "4", "-n", "3", "--new-tokens", "9"]);
-    let body = json!({ "model": "mle", "prompt": "vor", "num_beams": 4, "n": 3, "max_tokens": 9 });
-    let completion = server().complete(&body);
-    for (record, choice) in beams.iter().zip(completion["choices"].as_array().unwrap()) {
-        assert_eq!(record["text"], choice["text"]);
+    let searches: [(&[&str], Value); 3] = [
+        (&["mle", "--beam", "4"], json!({ "model": "mle", "num_beams": 4 })),
+        (
+            &["mle", "--beam", "2", "--beam-iterations", "2"],
+            json!({ "model": "mle", "num_beams": 2, "num_beam_iterations": 2 }),
+        ),
+        (
+            &["f2", "--penalty-alpha", "0.5", "--top-k", "3", "--class-temperature", "1"],
+            json!({ "penalty_alpha": 0.5, "top_k": 3, "class_temperature": 1 }),
+        ),
+    ];
+    for (arguments, mut body) in searches {
+        let common = ["--prompt", "vor", "-n", "3", "--new-tokens", "9", "--seed", "7"];
+        let records = generated(&[arguments, &common].concat());
+        (body["prompt"], body["n"]) = (json!("vor"), json!(3));
+        (body["max_tokens"], body["seed"]) = (json!(9), json!(7));
+        let completion = server().complete(&body);
+        let choices = completion["choices"].as_array().unwrap();
+        assert_eq!((records.len(), choices.len()), (3, 3));
+        for (record, choice) in records.iter().zip(choices) {
+            assert_eq!(record["text"], choice["text"], "{body}");
+        }
     }
 }
 
@@ -203,6 +239,14 @@ fn bad_requests_are_refused_as_clients_expect() {
         (json!({ "prompt": "vor", "frequency_penalty": 1 }), 400, "frequency_penalty"),
         (json!({ "prompt": "vor", "model": "mle", "class_top_k": 1 }), 400, "class_top_k"),
         (json!({ "prompt": "vor", "num_beams": 2, "n": 3 }), 400, "n"),
+        (json!({ "prompt": "vor", "mirostat_mode": 1 }), 400, "mirostat_mode"),
+        (json!({ "prompt": "vor", "mirostat_mode": 2, "top_k": 3 }), 400, "mirostat_mode"),
+        (json!({ "prompt": "vor", "mirostat_mode": 2, "mirostat_tau": -1 }), 400, "mirostat_tau"),
+        (json!({ "prompt": "vor", "xtc_probability": 3 }), 400, "xtc_probability"),
+        (json!({ "prompt": "vor", "dry_multiplier": 1, "dry_base": 0 }), 400, "dry_base"),
+        (json!({ "prompt": "vor", "epsilon_cutoff": 2 }), 400, "epsilon_cutoff"),
+        (json!({ "prompt": "vor", "penalty_alpha": 0.6, "top_p": 0.9 }), 400, "penalty_alpha"),
+        (json!({ "prompt": "vor", "penalty_alpha": 0.6, "logprobs": 1 }), 400, "logprobs"),
     ];
     for (body, status, param) in cases {
         let answer = server().post("/v1/completions", &body);

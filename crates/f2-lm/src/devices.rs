@@ -56,6 +56,11 @@ impl<'a, D, E: From<Error> + Send> Devices<'a, D, E> {
         Self { count: 1, deals: false, open }
     }
 
+    /// Opens the first of them.
+    pub(crate) fn open_first(&self) -> Result<D, E> {
+        (self.open)(0)
+    }
+
     /// Whether work is dealt out in batches.
     pub(crate) fn deals(&self) -> bool {
         self.deals

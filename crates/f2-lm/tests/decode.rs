@@ -99,6 +99,10 @@ fn strategies() -> Vec<Strategy> {
         truncated(Truncations { typical: Some(0.8), min_p: Some(0.05), ..all }),
         truncated(Truncations { top_n_sigma: Some(1.2), ..all }),
         truncated(Truncations { epsilon: Some(0.01), eta: Some(0.02), ..all }),
+        Strategy {
+            beam: Some(BeamSearch { iterations: 3, ..BeamSearch::default() }),
+            ..Strategy::default()
+        },
         Strategy { mirostat: Some(Mirostat { tau: 2.0, eta: 0.4 }), ..Strategy::default() },
         Strategy { dry: Some(dry.clone()), xtc: Some(Xtc::default()), ..Strategy::default() },
         Strategy { dry: Some(dry.clone()), ..Strategy::greedy() }.joint(),
@@ -428,6 +432,7 @@ fn strategies_a_model_cannot_follow_are_refused() {
         class(ClassDraw { temperature: -1.0, ..ClassDraw::default() }),
         class(ClassDraw { small: SmallClass::Fill, ..ClassDraw::default() }),
         beam(BeamSearch { width: 0, ..BeamSearch::default() }),
+        beam(BeamSearch { iterations: 0, ..BeamSearch::default() }),
         beam(BeamSearch { groups: 3, ..BeamSearch::default() }),
         beam(BeamSearch { diversity: -1.0, ..BeamSearch::default() }),
         beam(BeamSearch { length_penalty: f64::INFINITY, ..BeamSearch::default() }),

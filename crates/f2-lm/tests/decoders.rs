@@ -5,7 +5,9 @@ mod frozen;
 
 use f2_engine::Cpu;
 use f2_lm::config::ModelConfig;
-use f2_lm::decode::{ContrastiveSearch, Generated, Generator, Request, Strategy};
+use f2_lm::decode::{
+    BeamSearch, Contrast, ContrastiveSearch, Generated, Generator, Request, Strategy,
+};
 use f2_lm::model::{Decoder, Model, ModelShape};
 use safetensors::SafeTensors;
 use serde::Deserialize;
@@ -15,6 +17,9 @@ struct Golden {
     prompts: Vec<Vec<u32>>,
     new_tokens: usize,
     contrastive_search: Vec<Search>,
+    contrastive_decoding: Vec<Decoding>,
+    contrastive_beams: Vec<Vec<Vec<u32>>>,
+    iterative_beam: Iterative,
 }
 
 /// Of all tokens of a plain model, of an F² model's posterior, or of a class first.
@@ -32,6 +37,22 @@ struct Search {
     k: usize,
     alpha: f64,
     texts: Vec<Vec<u32>>,
+}
+
+#[derive(Deserialize)]
+struct Decoding {
+    way: Way,
+    alpha: f64,
+    temperature: f64,
+    texts: Vec<Vec<u32>>,
+}
+
+#[derive(Deserialize)]
+struct Iterative {
+    width: usize,
+    iterations: usize,
+    /// The texts of each prompt, best first.
+    texts: Vec<Vec<Vec<u32>>>,
 }
 
 fn golden() -> Golden {
@@ -84,7 +105,22 @@ impl Way {
     }
 }
 
-fn ids(generated: Generated) -> Vec<Vec<u32>> {
+/// The plain decoder without its second block.
+fn amateur() -> Model<Cpu> {
+    let mut model = Way::Plain.model();
+    let decoder = model.decoder.clone();
+    for named in decoder.layout.parameters() {
+        if ["block.1.attention_out", "block.1.contract"]
+            .iter()
+            .any(|part| named.name.starts_with(part))
+        {
+            model.set_values(named.parameter, &vec![0.0; named.parameter.len()]);
+        }
+    }
+    model
+}
+
+fn ids(generated: &Generated) -> Vec<Vec<u32>> {
     assert!(generated.complete);
     generated.texts.iter().map(f2_lm::decode::Continuation::ids).collect()
 }
@@ -99,7 +135,7 @@ fn contrastive_search_finds_the_oracles_texts() {
         let found = Generator { model: &model }
             .generate(&golden.request(&strategy), &mut |_| {}, &|| false)
             .unwrap();
-        assert_eq!(&ids(found), texts, "{way:?} {search:?}");
+        assert_eq!(&ids(&found), texts, "{way:?} {search:?}");
     }
 }
 
@@ -112,7 +148,7 @@ fn contrastive_search_without_contrast_is_greedy() {
         let texts = |strategy: &Strategy| {
             // Longer than the model sees.
             let request = Request { new_tokens: 11, ..golden.request(strategy) };
-            ids(Generator { model: &model }.generate(&request, &mut |_| {}, &|| false).unwrap())
+            ids(&Generator { model: &model }.generate(&request, &mut |_| {}, &|| false).unwrap())
         };
         let greedy = Strategy { temperature: 0.0, ..way.strategy() };
         for (alpha, k) in [(0.0, 5), (0.6, 1)] {
@@ -124,5 +160,74 @@ fn contrastive_search_without_contrast_is_greedy() {
                 assert_eq!(found.len(), 11);
             }
         }
+    }
+}
+
+#[test]
+fn contrastive_decoding_writes_the_oracles_texts() {
+    let golden = golden();
+    let amateur = amateur();
+    for Decoding { way, alpha, temperature, texts } in &golden.contrastive_decoding {
+        let contrast = Contrast { alpha: *alpha, temperature: *temperature };
+        let strategy = Strategy { temperature: 0.0, contrast: Some(contrast), ..way.strategy() };
+        let model = way.model();
+        for batch in [None, Some(1), Some(2)] {
+            let request = Request { batch, ..golden.request(&strategy) };
+            let found = Generator { model: &model }
+                .generate_against(&amateur, &request, &mut |_| {}, &|| false)
+                .unwrap();
+            assert_eq!(&ids(&found), texts, "{way:?} {contrast:?}");
+        }
+    }
+}
+
+#[test]
+fn contrastive_beams_are_the_oracles() {
+    let golden = golden();
+    let (model, amateur) = (Way::Plain.model(), amateur());
+    let strategy = Strategy {
+        contrast: Some(Contrast::default()),
+        beam: Some(BeamSearch::default()),
+        ..Strategy::default()
+    };
+    let request = Request { samples: 4, ..golden.request(&strategy) };
+    let found =
+        Generator { model: &model }.generate_against(&amateur, &request, &mut |_| {}, &|| false);
+    assert_eq!(ids(&found.unwrap()), golden.contrastive_beams.concat());
+}
+
+/// Where the likeliest token alone is plausible nothing changes, log-probabilities included: they are the
+/// model's own.
+#[test]
+fn an_amateur_changes_choices_and_no_probabilities() {
+    let golden = golden();
+    let model = Way::Decoupled.model();
+    let all = Contrast { alpha: 1.0, temperature: 1.0 };
+    let strategy = Strategy { contrast: Some(all), ..Strategy::greedy() };
+    let greedy = Strategy::greedy();
+    let generator = Generator { model: &model };
+    let held = generator
+        .generate_against(&amateur(), &golden.request(&strategy), &mut |_| {}, &|| false)
+        .unwrap();
+    let alone = generator.generate(&golden.request(&greedy), &mut |_| {}, &|| false).unwrap();
+    assert_eq!(held, alone);
+    let missing = generator.generate(&golden.request(&strategy), &mut |_| {}, &|| false);
+    assert_eq!(
+        missing.unwrap_err().to_string(),
+        "contrast: there is no amateur to hold the model against"
+    );
+}
+
+#[test]
+fn iterative_beam_search_finds_the_oracles_texts() {
+    let golden = golden();
+    let Iterative { width, iterations, texts } = &golden.iterative_beam;
+    let model = Way::Plain.model();
+    let beam = BeamSearch { width: *width, iterations: *iterations, ..BeamSearch::default() };
+    let strategy = Strategy { beam: Some(beam), ..Strategy::default() };
+    for batch in [None, Some(1)] {
+        let request = Request { samples: width * iterations, batch, ..golden.request(&strategy) };
+        let found = Generator { model: &model }.generate(&request, &mut |_| {}, &|| false).unwrap();
+        assert_eq!(ids(&found), texts.concat());
     }
 }

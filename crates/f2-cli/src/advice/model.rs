@@ -271,6 +271,13 @@ fn strategy(option: &str) -> Option<&'static str> {
         "small classes" => "add `--top-k`, or leave `--small-class fill` out",
         "beam" => "leave the others out to search, or `--beam` to draw",
         "beam width" => "`--beam 4` is usual, and gives up to four texts for each prompt (`-n`)",
+        "beam iterations" => "leave `--beam-iterations` out to search once",
+        "contrast" => {
+            "`--contrast MODEL` names a model with the same tokenizer, such as a smaller one or an \
+             earlier checkpoint"
+        }
+        "contrast alpha" => "`--contrast-alpha 0.1` is the default; 1 is greedy",
+        "amateur temperature" => "`--amateur-temperature 1` is the default",
         "beam groups" => "choose `--beam-groups` so that it divides `--beam`",
         "diversity" => "`--diversity 0.5` is the default; 0 lets groups agree",
         "length penalty" => "`--length-penalty 1` is the default; 0 ranks by likelihood alone",

@@ -41,6 +41,10 @@ Examples:
   f2 generate run --corpus songs --protocol lyrics --out f2.jsonl --references human.jsonl
   f2 generate run --prompt 'And' --beam 8 --block-ngrams 3
   f2 generate run --prompt 'And' --top-k 3 --joint
+  f2 generate run --prompt 'And' --mirostat-tau 5
+  f2 generate run --prompt 'And' --top-n-sigma 1 --dry-multiplier 0.8
+  f2 generate run --prompt 'And' --penalty-alpha 0.6 --top-k 4
+  f2 generate run --prompt 'And' --contrast smaller-run
   f2 generate run --prompt 'And' --stop . --stop '!'
   f2 generate run --interactive
   f2 generate run --corpus corpus --protocol paper --gpus all --out f2.jsonl
@@ -120,8 +124,11 @@ impl Generate {
         for path in [self.out.as_ref(), self.prompts.references()].into_iter().flatten() {
             check_writable(path)?;
         }
+        let amateur = self.strategy.contrast.amateur(&model)?;
         let request = self.request(&inquiry, &prompts, &[]);
-        let writing = Writing { verb: &self, inquiry, prompts: &prompts, request: &request };
+        let amateur = amateur.as_ref();
+        let writing =
+            Writing { verb: &self, inquiry, amateur, prompts: &prompts, request: &request };
         let (generated, seconds) = self.device.share(self.gpus, writing)?;
         if let Some(path) = self.prompts.references() {
             write_text_atomically(path, &record::references(&model, &prompts)?)?;

@@ -134,6 +134,30 @@ fn prompts_come_from_files_lines_and_standard_input() {
     assert_eq!(generate(&[&given[..], &flags].concat()).stdout, lines);
 }
 
+/// An expert and an amateur, greedily, by drawing and with a beam; log-probabilities are the expert's.
+#[test]
+fn a_model_is_held_against_an_amateur() {
+    let texts = |flags: &[&str]| {
+        let common =
+            ["f2", "--prompt", "sol mira", "--prompt", "ken", "--new-tokens", "20", "--json"];
+        generate(&[&common[..], flags].concat()).stdout
+    };
+    let held = texts(&["--contrast", "mle"]);
+    assert_ne!(held, texts(&["--greedy"]));
+    assert_eq!(held, texts(&["--contrast", "mle", "--batch", "1"]));
+    // The likeliest token alone is plausible.
+    assert_eq!(texts(&["--contrast", "mle", "--contrast-alpha", "1"]), texts(&["--greedy"]));
+    assert_ne!(texts(&["--contrast", "mle", "--top-k", "5"]), texts(&["--top-k", "5"]));
+    assert_ne!(texts(&["--contrast", "mle", "--beam", "3"]), texts(&["--beam", "3"]));
+    for record in records(&held) {
+        let sum = |key: &str| -> f64 {
+            record[key].as_array().unwrap().iter().map(|log| log.as_f64().unwrap()).sum()
+        };
+        assert!(sum("log_probabilities") < sum("class_log_probabilities"));
+        assert!(sum("class_log_probabilities") < 0.0);
+    }
+}
+
 #[test]
 fn batch_and_threads_change_nothing() {
     let workshop = workshop();

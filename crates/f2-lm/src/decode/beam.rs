@@ -1,6 +1,8 @@
 //! Beam search: the most likely texts rather than the most likely next tokens; with several groups
-//! that avoid each other's tokens, diverse beam search (Vijayakumar et al., 2018).
+//! that avoid each other's tokens, diverse beam search (Vijayakumar et al., 2018), and with several
+//! iterations that avoid each other's hypotheses, iterative beam search (Kulikov et al., 2019).
 
+mod explored;
 mod extend;
 mod group;
 
@@ -8,41 +10,34 @@ use std::ops::Range;
 
 use f2_engine::Device;
 
+use self::explored::Explored;
 use self::extend::{Extension, extensions};
 use self::group::{Group, Hypothesis};
+use super::contrast::Amateur;
 use super::generator::{Generator, Request};
 use super::scores::Scores;
 use super::sequence::Sequence;
-use super::{BeamSearch, Continuation, Event};
+use super::{BeamSearch, Continuation, Event, Token};
 use crate::Error;
-use crate::model::{Feed, Incremental};
+use crate::model::{Feed, Incremental, Model};
 
 /// One prompt's beam.
 struct Beam {
     prompt: usize,
     groups: Vec<Group>,
+    /// Texts of earlier iterations with their scores.
+    found: Vec<(f64, Vec<Token>)>,
+    explored: Explored,
 }
 
-/// Searches the prompts of some texts, part by part and as many at a time as `sequences` sequences
-/// hold beams of.
+/// Searches the prompts of some texts, part by part and as many at a time as there is room for.
 pub(super) fn search<D: Device>(
-    generator: &Generator<'_, D>,
-    request: &Request<'_>,
-    search: &BeamSearch,
-    sequences: usize,
+    mut searcher: Searcher<'_, D>,
     parts: &mut dyn Iterator<Item = Range<usize>>,
     observer: &mut dyn FnMut(Event<'_>),
     stop: &dyn Fn() -> bool,
 ) -> Result<Vec<Continuation>, Error> {
-    if request.samples > search.width {
-        let reason = format!(
-            "a beam of {} cannot give {} texts for each prompt",
-            search.width, request.samples
-        );
-        return Err(Error::Strategy { option: "beam width", reason });
-    }
-    let at_a_time = sequences / search.width;
-    let mut searcher = Searcher::new(generator, request, search, at_a_time)?;
+    let Searcher { request, search, at_a_time, .. } = searcher;
     observer(Event::Ready);
     let mut texts = Vec::new();
     let samples = request.samples.max(1);
@@ -60,25 +55,43 @@ pub(super) fn search<D: Device>(
     Ok(texts)
 }
 
-struct Searcher<'a, D: Device> {
+/// What a beam search works with.
+pub(super) struct Searcher<'a, D: Device> {
     request: &'a Request<'a>,
     search: &'a BeamSearch,
     scores: Scores<'a, D>,
     memory: Incremental<D>,
+    amateur: Option<Amateur<'a, D>>,
     at_a_time: usize,
 }
 
 impl<'a, D: Device> Searcher<'a, D> {
-    fn new(
+    /// Room for `sequences` hypotheses.
+    pub(super) fn new(
         generator: &Generator<'a, D>,
+        amateur: Option<&'a Model<D>>,
         request: &'a Request<'a>,
         search: &'a BeamSearch,
-        at_a_time: usize,
+        sequences: usize,
     ) -> Result<Self, Error> {
+        if request.samples > search.texts() {
+            let reason = format!(
+                "a beam of {} cannot give {} texts for each prompt",
+                search.texts(),
+                request.samples
+            );
+            return Err(Error::Strategy { option: "beam width", reason });
+        }
+        let at_a_time = sequences / search.width;
         let sequences = at_a_time * search.width;
+        let capacity = generator.capacity(request);
         let scores = Scores::new(generator.model, sequences)?;
-        let memory = Incremental::new(generator.model, sequences, generator.capacity(request))?;
-        Ok(Self { request, search, scores, memory, at_a_time })
+        let memory = Incremental::new(generator.model, sequences, capacity)?;
+        let amateur = match amateur {
+            Some(model) => Some(Amateur::new(model, sequences, capacity)?),
+            None => None,
+        };
+        Ok(Self { request, search, scores, memory, amateur, at_a_time })
     }
 
     /// Searches some prompts to their ends; `None` if stopped.
@@ -89,27 +102,40 @@ impl<'a, D: Device> Searcher<'a, D> {
         stop: &dyn Fn() -> bool,
     ) -> Result<Option<Vec<Beam>>, Error> {
         let positions = self.scores.model.decoder.shape.positions;
-        let begin = |prompt: usize| {
-            let sequence = Sequence::new(&self.request.prompts[prompt], positions);
-            Beam { prompt, groups: Group::all(self.search, sequence) }
+        let sequence = |prompt: usize| Sequence::new(&self.request.prompts[prompt], positions);
+        let begin = |prompt: usize| Beam {
+            prompt,
+            groups: Group::all(self.search, sequence(prompt)),
+            found: Vec::new(),
+            explored: Explored::default(),
         };
         let mut beams: Vec<Beam> = prompts.map(begin).collect();
-        for length in 0..self.request.new_tokens {
-            if stop() {
-                return Ok(None);
+        for iteration in 0..self.search.iterations {
+            if iteration > 0 {
+                beams.iter_mut().for_each(|beam| beam.restart(self.search, sequence(beam.prompt)));
             }
-            if beams.iter().all(Beam::is_done) {
-                break;
+            for length in 0..self.request.new_tokens {
+                if stop() {
+                    return Ok(None);
+                }
+                if beams.iter().all(Beam::is_done) {
+                    break;
+                }
+                let made = self.step(&mut beams, iteration, length)?;
+                observer(Event::Step { tokens: made });
             }
-            let made = self.step(&mut beams, length)?;
-            observer(Event::Step { tokens: made });
         }
         Ok(Some(beams))
     }
 
     /// Extends every hypothesis by a token.
-    fn step(&mut self, beams: &mut [Beam], length: usize) -> Result<usize, Error> {
-        let Self { scores, memory, search, request, .. } = self;
+    fn step(
+        &mut self,
+        beams: &mut [Beam],
+        iteration: usize,
+        length: usize,
+    ) -> Result<usize, Error> {
+        let Self { scores, memory, amateur, search, request, .. } = self;
         let positions = scores.model.decoder.shape.positions;
         let mut hypotheses: Vec<(usize, &mut Hypothesis)> = Vec::new();
         for (place, beam) in beams.iter_mut().enumerate() {
@@ -121,10 +147,15 @@ impl<'a, D: Device> Searcher<'a, D> {
             .map(|(sequence, hypothesis)| hypothesis.sequence.feed(*sequence, positions))
             .collect();
         memory.advance(scores.model, &feeds)?;
+        if let Some(amateur) = amateur {
+            amateur.advance(&feeds)?;
+        }
         let histories: Vec<&[u32]> =
             hypotheses.iter().map(|(_, hypothesis)| &hypothesis.sequence.history[..]).collect();
         let strategy = request.strategy;
-        let found = extensions(scores, strategy, search, memory.hidden(), &histories)?;
+        let counts = search.counts(iteration);
+        let found =
+            extensions(scores, amateur.as_ref(), strategy, counts, memory.hidden(), &histories)?;
         let cached = hypotheses.iter().map(|(_, hypothesis)| hypothesis.sequence.cached()).max();
         let sequences: Vec<usize> = hypotheses.iter().map(|(sequence, _)| *sequence).collect();
         let made = sequences.len();
@@ -157,10 +188,20 @@ impl<'a, D: Device> Searcher<'a, D> {
             }
         }
         self.memory.reorder(&self.scores.model.device, &parents, cached);
+        if let Some(amateur) = &mut self.amateur {
+            amateur.reorder(&parents, cached);
+        }
     }
 }
 
 impl Beam {
+    /// Begins the next iteration, which leaves out what this one explored.
+    fn restart(&mut self, search: &BeamSearch, sequence: Sequence) {
+        let groups = std::mem::replace(&mut self.groups, Group::all(search, sequence));
+        self.found.extend(groups.into_iter().flat_map(|group| group.finished(search)));
+        self.explored.close();
+    }
+
     fn is_done(&self) -> bool {
         self.groups.iter().all(|group| group.done)
     }
@@ -183,8 +224,9 @@ impl Beam {
     ) -> Vec<(usize, usize)> {
         let mut used: Vec<u32> = Vec::new();
         let mut parents = Vec::new();
-        for group in self.groups.iter_mut().filter(|group| !group.done) {
-            parents.extend(group.choose(search, request, extensions, length, &mut used));
+        let Self { groups, explored, .. } = self;
+        for group in groups.iter_mut().filter(|group| !group.done) {
+            parents.extend(group.choose(search, request, extensions, length, &mut used, explored));
         }
         parents
     }
@@ -192,8 +234,8 @@ impl Beam {
     /// The best texts of all groups, best first.
     fn best(self, search: &BeamSearch, samples: usize) -> Vec<Continuation> {
         let prompt = self.prompt;
-        let mut finished: Vec<_> =
-            self.groups.into_iter().flat_map(|group| group.finished(search)).collect();
+        let mut finished = self.found;
+        finished.extend(self.groups.into_iter().flat_map(|group| group.finished(search)));
         finished.sort_by(|left, right| right.0.total_cmp(&left.0));
         let best = finished.into_iter().take(samples).enumerate();
         best.map(|(sample, (_, tokens))| Continuation { prompt, sample, tokens }).collect()

@@ -6,7 +6,8 @@ use f2_engine::Philox;
 use super::distribution::most_likely;
 use super::mirostat::Limit;
 use super::truncation::kth_largest;
-use super::{Distribution, Strategy};
+use super::{Contrast, Distribution, Strategy};
+use crate::Error;
 
 /// The log-probabilities of some tokens, in runs of neighbouring ids.
 pub(super) struct Candidates<'a> {
@@ -72,6 +73,26 @@ impl<'a> Candidates<'a> {
             blocked.iter().for_each(|id| candidates.change(*id, |_| f32::NEG_INFINITY));
         }
         candidates
+    }
+
+    /// Replaces log-probabilities by their scores against an amateur's of all tokens.
+    pub(super) fn contrasted(
+        mut self,
+        contrast: &Contrast,
+        amateur: &[f32],
+    ) -> Result<Self, Error> {
+        let before: Vec<Vec<f32>> = self.runs.iter().map(|run| run.logs.to_vec()).collect();
+        let logs = self.runs.iter_mut().flat_map(|run| {
+            let (class, others) = (run.class, &amateur[run.first as usize..]);
+            run.logs.iter_mut().zip(others).map(move |(log, other)| (log, class, *other))
+        });
+        contrast.score(logs)?;
+        for (run, before) in self.runs.iter().zip(before) {
+            let own = (run.first..).zip(before.iter().map(|log| log + run.class));
+            let plausible = own.zip(run.logs.iter()).filter(|(_, log)| **log > f32::NEG_INFINITY);
+            self.changed.extend(plausible.map(|(own, _)| own));
+        }
+        Ok(self)
     }
 
     fn are_all_in(&self, blocked: &[u32]) -> bool {

@@ -9,7 +9,7 @@ use f2_engine::Device;
 use super::scheduler::{Joining, Output, Scheduler};
 use super::sequence::RandomStreams;
 use super::stop::{StopSequences, StopWatch};
-use super::{Strategy, beam, contrastive_search};
+use super::{Contrast, Strategy, beam, contrastive_search};
 use crate::Error;
 use crate::memory::{Purpose, available_memory, check_memory};
 use crate::model::Model;
@@ -108,8 +108,30 @@ impl<D: Device> Generator<'_, D> {
         observer: &mut dyn FnMut(Event<'_>),
         stop: &dyn Fn() -> bool,
     ) -> Result<Generated, Error> {
+        self.generate_all(request, None, observer, stop)
+    }
+
+    /// The same, held against an amateur with the same tokens, as the strategy's
+    /// [`contrast`](Strategy::contrast) says.
+    pub fn generate_against(
+        &self,
+        amateur: &Model<D>,
+        request: &Request<'_>,
+        observer: &mut dyn FnMut(Event<'_>),
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Generated, Error> {
+        self.generate_all(request, Some(amateur), observer, stop)
+    }
+
+    fn generate_all(
+        &self,
+        request: &Request<'_>,
+        amateur: Option<&Model<D>>,
+        observer: &mut dyn FnMut(Event<'_>),
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Generated, Error> {
         let mut all = std::iter::once(0..request.texts());
-        let texts = self.generate_parts(request, &mut all, observer, stop)?;
+        let texts = self.generate_parts(request, amateur, &mut all, observer, stop)?;
         Ok(Generated::of(request, texts))
     }
 
@@ -118,20 +140,26 @@ impl<D: Device> Generator<'_, D> {
     pub(super) fn generate_parts(
         &self,
         request: &Request<'_>,
+        amateur: Option<&Model<D>>,
         parts: &mut dyn Iterator<Item = Range<usize>>,
         observer: &mut dyn FnMut(Event<'_>),
         stop: &dyn Fn() -> bool,
     ) -> Result<Vec<Continuation>, Error> {
         self.check(request)?;
-        let sequences = self.sequences(request)?;
+        Contrast::check_presence(request.strategy, amateur.is_some())?;
+        if let Some(amateur) = amateur {
+            Contrast::check_amateur(&self.model.decoder.shape, &amateur.decoder.shape)?;
+        }
+        let sequences = self.sequences(request, amateur)?;
         match (&request.strategy.beam, &request.strategy.contrastive_search) {
             (Some(search), _) => {
-                beam::search(self, request, search, sequences, parts, observer, stop)
+                let begun = beam::Searcher::new(self, amateur, request, search, sequences)?;
+                beam::search(begun, parts, observer, stop)
             }
             (None, Some(search)) => {
                 contrastive_search::search(self, request, search, sequences, parts, observer, stop)
             }
-            (None, None) => self.sample(request, sequences, parts, observer, stop),
+            (None, None) => self.sample(request, amateur, sequences, parts, observer, stop),
         }
     }
 
@@ -152,9 +180,14 @@ impl<D: Device> Generator<'_, D> {
 
     /// How many sequences are in the cache at a time. Where the request leaves it open, they take
     /// at most half of the available memory.
-    fn sequences(&self, request: &Request<'_>) -> Result<usize, Error> {
+    fn sequences(&self, request: &Request<'_>, amateur: Option<&Model<D>>) -> Result<usize, Error> {
         let capacity = self.capacity(request);
-        let bytes = |sequences: usize| Scheduler::bytes(self.model, sequences, capacity);
+        let bytes = |sequences: usize| {
+            let models = std::iter::once(self.model).chain(amateur);
+            models.fold(0_u64, |sum, model| {
+                sum.saturating_add(Scheduler::bytes(model, sequences, capacity))
+            })
+        };
         let sequences = request.batch.map_or_else(
             || {
                 let most = available_memory(&self.model.device).unwrap_or(u64::MAX) / 2;
@@ -175,6 +208,7 @@ impl<D: Device> Generator<'_, D> {
     fn sample(
         &self,
         request: &Request<'_>,
+        amateur: Option<&Model<D>>,
         sequences: usize,
         parts: &mut dyn Iterator<Item = Range<usize>>,
         observer: &mut dyn FnMut(Event<'_>),
@@ -184,6 +218,9 @@ impl<D: Device> Generator<'_, D> {
         let prefill = usize::MAX;
         let capacity = self.capacity(request);
         let mut scheduler = Scheduler::new(self.model, sequences, capacity, prefill)?;
+        if let Some(amateur) = amateur {
+            scheduler = scheduler.against(amateur, capacity)?;
+        }
         observer(Event::Ready);
         let strategy = Arc::new(request.strategy.clone());
         let streams = RandomStreams::after(request.earlier, request.prompts, request.samples);
@@ -328,7 +365,8 @@ mod tests {
             request.fitting(64, most, |sequences| 10 * sequences as u64)
         };
         assert_eq!([640, 639, 159, 0].map(|most| at_a_time(None, most)), [64, 32, 8, 1]);
-        let beam = BeamSearch { width: 5, groups: 1, diversity: 0.0, length_penalty: 1.0 };
+        let beam =
+            BeamSearch { width: 5, groups: 1, diversity: 0.0, length_penalty: 1.0, iterations: 1 };
         let beams = [640, 599, 0].map(|most| at_a_time(Some(beam.clone()), most));
         assert_eq!(beams, [60, 30, 5]);
     }

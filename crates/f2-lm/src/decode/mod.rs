@@ -19,6 +19,7 @@
 mod beam;
 mod candidates;
 mod class_draw;
+mod contrast;
 mod contrastive_search;
 mod distribution;
 mod dry;
@@ -40,6 +41,7 @@ mod truncation;
 mod xtc;
 
 pub use class_draw::{ClassDraw, SmallClass, fill_order};
+pub use contrast::Contrast;
 pub use contrastive_search::ContrastiveSearch;
 pub use distribution::Distribution;
 pub use dry::Dry;
@@ -49,7 +51,7 @@ pub use protocol::{Cut, Protocol, ProtocolName, TestSet};
 pub use scheduler::{Joining, Output, Scheduler};
 pub use scores::Scored;
 pub use sequence::{RandomStream, RandomStreams};
-pub use several::generate_on;
+pub use several::{generate_against, generate_on};
 pub use stop::StopSequences;
 pub use strategy::{BeamSearch, Factorisation, Strategy};
 pub use truncation::{Truncations, epsilon_cutoff, eta_cutoff, min_p, nucleus, top_k, typical};

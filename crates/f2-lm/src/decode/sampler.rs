@@ -17,6 +17,24 @@ pub(super) struct Wanted<'a> {
     pub(super) random: Philox,
     /// Mirostat's, where the strategy has it.
     pub(super) limit: Option<Limit>,
+    /// The amateur's log-probabilities of all tokens, where the strategy has one.
+    pub(super) amateur: Option<&'a [f32]>,
+}
+
+impl Wanted<'_> {
+    /// The tokens to choose from.
+    fn candidates<'r>(
+        &self,
+        strategy: &Strategy,
+        runs: Vec<Run<'r>>,
+    ) -> Result<Candidates<'r>, Error> {
+        let blocked = blocked(self.history, strategy.block_ngrams);
+        let candidates = Candidates::new(runs, strategy, self.history, &blocked);
+        match (&strategy.contrast, self.amateur) {
+            (Some(contrast), Some(amateur)) => candidates.contrasted(contrast, amateur),
+            _ => Ok(candidates),
+        }
+    }
 }
 
 /// Chooses the next token of every sequence. `hidden: [wanted, width]`. A token depends on its own
@@ -74,11 +92,11 @@ fn joint<D: Device>(
     let posterior = scores.posterior(wanted.len(), hidden)?;
     let mut tokens = Vec::with_capacity(wanted.len());
     let rows = posterior.chunks_mut(decoder.shape.vocabulary).zip(wanted);
-    for (row, (logs, Wanted { history, random, limit })) in rows.enumerate() {
-        let blocked = blocked(history, strategy.block_ngrams);
+    for (row, (logs, wanted)) in rows.enumerate() {
         let run = Run { first: 0, class: 0.0, logs };
-        let candidates = Candidates::new(vec![run], strategy, history, &blocked);
-        let id = candidates.choose(strategy, *limit, random).ok_or(Error::NoProbabilities)?;
+        let candidates = wanted.candidates(strategy, vec![run])?;
+        let chosen = candidates.choose(strategy, wanted.limit, &mut wanted.random);
+        let id = chosen.ok_or(Error::NoProbabilities)?;
         let class = classes.as_ref().map(|(classes, logs)| {
             let class = classes.class_of(id);
             (class as u32, logs[row * classes.count() + class])
@@ -102,8 +120,7 @@ fn decoupled<D: Device>(
     let rows = chosen_runs(scores, classes, hidden, &class_logs, &plans)?;
     let mut tokens = Vec::with_capacity(wanted.len());
     for (row, (runs, wanted)) in rows.into_iter().zip(wanted).enumerate() {
-        let blocked = blocked(wanted.history, strategy.block_ngrams);
-        let candidates = Candidates::new(runs, strategy, wanted.history, &blocked);
+        let candidates = wanted.candidates(strategy, runs)?;
         let chosen = candidates.choose(strategy, wanted.limit, &mut wanted.random);
         let id = chosen.ok_or(Error::NoProbabilities)?;
         let class = classes.class_of(id);

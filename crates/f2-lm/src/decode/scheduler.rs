@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use f2_engine::Device;
 
+use super::contrast::Amateur;
 use super::mirostat::Limit;
 use super::prompt_scores::PromptScores;
 use super::scores::{Scored, Scores};
@@ -21,6 +22,8 @@ use crate::model::{Incremental, Model};
 pub struct Scheduler<'a, D: Device> {
     pub(super) scores: Scores<'a, D>,
     pub(super) memory: Incremental<D>,
+    /// None where no strategy asks for one.
+    pub(super) amateur: Option<Amateur<'a, D>>,
     /// Hidden states of some rows, `[slots, width]`, and which rows they are.
     pub(super) gathered: D::Activations,
     pub(super) picked: D::Indices,
@@ -125,7 +128,13 @@ impl<'a, D: Device> Scheduler<'a, D> {
         let picked = model.device.indices(slots)?;
         let free = (0..slots).rev().collect();
         let running = Vec::new();
-        Ok(Self { scores, memory, gathered, picked, slots, running, free, prefill })
+        Ok(Self { scores, memory, amateur: None, gathered, picked, slots, running, free, prefill })
+    }
+
+    /// Holds the model against an amateur that sees the same tokens.
+    pub(super) fn against(mut self, amateur: &'a Model<D>, capacity: usize) -> Result<Self, Error> {
+        self.amateur = Some(Amateur::new(amateur, self.slots, capacity)?);
+        Ok(self)
     }
 
     /// As many slots as suit the device and take at most half of the memory that could be had, or

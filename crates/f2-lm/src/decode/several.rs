@@ -35,7 +35,7 @@ pub fn generate_on<D: Device, E: From<Error> + Send>(
         let mut parts = std::iter::from_fn(|| parts.next().map(part));
         let mut observer = |event: Event<'_>| tell(Message::of(event));
         let generator = Generator { model: &model };
-        Ok(generator.generate_parts(request, &mut parts, &mut observer, stop)?)
+        Ok(generator.generate_parts(request, None, &mut parts, &mut observer, stop)?)
     };
     let mut is_ready = false;
     let mut observer = |message: Message| {
@@ -47,6 +47,20 @@ pub fn generate_on<D: Device, E: From<Error> + Send>(
     let parts = Parts::new(texts.div_ceil(size));
     let made = devices.share(&parts, &work, &mut observer, stop)?;
     Ok(Generated::of(request, made.concat()))
+}
+
+/// Continues the prompts on one device, held against the amateur that `load_amateur` puts on the same.
+pub fn generate_against<D: Device, E: From<Error> + Send>(
+    devices: &Devices<'_, D, E>,
+    load: &(dyn Fn(D) -> Result<Model<D>, E> + Sync),
+    load_amateur: &(dyn Fn(D) -> Result<Model<D>, E> + Sync),
+    request: &Request<'_>,
+    observer: &mut dyn FnMut(Event<'_>),
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Result<Generated, E> {
+    let model = load(devices.open_first()?)?;
+    let amateur = load_amateur(devices.open_first()?)?;
+    Ok(Generator { model: &model }.generate_against(&amateur, request, observer, stop)?)
 }
 
 impl Message {

@@ -68,7 +68,7 @@ impl<D: Device> Scheduler<'_, D> {
     /// Feeds what is due, prompts in parts. Returns the sequences whose next token can be chosen:
     /// their places among the running ones, and the rows of their hidden states.
     fn feed(&mut self) -> Result<Vec<(usize, u32)>, Error> {
-        let Self { scores, memory, running, prefill, .. } = self;
+        let Self { scores, memory, amateur, running, prefill, .. } = self;
         let positions = scores.model.decoder.shape.positions;
         let (mut budget, mut due) = (*prefill, Vec::new());
         let mut feeds: Vec<Feed<'_>> = Vec::new();
@@ -89,6 +89,9 @@ impl<D: Device> Scheduler<'_, D> {
         }
         if !feeds.is_empty() {
             memory.advance(scores.model, &feeds)?;
+            if let Some(amateur) = amateur {
+                amateur.advance(&feeds)?;
+            }
         }
         Ok(due)
     }
@@ -111,14 +114,21 @@ impl<D: Device> Scheduler<'_, D> {
             if !is_all {
                 self.gather(&rows);
             }
-            let Self { scores, memory, gathered, running, .. } = self;
+            let Self { scores, memory, amateur, gathered, running, .. } = self;
             let hidden = if is_all { memory.hidden() } else { &*gathered };
             let mut wanted: Vec<Wanted<'_>> = members
                 .iter()
                 .map(|index| {
                     let running = &running[due[*index].0];
                     let random = running.stream.at(running.seed, running.tokens.len());
-                    Wanted { history: &running.sequence.history, random, limit: running.limit }
+                    Wanted {
+                        history: &running.sequence.history,
+                        random,
+                        limit: running.limit,
+                        amateur: amateur
+                            .as_ref()
+                            .map(|amateur| amateur.after(due[*index].1 as usize)),
+                    }
                 })
                 .collect();
             let chosen = choose(scores, &strategy, hidden, &mut wanted)?;

@@ -2,7 +2,7 @@
 
 use f2_engine::{Head, Sampling};
 
-use super::{ClassDraw, ContrastiveSearch, Dry, Mirostat, SmallClass, Truncations, Xtc};
+use super::{ClassDraw, Contrast, ContrastiveSearch, Dry, Mirostat, SmallClass, Truncations, Xtc};
 use crate::Error;
 use crate::model::ModelShape;
 
@@ -32,6 +32,8 @@ pub struct Strategy {
     pub beam: Option<BeamSearch>,
     /// Searches for likely tokens that are unlike the text, instead of drawing them.
     pub contrastive_search: Option<ContrastiveSearch>,
+    /// Holds the model against an amateur, which whoever generates has.
+    pub contrast: Option<Contrast>,
 }
 
 /// How an F² model's two softmaxes are used. A plain model has one, and is always joint.
@@ -54,11 +56,13 @@ pub struct BeamSearch {
     pub diversity: f64,
     /// A finished text's log-probability is divided by its length to this power.
     pub length_penalty: f64,
+    /// How often it is searched, each time without the hypotheses of the times before.
+    pub iterations: usize,
 }
 
 impl Default for BeamSearch {
     fn default() -> Self {
-        Self { width: 4, groups: 1, diversity: 0.5, length_penalty: 1.0 }
+        Self { width: 4, groups: 1, diversity: 0.5, length_penalty: 1.0, iterations: 1 }
     }
 }
 
@@ -76,6 +80,7 @@ impl Default for Strategy {
             factorisation: Factorisation::Decoupled(ClassDraw::default()),
             beam: None,
             contrastive_search: None,
+            contrast: None,
         }
     }
 }
@@ -127,9 +132,10 @@ impl Strategy {
             factorisation: _,
             beam: _,
             contrastive_search: _,
+            contrast,
         } = self;
         let looks_back = *repetition_penalty != 1.0 || *block_ngrams != 0 || dry.is_some();
-        let hosts = looks_back || xtc.is_some() || mirostat.is_some();
+        let hosts = looks_back || xtc.is_some() || mirostat.is_some() || contrast.is_some();
         let token = truncations.on_device(*temperature).filter(|_| !hosts)?;
         let class = match self.class_draw(head) {
             Some(draw) => Some(draw.on_device()?),
@@ -150,6 +156,7 @@ impl Strategy {
                 "filling them up needs a k".to_owned()
             })?;
         }
+        self.contrast.as_ref().map_or(Ok(()), |contrast| contrast.check(self))?;
         if let Some(search) = &self.contrastive_search {
             search.check(self, shape)?;
         }
@@ -192,8 +199,22 @@ impl BeamSearch {
         (batch / self.width).clamp(1, prompts.max(1))
     }
 
+    /// How many texts of a prompt are found.
+    pub fn texts(&self) -> usize {
+        self.width.saturating_mul(self.iterations)
+    }
+
+    /// How many classes, and how many tokens, a hypothesis is extended by in an iteration: enough to
+    /// pass over the tokens of other groups, the one that ends a text, and what earlier
+    /// iterations explored.
+    pub(super) fn counts(&self, iteration: usize) -> [usize; 2] {
+        let passed = self.width.saturating_mul(iteration + 1);
+        [passed, passed.saturating_add(self.width / self.groups)]
+    }
+
     fn check(&self, strategy: &Strategy, vocabulary: usize) -> Result<(), Error> {
-        let Self { width, groups, diversity, length_penalty } = *self;
+        let Self { width, groups, diversity, length_penalty, iterations } = *self;
+        require("beam iterations", iterations >= 1, || "0 is not from 1 up".to_owned())?;
         require("beam width", (1..=vocabulary).contains(&width), || {
             format!("{width} is not from 1 to the model's {vocabulary} tokens")
         })?;

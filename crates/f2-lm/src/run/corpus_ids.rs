@@ -1,5 +1,7 @@
 //! The token ids of a corpus as those of a model with the same tokenizer.
 
+use std::path::Path;
+
 use f2_corpus::{Corpus, Ranks, Tokenizer};
 use f2_files::{FileRecord, ReadError};
 
@@ -11,7 +13,7 @@ use crate::Error;
 ///
 /// Ids are frequency ranks, so the same tokenizer has other ids in every corpus.
 pub(crate) fn find(model: &SavedModel, corpus: &Corpus) -> Result<Option<Vec<u32>>, Error> {
-    if has_same_files(model, corpus)? {
+    if has_same_files(&model.folder, corpus.folder())? {
         return Ok(None);
     }
     let tokenizer = Tokenizer::load(&model.folder.join(TOKENIZER))?;
@@ -33,10 +35,11 @@ pub(crate) fn find(model: &SavedModel, corpus: &Corpus) -> Result<Option<Vec<u32
     Ok(Some(id_of_rank.iter().map(own).collect()))
 }
 
-/// Whether tokenizer and ranks are equal byte for byte, as they are on the model's own corpus.
-fn has_same_files(model: &SavedModel, corpus: &Corpus) -> Result<bool, Error> {
+/// Whether tokenizer and ranks in two folders are equal byte for byte, as they are on a model's own corpus
+/// and in all models of it.
+pub(crate) fn has_same_files(ours: &Path, theirs: &Path) -> Result<bool, Error> {
     for name in [TOKENIZER, RANKS] {
-        let [ours, theirs] = [&model.folder, corpus.folder()].map(|folder| {
+        let [ours, theirs] = [ours, theirs].map(|folder| {
             let path = folder.join(name);
             path.exists().then(|| FileRecord::of(&path).map_err(ReadError::of(&path))).transpose()
         });

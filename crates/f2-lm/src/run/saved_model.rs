@@ -13,6 +13,7 @@ use super::model_file::ModelFile;
 use super::{RunFolder, Vocabulary, corpus_ids};
 use crate::Error;
 use crate::batch::{RenamedTokens, TokenSource};
+use crate::decode::Contrast;
 use crate::memory::{Purpose, bytes, check_memory};
 use crate::model::{Decoder, Model, ModelShape};
 use crate::perplexity::Contexts;
@@ -73,6 +74,19 @@ impl SavedModel {
             None => Box::new(shard),
             Some(ids) => Box::new(RenamedTokens { tokens: shard, ids }),
         })
+    }
+
+    /// Refuses to be the amateur of a model with other ids or more positions.
+    pub fn check_amateur_of(&self, model: &Self) -> Result<(), Error> {
+        if !corpus_ids::has_same_files(&model.folder, &self.folder)? {
+            let reason = format!(
+                "{} has another tokenizer than {}",
+                self.folder.display(),
+                model.folder.display()
+            );
+            return Err(Error::Strategy { option: "contrast", reason });
+        }
+        Contrast::check_amateur(&model.shape, &self.shape)
     }
 
     /// Where its parameters lie.

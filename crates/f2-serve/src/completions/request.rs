@@ -92,8 +92,8 @@ impl Completion {
             let message = format!("{name} reports no log-probabilities");
             return Err(Refusal::bad("logprobs", message));
         }
-        if let Some(beam) = strategy.beam.as_ref().filter(|beam| *samples > beam.width) {
-            let message = format!("{} beams cannot give {samples} texts", beam.width);
+        if let Some(beam) = strategy.beam.as_ref().filter(|beam| *samples > beam.texts()) {
+            let message = format!("{} beams cannot give {samples} texts", beam.texts());
             return Err(Refusal::bad("n", message));
         }
         if *new_tokens == 0 {

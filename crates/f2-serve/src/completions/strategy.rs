@@ -37,6 +37,7 @@ pub(super) fn strategy(fields: Fields<'_>, served: &Served) -> Result<Strategy, 
         factorisation: factorisation(fields, takes_best)?,
         beam: beam(fields)?,
         contrastive_search,
+        contrast: None,
     };
     let check = strategy.check(&served.saved.shape);
     check.map_err(|error| Refusal::bad(param(&error), error.to_string()))?;
@@ -154,6 +155,7 @@ fn beam(fields: Fields<'_>) -> Result<Option<BeamSearch>, Refusal> {
         groups: fields.count("num_beam_groups")?.unwrap_or(usual.groups),
         diversity: fields.number("diversity_penalty")?.unwrap_or(usual.diversity),
         length_penalty: fields.number("length_penalty")?.unwrap_or(usual.length_penalty),
+        iterations: fields.count("num_beam_iterations")?.unwrap_or(usual.iterations),
     }))
 }
 
@@ -183,6 +185,7 @@ fn param(error: &f2_lm::Error) -> &'static str {
         "class top-k" => "class_top_k",
         "class top-p" => "class_top_p",
         "small classes" => "small_class",
+        "beam iterations" => "num_beam_iterations",
         "beam groups" => "num_beam_groups",
         "diversity" => "diversity_penalty",
         "length penalty" => "length_penalty",

@@ -74,7 +74,7 @@ impl Conversation<'_> {
     ) -> Outcome {
         let Self { verb, inquiry } = *self;
         let request = verb.request(&inquiry, prompts, earlier);
-        let writing = Writing { verb, inquiry, prompts, request: &request };
+        let writing = Writing { verb, inquiry, amateur: None, prompts, request: &request };
         let (generated, _) = writing.write(generator, paint)?;
         if !generated.complete && !verb.json {
             output::print_styled("\n")?;

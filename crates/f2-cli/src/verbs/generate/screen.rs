@@ -39,7 +39,7 @@ enum Look {
 
 impl<'a> Screen<'a> {
     pub(super) fn new(writing: &Writing<'a>, paint: &'a Paint) -> Self {
-        let Writing { verb, inquiry, prompts, request } = *writing;
+        let Writing { verb, inquiry, prompts, request, amateur: _ } = *writing;
         let Inquiry { model, stops, .. } = inquiry;
         let look = match (verb.json, &verb.out) {
             (true, _) => Look::Json,

@@ -1,6 +1,7 @@
 //! The flags of the decoding strategy.
 
 mod adaptive;
+mod contrast;
 mod dry;
 
 use clap::{Args, ValueEnum};
@@ -12,6 +13,7 @@ use f2_lm::run::SavedModel;
 use f2_report::results::Decoding;
 
 use self::adaptive::AdaptiveFlags;
+use self::contrast::ContrastFlags;
 use self::dry::DryFlags;
 use crate::failure::Failure;
 
@@ -59,6 +61,10 @@ pub(super) struct StrategyFlags {
     /// Search for likely texts with a beam this wide.
     #[arg(long, value_name = "WIDTH")]
     beam: Option<usize>,
+    /// Search so many times, each time without the hypotheses of the times before (iterative beam search)
+    /// [default: 1].
+    #[arg(long, value_name = "N", requires = "beam")]
+    beam_iterations: Option<usize>,
     /// Groups of the beam that avoid each other's tokens (diverse beam search).
     #[arg(long, value_name = "N", requires = "beam")]
     beam_groups: Option<usize>,
@@ -72,6 +78,8 @@ pub(super) struct StrategyFlags {
     /// tokens (4 if not given); 0.6 is usual.
     #[arg(long, value_name = "ALPHA")]
     penalty_alpha: Option<f64>,
+    #[command(flatten)]
+    pub(super) contrast: ContrastFlags,
     /// F²: choose from the full posterior, not a class first.
     #[arg(long)]
     joint: bool,
@@ -127,9 +135,11 @@ impl StrategyFlags {
             adaptive: AdaptiveFlags::default(),
             beam: None,
             beam_groups: None,
+            beam_iterations: None,
             diversity: None,
             length_penalty: None,
             penalty_alpha: None,
+            contrast: ContrastFlags::default(),
             joint: joint && factorised,
             class_temperature: None,
             class_top_k: None,
@@ -174,10 +184,18 @@ impl StrategyFlags {
     }
 
     fn strategy(&self, usual_k: usize) -> Strategy {
-        let greedy = self.greedy || self.temperature == Some(0.0);
+        let truncations = self.truncations();
+        // Contrastive decoding is greedy unless something else is asked for.
+        let draws = self.beam.is_some()
+            || self.temperature.is_some()
+            || self.adaptive.is_given()
+            || self.penalty_alpha.is_some()
+            || truncations != Truncations::default();
+        let greedy =
+            self.greedy || self.temperature == Some(0.0) || (self.contrast.is_given() && !draws);
         let contrastive_search = self.contrastive_search();
         let temperature = if greedy { 0.0 } else { self.temperature.unwrap_or(1.0) };
-        let mut truncations = self.truncations();
+        let mut truncations = truncations;
         let chosen = greedy
             || self.beam.is_some()
             || self.temperature.is_some()
@@ -197,6 +215,7 @@ impl StrategyFlags {
             factorisation: self.factorisation(greedy || contrastive_search.is_some()),
             beam: self.beam.map(|width| self.beam_search(width)),
             contrastive_search,
+            contrast: self.contrast.contrast(),
         }
     }
 
@@ -238,6 +257,7 @@ impl StrategyFlags {
         BeamSearch {
             width,
             groups: self.beam_groups.unwrap_or(1),
+            iterations: self.beam_iterations.unwrap_or(default.iterations),
             diversity: self.diversity.unwrap_or(default.diversity),
             length_penalty: self.length_penalty.unwrap_or(default.length_penalty),
         }

@@ -5,7 +5,10 @@ use std::time::Instant;
 use f2_engine::Device;
 use f2_files::write_text_atomically;
 use f2_lm::Devices;
-use f2_lm::decode::{Continuation, Event, Generated, Generator, Request, generate_on};
+use f2_lm::decode::{
+    Continuation, Event, Generated, Generator, Request, generate_against, generate_on,
+};
+use f2_lm::run::SavedModel;
 
 use super::paint::Paint;
 use super::prompts::Prompts;
@@ -22,6 +25,8 @@ use crate::{interrupt, output};
 pub(super) struct Writing<'a> {
     pub(super) verb: &'a Generate,
     pub(super) inquiry: Inquiry<'a>,
+    /// What the model is held against.
+    pub(super) amateur: Option<&'a SavedModel>,
     pub(super) prompts: &'a Prompts,
     pub(super) request: &'a Request<'a>,
 }
@@ -37,7 +42,11 @@ impl SharedTask for Writing<'_> {
         }
         let load = |device| Ok(self.inquiry.model.load(device)?);
         self.show(&paint, |observer, stop| {
-            generate_on(devices, &load, self.request, observer, stop)
+            let Some(amateur) = self.amateur else {
+                return generate_on(devices, &load, self.request, observer, stop);
+            };
+            let load_amateur = |device| Ok(amateur.load(device)?);
+            generate_against(devices, &load, &load_amateur, self.request, observer, stop)
         })
     }
 }

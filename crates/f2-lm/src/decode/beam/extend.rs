@@ -3,9 +3,10 @@
 use f2_engine::{Classes, Device};
 
 use super::super::candidates::{Candidates, Run, blocked};
+use super::super::contrast::Amateur;
 use super::super::sampler::{chosen_runs, open_classes};
 use super::super::scores::Scores;
-use super::super::{BeamSearch, Strategy, Token};
+use super::super::{Strategy, Token};
 use crate::Error;
 
 /// A token that extends a hypothesis.
@@ -16,29 +17,29 @@ pub(super) struct Extension {
     pub(super) score: f64,
 }
 
-/// The best extensions of every hypothesis, best first: enough to pass over the tokens of other
-/// groups and the one that ends a text.
+/// The best extensions of every hypothesis, best first: so many tokens, of so many classes at most.
 pub(super) fn extensions<D: Device>(
     scores: &mut Scores<'_, D>,
+    amateur: Option<&Amateur<'_, D>>,
     strategy: &Strategy,
-    search: &BeamSearch,
+    [most_classes, count]: [usize; 2],
     hidden: &D::Activations,
     histories: &[&[u32]],
 ) -> Result<Vec<Vec<Extension>>, Error> {
-    let group = search.width / search.groups;
-    let count = group + search.width;
     let decoder = &scores.model.decoder;
     let found = match (strategy.class_draw(&decoder.head), &decoder.head.classes) {
         (Some(_), Some(classes)) => {
-            decoupled(scores, classes, strategy, [search.width, count], hidden, histories)?
+            let counts = [most_classes, count];
+            decoupled(scores, amateur, classes, strategy, counts, hidden, histories)?
         }
-        _ => joint(scores, strategy, count, hidden, histories)?,
+        _ => joint(scores, amateur, strategy, count, hidden, histories)?,
     };
     if found.iter().any(Vec::is_empty) { Err(Error::NoProbabilities) } else { Ok(found) }
 }
 
 fn joint<D: Device>(
     scores: &mut Scores<'_, D>,
+    amateur: Option<&Amateur<'_, D>>,
     strategy: &Strategy,
     count: usize,
     hidden: &D::Activations,
@@ -52,21 +53,21 @@ fn joint<D: Device>(
     };
     let posterior = scores.posterior(histories.len(), hidden)?;
     let rows = posterior.chunks_mut(decoder.shape.vocabulary).zip(histories);
-    Ok(rows
-        .enumerate()
+    rows.enumerate()
         .map(|(row, (logs, history))| {
             let run = Run { first: 0, class: 0.0, logs };
-            best(vec![run], strategy, history, count, |id| {
+            let amateur = amateur.map(|amateur| amateur.after(row));
+            best(vec![run], amateur, strategy, history, count, |id| {
                 classes.map(|classes| class_of(classes, id, row, &class_logs))
             })
         })
-        .collect())
+        .collect()
 }
 
-/// A hypothesis is extended by its best classes, as many as the beam is wide, and the best tokens of
-/// each.
+/// A hypothesis is extended by its best classes, so many at most, and the best tokens of each.
 fn decoupled<D: Device>(
     scores: &mut Scores<'_, D>,
+    amateur: Option<&Amateur<'_, D>>,
     classes: &Classes,
     strategy: &Strategy,
     [most_classes, count]: [usize; 2],
@@ -86,9 +87,10 @@ fn decoupled<D: Device>(
     let rows = rows.into_iter().zip(histories).enumerate();
     let extend = |(row, (runs, history)): (usize, (Vec<Run<'_>>, &&[u32]))| {
         let class = |id| Some(class_of(classes, id, row, &class_logs));
-        best(runs, strategy, history, count, class)
+        let amateur = amateur.map(|amateur| amateur.after(row));
+        best(runs, amateur, strategy, history, count, class)
     };
-    Ok(rows.map(extend).collect())
+    rows.map(extend).collect()
 }
 
 fn likeliest(logs: &[f32], count: usize) -> Vec<u32> {
@@ -106,18 +108,22 @@ fn class_of(classes: &Classes, id: u32, row: usize, class_logs: &[f32]) -> (u32,
 
 fn best(
     runs: Vec<Run<'_>>,
+    amateur: Option<&[f32]>,
     strategy: &Strategy,
     history: &[u32],
     count: usize,
     class: impl Fn(u32) -> Option<(u32, f32)>,
-) -> Vec<Extension> {
+) -> Result<Vec<Extension>, Error> {
     let blocked = blocked(history, strategy.block_ngrams);
-    let candidates = Candidates::new(runs, strategy, history, &blocked);
+    let mut candidates = Candidates::new(runs, strategy, history, &blocked);
+    if let (Some(contrast), Some(amateur)) = (&strategy.contrast, amateur) {
+        candidates = candidates.contrasted(contrast, amateur)?;
+    }
     let best = candidates.best(count).into_iter();
-    best.map(|(id, score)| {
+    let extension = |(id, score)| {
         let log_probability = candidates.log_probability(id);
         let token = Token { id, log_probability, class: class(id) };
         Extension { token, score: f64::from(score) }
-    })
-    .collect()
+    };
+    Ok(best.map(extension).collect())
 }

@@ -3,6 +3,7 @@
 use super::super::generator::Request;
 use super::super::sequence::Sequence;
 use super::super::{BeamSearch, Token};
+use super::explored::Explored;
 use super::extend::Extension;
 
 /// A text that may become one of the best.
@@ -57,12 +58,16 @@ impl Group {
         extensions: &[Vec<Extension>],
         length: usize,
         used: &mut Vec<u32>,
+        explored: &mut Explored,
     ) -> Vec<(usize, usize)> {
         // The prompt is extended once, for all groups, in the first place of the beam.
         let place = |parent: usize| if length == 0 { 0 } else { self.first + parent };
         let mut ranked: Vec<(f64, usize, &Extension)> = Vec::new();
         for (parent, hypothesis) in self.running.iter().enumerate() {
             for extension in &extensions[place(parent)] {
+                if explored.contains(&hypothesis.tokens, extension.token.id) {
+                    continue;
+                }
                 let uses = used.iter().filter(|id| **id == extension.token.id).count();
                 let score = hypothesis.score + extension.score;
                 ranked.push((score - search.diversity * uses as f64, parent, extension));
@@ -79,11 +84,13 @@ impl Group {
             let score = hypothesis.score + extension.score;
             if request.end == Some(extension.token.id) {
                 if rank < self.width {
+                    explored.add(&hypothesis.tokens, extension.token.id);
                     let ended = normalised(search, score, length + 1);
                     self.ended.push((ended, hypothesis.tokens.clone()));
                 }
             } else if next.len() < self.width {
                 parents.push((self.first + next.len(), place(parent)));
+                explored.add(&hypothesis.tokens, extension.token.id);
                 next.push(hypothesis.extended(extension.token, score));
             }
         }

@@ -26,7 +26,8 @@ struct Case {
 
 #[derive(Deserialize)]
 struct Rule {
-    rule: String,
+    #[serde(rename = "rule")]
+    name: String,
     setting: f64,
     #[serde(flatten)]
     kept: Kept,
@@ -82,9 +83,9 @@ fn assert_kept(distribution: &Distribution, kept: &Kept, about: &str) {
 #[test]
 fn the_rules_keep_what_the_oracle_keeps() {
     for Case { logs, temperature, rules } in golden().rules {
-        for Rule { rule, setting, kept } in rules {
+        for Rule { name, setting, kept } in rules {
             let none = Truncations::default();
-            let truncations = match rule.as_str() {
+            let truncations = match name.as_str() {
                 "top_n_sigma" => Truncations { top_n_sigma: Some(setting), ..none },
                 "epsilon" => Truncations { epsilon: Some(setting), ..none },
                 "eta" => Truncations { eta: Some(setting), ..none },
@@ -92,10 +93,10 @@ fn the_rules_keep_what_the_oracle_keeps() {
             };
             let logs = (0..).zip(logs.iter().copied());
             let mut found = truncations.distribution(logs, temperature);
-            if rule == "xtc" {
+            if name == "xtc" {
                 found = Xtc { probability: 1.0, threshold: setting }.exclude(found);
             }
-            assert_kept(&found, &kept, &format!("{rule} {setting}"));
+            assert_kept(&found, &kept, &format!("{name} {setting}"));
         }
     }
 }

@@ -84,12 +84,11 @@ impl Truncations {
             eta,
         } = *self;
         // Ties are those of log-probabilities, whatever the temperature.
-        let values = || logs.clone().map(|(_, log)| f64::from(log));
-        let of_k = top_k.map_or(f64::NEG_INFINITY, |k| kth_largest(values(), k));
-        let of_sigma =
-            top_n_sigma.map_or(f64::NEG_INFINITY, |n| top_n_sigma::threshold(values(), n));
+        let values = logs.clone().map(|(_, log)| f64::from(log));
+        let of_k = top_k.map_or(f64::NEG_INFINITY, |k| kth_largest(values.clone(), k));
+        let of_sigma = top_n_sigma.map_or(f64::NEG_INFINITY, |n| top_n_sigma::threshold(values, n));
         let is_kept = |log: f64| log >= of_k && log >= of_sigma;
-        let kept = logs.clone().filter(|(_, log)| is_kept(f64::from(*log)));
+        let kept = logs.filter(|(_, log)| is_kept(f64::from(*log)));
         let mut distribution = Distribution::from_logs(kept, temperature);
         let mut apply = |rule: fn(Distribution, f64) -> Distribution, setting: Option<f64>| {
             if let Some(setting) = setting {
