@@ -388,6 +388,26 @@ fn stopping_leaves_what_is_finished() {
     assert_eq!(tokens.get(), 4 * 12);
 }
 
+/// In both factorisations the target is that of the text, class and token together, as far as the draw of a
+/// class alone does not surprise by more.
+#[test]
+fn mirostat_keeps_the_surprise_of_a_text() {
+    let model = Model::f2();
+    let prompts = prompts();
+    for tau in [3.9, 4.3] {
+        for joint in [false, true] {
+            let mirostat = Some(Mirostat { tau, eta: 0.2 });
+            let strategy = Strategy { mirostat, ..Strategy::default() };
+            let strategy = if joint { strategy.joint() } else { strategy };
+            let texts = model.texts(&Request { new_tokens: 200, ..request(&prompts, &strategy) });
+            let tokens: usize = texts.iter().map(|text| text.tokens.len()).sum();
+            let nats: f64 = texts.iter().map(Continuation::log_probability).sum();
+            let bits = -nats / std::f64::consts::LN_2 / tokens as f64;
+            assert!((bits - tau).abs() < 0.1, "{bits} bits a token instead of {tau}");
+        }
+    }
+}
+
 #[test]
 fn seeds_and_samples_differ() {
     let model = Model::f2();
