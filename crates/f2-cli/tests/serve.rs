@@ -14,7 +14,8 @@ use support::wait_for;
 /// A server for the tests that leave it as it is.
 fn server() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
-    SERVER.get_or_init(|| Server::start(workshop(), &["f2", "mle", "--max-batch", "5"]))
+    SERVER
+        .get_or_init(|| Server::start(workshop(), &["f2", "mle", "--max-batch", "5"]).until_exit())
 }
 
 fn generated(arguments: &[&str]) -> Vec<Value> {
