@@ -78,6 +78,10 @@ fn truncated(truncations: Truncations) -> Strategy {
     Strategy { truncations, ..Strategy::default() }
 }
 
+fn deterministic(strategy: Strategy) -> Strategy {
+    Strategy { deterministic: true, ..strategy }
+}
+
 /// One of every kind.
 fn strategies() -> Vec<Strategy> {
     let all = Truncations::default();
@@ -95,6 +99,8 @@ fn strategies() -> Vec<Strategy> {
         Strategy { temperature: 0.9, ..truncated(Truncations { top_p: Some(0.8), ..all }) }.joint(),
         truncated(Truncations { typical: Some(0.8), min_p: Some(0.05), ..all }),
         Strategy { repetition_penalty: 1.4, block_ngrams: 2, ..Strategy::top_k(8) },
+        deterministic(Strategy::top_k(3)),
+        deterministic(Strategy { temperature: 1.5, ..Strategy::default() }.joint()),
         beam(1),
         beam(2),
         beam(4).joint(),
@@ -390,6 +396,25 @@ fn seeds_and_samples_differ() {
     assert_eq!(two[1].ids(), texts[10].ids());
 }
 
+/// The seed does not matter, and a prompt that comes again has the same texts again; its samples
+/// differ.
+#[test]
+fn a_prompt_decides_its_deterministic_texts() {
+    let prompts = prompts();
+    for model in [Model::plain(), Model::f2()] {
+        let strategy = deterministic(Strategy::top_k(5));
+        let request = Request { samples: 2, ..request(&prompts, &strategy) };
+        let texts = model.texts(&request);
+        assert_ne!(texts[0].ids(), texts[1].ids());
+        let again = model.texts(&Request { seed: 6, ..request.clone() });
+        assert!(texts.iter().map(bits).eq(again.iter().map(bits)));
+        let twice = vec![prompts[3].clone(); 2];
+        let later = Request { prompts: &twice, earlier: &prompts, ..request.clone() };
+        let later = model.texts(&later);
+        assert!(later.iter().map(Continuation::ids).eq([6, 7, 6, 7].map(|text| texts[text].ids())));
+    }
+}
+
 #[test]
 fn strategies_a_model_cannot_follow_are_refused() {
     let model = Model::f2();
@@ -398,6 +423,7 @@ fn strategies_a_model_cannot_follow_are_refused() {
         |draw| Strategy { factorisation: Factorisation::Decoupled(draw), ..Strategy::default() };
     let beam = |beam| Strategy { beam: Some(beam), ..Strategy::default() };
     let (base, all) = (Strategy::default, Truncations::default());
+    let fills = class(ClassDraw { small: SmallClass::Fill, ..ClassDraw::default() });
     let refused = [
         Strategy::top_k(0),
         Strategy::top_k(62),
@@ -410,12 +436,15 @@ fn strategies_a_model_cannot_follow_are_refused() {
         class(ClassDraw { top_k: Some(5), ..ClassDraw::default() }),
         class(ClassDraw { top_p: 0.0, ..ClassDraw::default() }),
         class(ClassDraw { temperature: -1.0, ..ClassDraw::default() }),
-        class(ClassDraw { small: SmallClass::Fill, ..ClassDraw::default() }),
+        fills.clone(),
         beam(BeamSearch { width: 0, ..BeamSearch::default() }),
         beam(BeamSearch { groups: 3, ..BeamSearch::default() }),
         beam(BeamSearch { diversity: -1.0, ..BeamSearch::default() }),
         beam(BeamSearch { length_penalty: f64::INFINITY, ..BeamSearch::default() }),
         Strategy { beam: Some(BeamSearch::default()), ..Strategy::top_k(3) },
+        deterministic(beam(BeamSearch::default())),
+        deterministic(Strategy::greedy()),
+        deterministic(Strategy { truncations: Strategy::top_k(3).truncations, ..fills }),
     ];
     let refused = refused
         .map(|strategy| model.generate(&request(&prompts, &strategy)).unwrap_err().to_string());

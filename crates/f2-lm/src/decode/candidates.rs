@@ -1,11 +1,10 @@
 //! The tokens one is chosen from, with their log-probabilities; those that occurred before are
 //! penalised or blocked.
 
-use f2_engine::Philox;
-
 use super::distribution::most_likely;
+use super::sampler::Wanted;
 use super::truncation::kth_largest;
-use super::{Distribution, Strategy};
+use super::{Book, Distribution, Strategy};
 
 /// The log-probabilities of some tokens, in runs of neighbouring ids.
 pub(super) struct Candidates<'a> {
@@ -100,14 +99,19 @@ impl<'a> Candidates<'a> {
         before.map(|(_, log)| *log).or_else(unchanged).unwrap_or(f32::NEG_INFINITY)
     }
 
-    /// Chooses one; none where the log-probabilities are not numbers.
-    pub(super) fn choose(&self, strategy: &Strategy, random: &mut Philox) -> Option<u32> {
+    /// Chooses one, by the accounts of `book` where accounts decide; none where the log-probabilities are not numbers.
+    pub(super) fn choose(
+        &self,
+        strategy: &Strategy,
+        book: Book,
+        wanted: &mut Wanted<'_>,
+    ) -> Option<u32> {
         if strategy.temperature == 0.0 {
             let best = most_likely(self.runs.iter().filter_map(Run::best));
             return self.log_probability(best).is_finite().then_some(best);
         }
         let distribution = self.distribution(strategy);
-        (!distribution.entries().is_empty()).then(|| distribution.draw(random.uniform()))
+        (!distribution.entries().is_empty()).then(|| wanted.decide(book, &distribution))
     }
 
     /// The distribution a token is drawn from at a temperature above zero.

@@ -101,7 +101,8 @@ impl Bench {
         let mut scores = Scores::new(&self.0, count).unwrap();
         let mut hidden = device.activations(count * case.h.len()).unwrap();
         device.write_activations(&case.h.repeat(count), &mut hidden);
-        let wanted = |place| Wanted { history: &[], random: Philox::new(1, [place, 0, 0]) };
+        let wanted =
+            |place| Wanted { history: &[], random: Philox::new(1, [place, 0, 0]), accounts: None };
         let mut wanted: Vec<Wanted<'_>> = (0..count as u32).map(wanted).collect();
         let tokens = choose(&mut scores, strategy, &hidden, &mut wanted).unwrap();
         for token in &tokens {

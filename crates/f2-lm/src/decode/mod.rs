@@ -7,7 +7,8 @@
 //! In the order of the files: a `step` of the `scheduler` feeds the newest token of every running
 //! `sequence` to the model; `sampler` chooses the next ones from the log-probabilities `scores`
 //! computes, among `candidates` that penalties and a `truncation` leave, in the class of a
-//! `class_draw`.
+//! `class_draw`. What a random number would decide is decided by accounts where decoding is
+//! `deterministic`.
 //!
 //! A [`Scheduler`] is also what a server drives: there sequences of many requests join and leave one
 //! batch, each with a strategy of its own, and may ask for the alternatives to their tokens and for
@@ -19,6 +20,7 @@
 mod beam;
 mod candidates;
 mod class_draw;
+mod deterministic;
 mod distribution;
 mod generator;
 #[cfg(test)]
@@ -36,6 +38,7 @@ mod strategy;
 mod truncation;
 
 pub use class_draw::{ClassDraw, SmallClass, fill_order};
+pub use deterministic::{Accounts, Book};
 pub use distribution::Distribution;
 pub use generator::{Continuation, Event, Generated, Generator, Request, Token};
 pub use protocol::{Cut, Protocol, ProtocolName, TestSet};

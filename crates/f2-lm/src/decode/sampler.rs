@@ -5,7 +5,7 @@ use f2_engine::{Classes, Device, Philox};
 use super::candidates::{Candidates, Run, blocked};
 use super::class_draw::fill_order;
 use super::scores::Scores;
-use super::{ClassDraw, SmallClass, Strategy, Token};
+use super::{Accounts, Book, ClassDraw, Distribution, SmallClass, Strategy, Token};
 use crate::Error;
 
 /// A sequence whose next token is to be chosen.
@@ -14,6 +14,18 @@ pub(super) struct Wanted<'a> {
     pub(super) history: &'a [u32],
     /// All randomness of this position.
     pub(super) random: Philox,
+    /// What decides in its place, where decoding is deterministic.
+    pub(super) accounts: Option<&'a mut Accounts>,
+}
+
+impl Wanted<'_> {
+    /// One of the distribution's ids: the one the accounts of this book choose, or a random one.
+    pub(super) fn decide(&mut self, book: Book, distribution: &Distribution) -> u32 {
+        match &mut self.accounts {
+            Some(accounts) => accounts.choose(book, distribution),
+            None => distribution.draw(self.random.uniform()),
+        }
+    }
 }
 
 /// Chooses the next token of every sequence. `hidden: [wanted, width]`. A token depends on its own
@@ -71,11 +83,12 @@ fn joint<D: Device>(
     let posterior = scores.posterior(wanted.len(), hidden)?;
     let mut tokens = Vec::with_capacity(wanted.len());
     let rows = posterior.chunks_mut(decoder.shape.vocabulary).zip(wanted);
-    for (row, (logs, Wanted { history, random })) in rows.enumerate() {
-        let blocked = blocked(history, strategy.block_ngrams);
+    for (row, (logs, wanted)) in rows.enumerate() {
+        let blocked = blocked(wanted.history, strategy.block_ngrams);
         let run = Run { first: 0, class: 0.0, logs };
-        let candidates = Candidates::new(vec![run], strategy, history, &blocked);
-        let id = candidates.choose(strategy, random).ok_or(Error::NoProbabilities)?;
+        let candidates = Candidates::new(vec![run], strategy, wanted.history, &blocked);
+        let id =
+            candidates.choose(strategy, Book::Vocabulary, wanted).ok_or(Error::NoProbabilities)?;
         let class = classes.as_ref().map(|(classes, logs)| {
             let class = classes.class_of(id);
             (class as u32, logs[row * classes.count() + class])
@@ -102,14 +115,15 @@ fn decoupled<D: Device>(
         .zip(class_logs.chunks(classes.count()).zip(&blocked))
         .map(|(wanted, (logs, blocked))| {
             let logs = open_classes(classes, logs, blocked);
-            planned(classes, strategy, draw, &logs, &mut wanted.random)
+            planned(classes, strategy, draw, &logs, wanted)
         })
         .collect::<Result<Vec<_>, _>>()?;
     let rows = chosen_runs(scores, classes, hidden, &class_logs, &plans)?;
     let mut tokens = Vec::with_capacity(wanted.len());
     for (row, (runs, wanted)) in rows.into_iter().zip(wanted).enumerate() {
         let candidates = Candidates::new(runs, strategy, wanted.history, &blocked[row]);
-        let id = candidates.choose(strategy, &mut wanted.random).ok_or(Error::NoProbabilities)?;
+        let book = Book::Class(plans[row][0]);
+        let id = candidates.choose(strategy, book, wanted).ok_or(Error::NoProbabilities)?;
         let class = classes.class_of(id);
         let class = Some((class as u32, class_logs[row * classes.count() + class]));
         tokens.push(Token { id, log_probability: candidates.log_probability(id), class });
@@ -136,18 +150,18 @@ fn planned(
     strategy: &Strategy,
     draw: &ClassDraw,
     logs: &[f32],
-    random: &mut Philox,
+    wanted: &mut Wanted<'_>,
 ) -> Result<Vec<u32>, Error> {
     let distribution = draw.distribution(logs);
     if distribution.entries().is_empty() {
         return Err(Error::NoProbabilities);
     }
-    let class = distribution.draw(random.uniform());
+    let class = wanted.decide(Book::Classes, &distribution);
     Ok(match (draw.small, strategy.truncations.top_k) {
         (SmallClass::Fill, Some(k)) => {
             let sizes: Vec<usize> =
                 (0..classes.count()).map(|class| classes.members(class).len()).collect();
-            fill_order(&distribution, class, &sizes, k, random)
+            fill_order(&distribution, class, &sizes, k, &mut wanted.random)
         }
         _ => vec![class],
     })

@@ -9,9 +9,10 @@ use std::sync::Arc;
 use f2_engine::Device;
 
 use super::prompt_scores::PromptScores;
+use super::sampler::Wanted;
 use super::scores::{Scored, Scores};
 use super::sequence::{RandomStream, Sequence};
-use super::{Strategy, Token};
+use super::{Accounts, Strategy, Token};
 use crate::Error;
 use crate::memory::{Purpose, available_memory, check_memory};
 use crate::model::{Incremental, Model};
@@ -90,6 +91,8 @@ pub(super) struct Running {
     pub(super) alternatives: Option<usize>,
     /// None where the prompt is not scored, or is done.
     pub(super) prompt_scores: Option<PromptScores>,
+    /// None where random numbers decide.
+    pub(super) accounts: Option<Accounts>,
     pub(super) tokens: Vec<Token>,
     /// Tokens still to be chosen.
     pub(super) left: usize,
@@ -98,6 +101,13 @@ pub(super) struct Running {
 impl Running {
     fn is_finished(&self) -> bool {
         self.left == 0 && self.prompt_scores.is_none()
+    }
+
+    /// What its next token is chosen by.
+    pub(super) fn wanted(&mut self) -> Wanted<'_> {
+        let random = self.stream.at(self.seed, self.tokens.len());
+        let accounts = self.accounts.as_mut();
+        Wanted { history: &self.sequence.history, random, accounts }
     }
 }
 
@@ -167,6 +177,7 @@ impl<'a, D: Device> Scheduler<'a, D> {
         let prompt_scores = joining
             .score_prompt
             .then(|| PromptScores::new(prompt.len(), alternatives.unwrap_or(0)));
+        let accounts = strategy.deterministic.then(|| Accounts::new(stream));
         self.running.push(Running {
             slot,
             number,
@@ -177,6 +188,7 @@ impl<'a, D: Device> Scheduler<'a, D> {
             end,
             alternatives,
             prompt_scores,
+            accounts,
             tokens: Vec::new(),
             left: new_tokens,
         });

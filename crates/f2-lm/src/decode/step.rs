@@ -110,13 +110,13 @@ impl<D: Device> Scheduler<'_, D> {
             }
             let Self { scores, memory, gathered, running, .. } = self;
             let hidden = if is_all { memory.hidden() } else { &*gathered };
-            let mut wanted: Vec<Wanted<'_>> = members
-                .iter()
-                .map(|index| {
-                    let running = &running[due[*index].0];
-                    let random = running.stream.at(running.seed, running.tokens.len());
-                    Wanted { history: &running.sequence.history, random }
-                })
+            // Members are in the order of their places.
+            let mut places = members.iter().map(|index| due[*index].0).peekable();
+            let mut wanted: Vec<Wanted<'_>> = running
+                .iter_mut()
+                .enumerate()
+                .filter(|(place, _)| places.next_if_eq(place).is_some())
+                .map(|(_, running)| running.wanted())
                 .collect();
             let chosen = choose(scores, &strategy, hidden, &mut wanted)?;
             for (index, token) in members.into_iter().zip(chosen) {

@@ -21,6 +21,8 @@ pub struct Strategy {
     pub block_ngrams: usize,
     /// How an F² model's two softmaxes are used.
     pub factorisation: Factorisation,
+    /// Lets accounts decide instead of random numbers: a prompt's text is the same with every seed.
+    pub deterministic: bool,
     /// Searches for likely texts instead of drawing them.
     pub beam: Option<BeamSearch>,
 }
@@ -62,6 +64,7 @@ impl Default for Strategy {
             repetition_penalty: 1.0,
             block_ngrams: 0,
             factorisation: Factorisation::Decoupled(ClassDraw::default()),
+            deterministic: false,
             beam: None,
         }
     }
@@ -104,9 +107,10 @@ impl Strategy {
             repetition_penalty,
             block_ngrams,
             factorisation: _,
+            deterministic,
             beam: _,
         } = self;
-        let looks_back = *repetition_penalty != 1.0 || *block_ngrams != 0;
+        let looks_back = *repetition_penalty != 1.0 || *block_ngrams != 0 || *deterministic;
         let token = truncations.on_device(*temperature).filter(|_| !looks_back)?;
         let class = match self.class_draw(head) {
             Some(draw) => Some(draw.on_device()?),
@@ -127,7 +131,25 @@ impl Strategy {
                 "filling them up needs a k".to_owned()
             })?;
         }
+        self.check_deterministic()?;
         self.beam.as_ref().map_or(Ok(()), |beam| beam.check(self, shape.vocabulary))
+    }
+
+    /// Accounts share out what would be drawn, so there must be something to draw.
+    fn check_deterministic(&self) -> Result<(), Error> {
+        let option = "deterministic";
+        if !self.deterministic {
+            return Ok(());
+        }
+        require(option, self.beam.is_none(), || "a beam searches and draws nothing".to_owned())?;
+        require(option, self.temperature > 0.0, || {
+            "at temperature 0 the most likely token is always chosen".to_owned()
+        })?;
+        let fills = match &self.factorisation {
+            Factorisation::Decoupled(draw) => draw.small == SmallClass::Fill,
+            Factorisation::Joint => false,
+        };
+        require(option, !fills, || "filling up small classes draws at random".to_owned())
     }
 
     fn check_tokens(&self, vocabulary: usize) -> Result<(), Error> {

@@ -26,6 +26,7 @@ pub(super) fn strategy(fields: Fields<'_>, served: &Served) -> Result<Strategy, 
         repetition_penalty: fields.number("repetition_penalty")?.unwrap_or(1.0),
         block_ngrams: fields.count("no_repeat_ngram_size")?.unwrap_or(0),
         factorisation: factorisation(fields, temperature == 0.0)?,
+        deterministic: fields.flag("deterministic")?,
         beam: beam(fields)?,
     };
     let check = strategy.check(&served.saved.shape);
@@ -101,6 +102,7 @@ fn param(error: &f2_lm::Error) -> &'static str {
         "class top-k" => "class_top_k",
         "class top-p" => "class_top_p",
         "small classes" => "small_class",
+        "deterministic" => "deterministic",
         "beam groups" => "num_beam_groups",
         "diversity" => "diversity_penalty",
         "length penalty" => "length_penalty",

@@ -36,6 +36,10 @@ pub(super) struct StrategyFlags {
     /// Block n-grams of N tokens from occurring twice; 0 blocks nothing.
     #[arg(long, value_name = "N", default_value_t = 0)]
     block_ngrams: usize,
+    /// Let accounts decide instead of random numbers (error diffusion): neither loops nor luck. Each
+    /// prompt has one text, with -n several.
+    #[arg(long, conflicts_with_all = ["greedy", "beam", "seed"])]
+    deterministic: bool,
     /// Search for likely texts with a beam this wide.
     #[arg(long, value_name = "WIDTH")]
     beam: Option<usize>,
@@ -96,6 +100,7 @@ impl StrategyFlags {
             typical: None,
             repetition_penalty: 1.0,
             block_ngrams: 0,
+            deterministic: false,
             beam: None,
             beam_groups: None,
             diversity: None,
@@ -156,6 +161,7 @@ impl StrategyFlags {
             repetition_penalty: self.repetition_penalty,
             block_ngrams: self.block_ngrams,
             factorisation: self.factorisation(greedy),
+            deterministic: self.deterministic,
             beam: self.beam.map(|width| self.beam_search(width)),
         }
     }
