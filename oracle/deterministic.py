@@ -3,13 +3,14 @@
     python oracle/deterministic.py > crates/f2-lm/tests/fixtures/deterministic.json
 
 needs `pip install numpy`. A case is a text: its prompt and the number of its sample, from which the phases
-come (none: accounts begin at zero), and its draws: a class, or null where a class itself is drawn; the weights; the
-id chosen. Phases are Philox 4×32-10 (Salmon et al., 2011) under the key of the book at the place of two words of the
+come (none: accounts begin at zero), and its draws: `vocabulary` or `classes` with the token before, or `class` with its
+number; the weights; the id chosen. Phases are Philox 4×32-10 (Salmon et al., 2011) under the key of the book at the place of two words of the
 SHA-256 of prompt and sample and of the rank.
 """
 
 import hashlib
 import json
+import math
 import struct
 import sys
 
@@ -38,27 +39,30 @@ def phase(prompt, sample, book, rank):
 def text(random, prompt, sample, classes, steps):
     books, draws = {}, []
     for _ in range(steps):
-        book = int(random.integers(-1, classes))
+        kind = ["vocabulary", "classes", "class"][random.integers(3)]
+        # Some tokens before, in few bands; few classes.
+        which = int(random.integers(classes) if kind == "class" else random.choice([0, 1, 5, 6, 29999]))
+        band = math.floor(math.log2(which)) + 1 if which else 0
         # Few weights, so that ranks tie; some entries, so that books grow.
         weights = random.integers(1, 9, random.integers(1, 12)) ** 2
         order = np.argsort(-weights, kind="stable")
-        number = book + 2 if book >= 0 else 1
+        number = {"vocabulary": band, "classes": 64 + band, "class": 128 + which}[kind]
         accounts = books.setdefault(number, [])
         accounts += [phase(prompt, sample, number, rank) for rank in range(len(accounts), len(weights))]
         balances = np.array(accounts[: len(weights)]) + weights[order] / weights.sum()
         richest = int(np.argmax(balances))
         balances[richest] -= 1.0
         accounts[: len(weights)] = balances.tolist()
-        draws.append([None if book < 0 else book, weights.tolist(), int(order[richest])])
+        draws.append([kind, which, weights.tolist(), int(order[richest])])
     return {"prompt": prompt, "sample": sample, "draws": draws}
 
 
 def main():
     random = np.random.default_rng(20)
-    cases = [text(random, None, 0, 3, 150)]
+    cases = [text(random, None, 0, 3, 300)]
     for sample in range(3):
         prompt = random.integers(0, 30000, random.integers(1, 9)).tolist()
-        cases.append(text(random, prompt, sample, 4, 150))
+        cases.append(text(random, prompt, sample, 4, 300))
     json.dump(cases, sys.stdout, separators=(",", ":"))
     print()
 

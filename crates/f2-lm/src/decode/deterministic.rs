@@ -4,10 +4,13 @@
 //! every draw each rank receives the probability of the entry that holds it, the richest is chosen
 //! and pays 1. The accounts of a book therefore always sum to what they began with, and over any
 //! sequence of distributions each rank is chosen as often as its probabilities add up to: of K ranks
-//! from zero, less than 1 more often and at most 1/2 + 1/3 + … + 1/K less often.
+//! from zero, less than 1 more often and at most 1/2 + 1/3 + … + 1/K less often (docs/beyond.md has the
+//! proof).
 //!
 //! Accounts belong to ranks, not to ids: an account of its own would keep a token that was just
-//! chosen from coming back, which human text does not.
+//! chosen from coming back, which human text does not. And a first draw has a book for each frequency band of
+//! the token before: in one book a likely class would wait its turn after it was chosen, and pairs of
+//! tokens would not be as frequent as the model has them.
 
 use std::collections::HashMap;
 
@@ -26,21 +29,33 @@ pub struct Accounts {
 /// What is drawn from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Book {
-    /// All tokens at once.
-    Vocabulary,
-    /// The classes.
-    Classes,
+    /// All tokens at once, after a token of this band.
+    Vocabulary {
+        /// See [`Book::band`].
+        after: u32,
+    },
+    /// The classes, after a token of this band.
+    Classes {
+        /// See [`Book::band`].
+        after: u32,
+    },
     /// The tokens of a class.
     Class(u32),
 }
 
 impl Book {
+    /// The frequency band of the last token: ids are frequency ranks, and a band ends at each power of
+    /// two of them.
+    pub fn band(history: &[u32]) -> u32 {
+        history.last().map_or(0, |id| u32::BITS - id.leading_zeros())
+    }
+
     /// A number of its own.
     fn number(self) -> u64 {
         match self {
-            Self::Vocabulary => 0,
-            Self::Classes => 1,
-            Self::Class(class) => 2 + u64::from(class),
+            Self::Vocabulary { after } => u64::from(after),
+            Self::Classes { after } => 64 + u64::from(after),
+            Self::Class(class) => 128 + u64::from(class),
         }
     }
 }
@@ -90,7 +105,8 @@ mod tests {
     struct Case {
         prompt: Option<Vec<u32>>,
         sample: usize,
-        draws: Vec<(Option<u32>, Vec<u32>, u32)>,
+        /// The book, the last token or the class, the weights, the id chosen.
+        draws: Vec<(String, u32, Vec<u32>, u32)>,
     }
 
     /// The oracle adds the same numbers in the same order, so that every choice is the same, those
@@ -105,8 +121,13 @@ mod tests {
                 Some(prompt) => Accounts::new(RandomStreams::new(&[prompt], 9).of(sample)),
                 None => Accounts::from_zero(),
             };
-            for (class, weights, chosen) in draws {
-                let book = class.map_or(Book::Classes, Book::Class);
+            for (book, number, weights, chosen) in draws {
+                let after = Book::band(&[number]);
+                let book = match book.as_str() {
+                    "vocabulary" => Book::Vocabulary { after },
+                    "classes" => Book::Classes { after },
+                    _ => Book::Class(number),
+                };
                 let weights = (0..).zip(weights.into_iter().map(f64::from));
                 let distribution = Distribution::from_weights(weights);
                 assert_eq!(accounts.choose(book, &distribution), chosen);
@@ -114,14 +135,16 @@ mod tests {
         }
     }
 
-    /// How often each of `ranks` ranks was chosen less what its probabilities add up to, after every
+    const BOOK: Book = Book::Vocabulary { after: 0 };
+
+    /// How often each rank was chosen less what its probabilities add up to, after every
     /// step.
     fn excesses(accounts: &mut Accounts, steps: &[Vec<u32>]) -> Vec<Vec<f64>> {
         let mut excess = vec![0.0; steps.iter().map(Vec::len).max().unwrap_or(0)];
         let excesses = steps.iter().map(|weights| {
             let distribution =
                 Distribution::from_weights((0..).zip(weights.iter().copied().map(f64::from)));
-            let chosen = accounts.choose(Book::Vocabulary, &distribution);
+            let chosen = accounts.choose(BOOK, &distribution);
             for (rank, (id, probability)) in distribution.descending().into_iter().enumerate() {
                 excess[rank] += f64::from(u8::from(id == chosen)) - probability;
             }
@@ -170,7 +193,7 @@ mod tests {
             let distribution = Distribution::from_weights((0..).zip(weights.into_iter().map(f64::from)));
             let mut times = [0.0; 6];
             for _ in 0..steps {
-                times[accounts.choose(Book::Classes, &distribution) as usize] += 1.0;
+                times[accounts.choose(BOOK, &distribution) as usize] += 1.0;
             }
             for (id, probability) in distribution.entries() {
                 let missing = steps as f64 * probability - times[*id as usize];
@@ -190,11 +213,12 @@ mod tests {
             (0..8).map(|_| accounts.choose(book, &even)).collect()
         };
         let orders = [
-            order(0, Book::Classes),
-            order(0, Book::Vocabulary),
+            order(0, Book::Classes { after: 0 }),
+            order(0, Book::Classes { after: 5 }),
+            order(0, Book::Vocabulary { after: 0 }),
             order(0, Book::Class(0)),
             order(0, Book::Class(1)),
-            order(1, Book::Classes),
+            order(1, Book::Classes { after: 0 }),
         ];
         for (place, order) in orders.iter().enumerate() {
             let mut all = order.clone();

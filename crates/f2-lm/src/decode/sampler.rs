@@ -87,8 +87,8 @@ fn joint<D: Device>(
         let blocked = blocked(wanted.history, strategy.block_ngrams);
         let run = Run { first: 0, class: 0.0, logs };
         let candidates = Candidates::new(vec![run], strategy, wanted.history, &blocked);
-        let id =
-            candidates.choose(strategy, Book::Vocabulary, wanted).ok_or(Error::NoProbabilities)?;
+        let book = Book::Vocabulary { after: Book::band(wanted.history) };
+        let id = candidates.choose(strategy, book, wanted).ok_or(Error::NoProbabilities)?;
         let class = classes.as_ref().map(|(classes, logs)| {
             let class = classes.class_of(id);
             (class as u32, logs[row * classes.count() + class])
@@ -156,7 +156,8 @@ fn planned(
     if distribution.entries().is_empty() {
         return Err(Error::NoProbabilities);
     }
-    let class = wanted.decide(Book::Classes, &distribution);
+    let book = Book::Classes { after: Book::band(wanted.history) };
+    let class = wanted.decide(book, &distribution);
     Ok(match (draw.small, strategy.truncations.top_k) {
         (SmallClass::Fill, Some(k)) => {
             let sizes: Vec<usize> =
