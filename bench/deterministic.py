@@ -41,7 +41,8 @@ def generate(a, name, flags, references):
     out = a.out / f"{name}.jsonl"
     seed = [f"--seed={name.rsplit('-', 1)[1]}"] if name.startswith("sampling") else []
     command = [a.program, "generate", a.run, "--corpus", a.corpus, "--protocol", a.protocol]
-    command += ["--device", a.device, "--out", out, "--references", references, *flags, *seed, *a.extra]
+    command += ["--device", a.device, "--out", out, "--references", references, *flags, *seed]
+    command += [f"--texts={a.texts}"] if a.texts else []
     print(f"{name} …", file=sys.stderr, flush=True)
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     return out
@@ -140,7 +141,7 @@ def main():
     parser.add_argument("--out", type=Path, default=Path("deterministic"))
     parser.add_argument("--figure", type=Path)
     parser.add_argument("--share", type=float)
-    parser.add_argument("extra", nargs="*", help="further flags of f2 generate, after --")
+    parser.add_argument("--texts", type=int, help="no more prefixes than this")
     a = parser.parse_args()
     a.program = a.program.resolve()
     a.out.mkdir(parents=True, exist_ok=True)
