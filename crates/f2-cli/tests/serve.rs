@@ -14,7 +14,8 @@ use support::wait_for;
 /// A server for the tests that leave it as it is.
 fn server() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
-    SERVER.get_or_init(|| Server::start(workshop(), &["f2", "mle", "--max-batch", "5"]))
+    SERVER
+        .get_or_init(|| Server::start(workshop(), &["f2", "mle", "--max-batch", "5"]).until_exit())
 }
 
 fn generated(arguments: &[&str]) -> Vec<Value> {
@@ -28,6 +29,22 @@ fn text(completion: &Value) -> &str {
 
 fn floats(values: &Value) -> Vec<Option<f64>> {
     values.as_array().unwrap().iter().map(Value::as_f64).collect()
+}
+
+#[test]
+fn a_deterministic_text_is_that_of_generate_whatever_the_seed() {
+    let flags = ["f2", "--prompt", "vor", "--prompt", "misen", "--deterministic", "--top-k", "5"];
+    let expected = generated(&[&flags[..], &["--new-tokens", "30", "-n", "2"]].concat());
+    for seed in [None, Some(3)] {
+        let body = json!({ "prompt": ["vor", "misen"], "n": 2, "max_tokens": 30, "top_k": 5,
+            "deterministic": true, "seed": seed });
+        let completion = server().complete(&body);
+        let choices = completion["choices"].as_array().unwrap();
+        assert_eq!(choices.len(), 4);
+        for (choice, expected) in choices.iter().zip(&expected) {
+            assert_eq!(choice["text"], expected["text"], "{body}");
+        }
+    }
 }
 
 #[test]
@@ -231,6 +248,7 @@ fn bad_requests_are_refused_as_clients_expect() {
         (json!({ "prompt": "vor", "temperature": "hot" }), 400, "temperature"),
         (json!({ "prompt": "vor", "temperature": -1 }), 400, "temperature"),
         (json!({ "prompt": "vor", "top_p": 2 }), 400, "top_p"),
+        (json!({ "prompt": "vor", "deterministic": true, "num_beams": 2 }), 400, "deterministic"),
         (json!({ "prompt": "vor", "top_k": 1_000_000 }), 400, "top_k"),
         (json!({ "prompt": "vor", "n": 0 }), 400, "n"),
         (json!({ "prompt": "vor", "n": 100_000 }), 400, "n"),

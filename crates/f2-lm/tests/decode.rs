@@ -78,6 +78,10 @@ fn truncated(truncations: Truncations) -> Strategy {
     Strategy { truncations, ..Strategy::default() }
 }
 
+fn deterministic(strategy: Strategy) -> Strategy {
+    Strategy { deterministic: true, ..strategy }
+}
+
 /// One of every kind.
 fn strategies() -> Vec<Strategy> {
     let all = Truncations::default();
@@ -110,6 +114,8 @@ fn strategies() -> Vec<Strategy> {
         contrastive.clone(),
         Strategy { repetition_penalty: 1.2, ..contrastive }.joint(),
         Strategy { repetition_penalty: 1.4, block_ngrams: 2, ..Strategy::top_k(8) },
+        deterministic(Strategy::top_k(3)),
+        deterministic(Strategy { temperature: 1.5, ..Strategy::default() }.joint()),
         beam(1),
         beam(2),
         beam(4).joint(),
@@ -425,6 +431,25 @@ fn seeds_and_samples_differ() {
     assert_eq!(two[1].ids(), texts[10].ids());
 }
 
+/// The seed does not matter, and a prompt that comes again has the same texts again; its samples
+/// differ.
+#[test]
+fn a_prompt_decides_its_deterministic_texts() {
+    let prompts = prompts();
+    for model in [Model::plain(), Model::f2()] {
+        let strategy = deterministic(Strategy::top_k(5));
+        let request = Request { samples: 2, ..request(&prompts, &strategy) };
+        let texts = model.texts(&request);
+        assert_ne!(texts[0].ids(), texts[1].ids());
+        let again = model.texts(&Request { seed: 6, ..request.clone() });
+        assert!(texts.iter().map(bits).eq(again.iter().map(bits)));
+        let twice = vec![prompts[3].clone(); 2];
+        let later = Request { prompts: &twice, earlier: &prompts, ..request.clone() };
+        let later = model.texts(&later);
+        assert!(later.iter().map(Continuation::ids).eq([6, 7, 6, 7].map(|text| texts[text].ids())));
+    }
+}
+
 #[test]
 fn strategies_a_model_cannot_follow_are_refused() {
     let model = Model::f2();
@@ -435,6 +460,7 @@ fn strategies_a_model_cannot_follow_are_refused() {
     let (base, all) = (Strategy::default, Truncations::default());
     let contrastive =
         |alpha, k| Strategy { contrastive_search: Some(ContrastiveSearch { alpha, k }), ..base() };
+    let fills = class(ClassDraw { small: SmallClass::Fill, ..ClassDraw::default() });
     let refused = [
         Strategy::top_k(0),
         Strategy::top_k(62),
@@ -450,7 +476,7 @@ fn strategies_a_model_cannot_follow_are_refused() {
         class(ClassDraw { top_k: Some(5), ..ClassDraw::default() }),
         class(ClassDraw { top_p: 0.0, ..ClassDraw::default() }),
         class(ClassDraw { temperature: -1.0, ..ClassDraw::default() }),
-        class(ClassDraw { small: SmallClass::Fill, ..ClassDraw::default() }),
+        fills.clone(),
         beam(BeamSearch { width: 0, ..BeamSearch::default() }),
         beam(BeamSearch { iterations: 0, ..BeamSearch::default() }),
         beam(BeamSearch { groups: 3, ..BeamSearch::default() }),
@@ -472,6 +498,10 @@ fn strategies_a_model_cannot_follow_are_refused() {
         Strategy { dry: Some(Dry { multiplier: -1.0, ..Dry::default() }), ..base() },
         Strategy { dry: Some(Dry { base: 0.9, ..Dry::default() }), ..base() },
         Strategy { dry: Some(Dry { allowed_length: 0, ..Dry::default() }), ..base() },
+        deterministic(beam(BeamSearch::default())),
+        deterministic(Strategy::greedy()),
+        deterministic(Strategy { xtc: Some(Xtc::default()), ..Strategy::top_k(3) }),
+        deterministic(Strategy { truncations: Strategy::top_k(3).truncations, ..fills }),
     ];
     let refused = refused
         .map(|strategy| model.generate(&request(&prompts, &strategy)).unwrap_err().to_string());

@@ -269,6 +269,10 @@ fn strategy(option: &str) -> Option<&'static str> {
         "class top-k" => "leave `--class-top-k` out to draw from all classes",
         "class top-p" => "`--class-top-p 1` is the paper's text, 0.9 the authors' code",
         "small classes" => "add `--top-k`, or leave `--small-class fill` out",
+        "deterministic" => {
+            "leave the other out, or `--deterministic`; `--temperature`, `--top-k` and the other \
+             truncations go with it"
+        }
         "beam" => "leave the others out to search, or `--beam` to draw",
         "beam width" => "`--beam 4` is usual, and gives up to four texts for each prompt (`-n`)",
         "beam iterations" => "leave `--beam-iterations` out to search once",

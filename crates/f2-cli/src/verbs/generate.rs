@@ -45,6 +45,7 @@ Examples:
   f2 generate run --prompt 'And' --top-n-sigma 1 --dry-multiplier 0.8
   f2 generate run --prompt 'And' --penalty-alpha 0.6 --top-k 4
   f2 generate run --prompt 'And' --contrast smaller-run
+  f2 generate run --prompt 'And' --deterministic --top-k 20
   f2 generate run --prompt 'And' --stop . --stop '!'
   f2 generate run --interactive
   f2 generate run --corpus corpus --protocol paper --gpus all --out f2.jsonl
@@ -81,7 +82,8 @@ pub(crate) struct Generate {
         value_parser = NonEmptyStringValueParser::new())]
     stop: Vec<String>,
     /// Ask for a prompt, answer it, and ask for the next: Ctrl-C stops an answer, Ctrl-D ends. The answers
-    /// are those of one `f2 generate` with all these prompts: one that is given again gets another.
+    /// are those of one `f2 generate` with all these prompts: one that is given again gets another, except with
+    /// --deterministic.
     #[arg(long, short, conflicts_with_all = ["prompt", "prompts", "corpus", "out"])]
     interactive: bool,
     /// Texts worked on at a time; it changes the speed, never the texts [default: what suits the

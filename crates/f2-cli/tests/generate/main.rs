@@ -227,6 +227,28 @@ fn temperature_zero_is_greedy_and_a_beam_of_one_too() {
     assert_eq!(run(&["--beam", "4", "--beam-groups", "1"]), run(&["--beam", "4"]));
 }
 
+#[test]
+fn a_deterministic_text_has_no_seed() {
+    let fixed = ["f2", "--prompt", "sol mira", "--new-tokens", "15", "--deterministic", "--json"];
+    let run = |flags: &[&str]| generate(&[&fixed[..], flags].concat()).stdout;
+    let text = run(&["--top-k", "8"]);
+    // Given again, beside others and in smaller batches.
+    let again = run(&["--top-k", "8", "--prompt", "ken", "--prompt", "sol mira", "--batch", "2"]);
+    let lines: Vec<&str> = again.lines().collect();
+    let ids = |line: &str| records(line)[0]["ids"].clone();
+    assert_eq!(lines.len(), 3);
+    assert_eq!([ids(lines[0]), ids(lines[2])], [ids(&text), ids(&text)]);
+    assert_ne!(ids(&run(&["--top-k", "8", "--joint"])), ids(&text));
+    for contradiction in [&["--seed", "3"][..], &["--greedy"], &["--beam", "2"]] {
+        let refused = workshop().f2(&[&["generate"], &fixed[..], contradiction].concat());
+        assert_eq!(refused.code, 2);
+        assert!(refused.stderr.contains("cannot be used with"), "{}", refused.stderr);
+    }
+    let refused = workshop().f2(&[&["generate"], &fixed[..], &["--temperature", "0"]].concat());
+    assert_eq!(refused.code, 2);
+    assert!(refused.stderr.contains("deterministic: at temperature 0"), "{}", refused.stderr);
+}
+
 #[cfg(unix)]
 #[test]
 fn ctrl_c_keeps_what_is_finished() {

@@ -4,6 +4,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::Child;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -73,6 +74,19 @@ impl Server {
         };
         let address = address.replace("0.0.0.0", "127.0.0.1");
         Self { child: Some(child), address }
+    }
+
+    /// Stops the server when this process exits: a static is never dropped.
+    pub fn until_exit(self) -> Self {
+        static SERVER: AtomicU32 = AtomicU32::new(0);
+        extern "C" fn stop() {
+            // SAFETY: sends a signal to a process that this one started and has not waited for.
+            unsafe { libc::kill(SERVER.load(Ordering::SeqCst) as i32, libc::SIGKILL) };
+        }
+        SERVER.store(self.child.as_ref().map_or(0, Child::id), Ordering::SeqCst);
+        // SAFETY: the function touches nothing that an exit takes away.
+        assert_eq!(unsafe { libc::atexit(stop) }, 0);
+        self
     }
 
     pub fn connect(&self) -> TcpStream {

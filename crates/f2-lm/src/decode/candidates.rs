@@ -1,12 +1,11 @@
 //! The tokens one is chosen from, with their log-probabilities; those that occurred before are
 //! penalised or blocked.
 
-use f2_engine::Philox;
-
 use super::distribution::most_likely;
 use super::mirostat::Limit;
+use super::sampler::Wanted;
 use super::truncation::kth_largest;
-use super::{Contrast, Distribution, Strategy};
+use super::{Book, Contrast, Distribution, Strategy};
 use crate::Error;
 
 /// The log-probabilities of some tokens, in runs of neighbouring ids.
@@ -125,22 +124,22 @@ impl<'a> Candidates<'a> {
         before.map(|(_, log)| *log).or_else(unchanged).unwrap_or(f32::NEG_INFINITY)
     }
 
-    /// Chooses one; none where the log-probabilities are not numbers.
+    /// Chooses one, by the accounts of `book` where accounts decide; none where the log-probabilities are not numbers.
     pub(super) fn choose(
         &self,
         strategy: &Strategy,
-        limit: Option<Limit>,
-        random: &mut Philox,
+        book: Book,
+        wanted: &mut Wanted<'_>,
     ) -> Option<u32> {
         if strategy.temperature == 0.0 {
             let best = most_likely(self.runs.iter().filter_map(Run::best));
             return self.log_probability(best).is_finite().then_some(best);
         }
-        let mut distribution = self.distribution(strategy, limit);
+        let mut distribution = self.distribution(strategy, wanted.limit);
         if let Some(xtc) = &strategy.xtc {
-            distribution = xtc.apply(distribution, random);
+            distribution = xtc.apply(distribution, &mut wanted.random);
         }
-        (!distribution.entries().is_empty()).then(|| distribution.draw(random.uniform()))
+        (!distribution.entries().is_empty()).then(|| wanted.decide(book, &distribution))
     }
 
     /// The distribution a token is drawn from at a temperature above zero, but for XTC. `limit` is

@@ -223,7 +223,8 @@ impl<D: Device> Generator<'_, D> {
         }
         observer(Event::Ready);
         let strategy = Arc::new(request.strategy.clone());
-        let streams = RandomStreams::after(request.earlier, request.prompts, request.samples);
+        let streams = RandomStreams::after(request.earlier, request.prompts, request.samples)
+            .repeating(strategy.deterministic);
         let mut waiting = 0..0;
         let mut watches: HashMap<usize, StopWatch<'_>> = HashMap::new();
         let mut finished = Vec::new();

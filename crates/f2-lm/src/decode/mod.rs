@@ -7,7 +7,8 @@
 //! In the order of the files: a `step` of the `scheduler` feeds the newest token of every running
 //! `sequence` to the model; `sampler` chooses the next ones from the log-probabilities `scores`
 //! computes, among `candidates` that penalties and a `truncation` leave, in the class of a
-//! `class_draw`.
+//! `class_draw`. What a random number would decide is decided by accounts where decoding is
+//! `deterministic`.
 //!
 //! A [`Scheduler`] is also what a server drives: there sequences of many requests join and leave one
 //! batch, each with a strategy of its own, and may ask for the alternatives to their tokens and for
@@ -21,6 +22,7 @@ mod candidates;
 mod class_draw;
 mod contrast;
 mod contrastive_search;
+mod deterministic;
 mod distribution;
 mod dry;
 mod generator;
@@ -43,6 +45,7 @@ mod xtc;
 pub use class_draw::{ClassDraw, SmallClass, fill_order};
 pub use contrast::Contrast;
 pub use contrastive_search::ContrastiveSearch;
+pub use deterministic::{Accounts, Book};
 pub use distribution::Distribution;
 pub use dry::Dry;
 pub use generator::{Continuation, Event, Generated, Generator, Request, Token};

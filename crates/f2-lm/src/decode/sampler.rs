@@ -6,7 +6,7 @@ use super::candidates::{Candidates, Run, blocked};
 use super::class_draw::fill_order;
 use super::mirostat::Limit;
 use super::scores::Scores;
-use super::{ClassDraw, SmallClass, Strategy, Token};
+use super::{Accounts, Book, ClassDraw, Distribution, SmallClass, Strategy, Token};
 use crate::Error;
 
 /// A sequence whose next token is to be chosen.
@@ -15,6 +15,8 @@ pub(super) struct Wanted<'a> {
     pub(super) history: &'a [u32],
     /// All randomness of this position.
     pub(super) random: Philox,
+    /// What decides in its place, where decoding is deterministic.
+    pub(super) accounts: Option<&'a mut Accounts>,
     /// Mirostat's, where the strategy has it.
     pub(super) limit: Option<Limit>,
     /// The amateur's log-probabilities of all tokens, where the strategy has one.
@@ -22,6 +24,14 @@ pub(super) struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
+    /// One of the distribution's ids: the one the accounts of this book choose, or a random one.
+    pub(super) fn decide(&mut self, book: Book, distribution: &Distribution) -> u32 {
+        match &mut self.accounts {
+            Some(accounts) => accounts.choose(book, distribution),
+            None => distribution.draw(self.random.uniform()),
+        }
+    }
+
     /// The tokens to choose from.
     fn candidates<'r>(
         &self,
@@ -95,8 +105,8 @@ fn joint<D: Device>(
     for (row, (logs, wanted)) in rows.enumerate() {
         let run = Run { first: 0, class: 0.0, logs };
         let candidates = wanted.candidates(strategy, vec![run])?;
-        let chosen = candidates.choose(strategy, wanted.limit, &mut wanted.random);
-        let id = chosen.ok_or(Error::NoProbabilities)?;
+        let book = Book::Vocabulary { after: Book::band(wanted.history) };
+        let id = candidates.choose(strategy, book, wanted).ok_or(Error::NoProbabilities)?;
         let class = classes.as_ref().map(|(classes, logs)| {
             let class = classes.class_of(id);
             (class as u32, logs[row * classes.count() + class])
@@ -121,8 +131,8 @@ fn decoupled<D: Device>(
     let mut tokens = Vec::with_capacity(wanted.len());
     for (row, (runs, wanted)) in rows.into_iter().zip(wanted).enumerate() {
         let candidates = wanted.candidates(strategy, runs)?;
-        let chosen = candidates.choose(strategy, wanted.limit, &mut wanted.random);
-        let id = chosen.ok_or(Error::NoProbabilities)?;
+        let book = Book::Class(plans[row][0]);
+        let id = candidates.choose(strategy, book, wanted).ok_or(Error::NoProbabilities)?;
         let class = classes.class_of(id);
         let class = Some((class as u32, class_logs[row * classes.count() + class]));
         tokens.push(Token { id, log_probability: candidates.log_probability(id), class });
@@ -142,7 +152,7 @@ pub(super) fn class_plans(
     let plans = rows.map(|(wanted, logs)| {
         let blocked = blocked(wanted.history, strategy.block_ngrams);
         let logs = open_classes(classes, logs, &blocked);
-        planned(classes, strategy, draw, &logs, &mut wanted.random)
+        planned(classes, strategy, draw, &logs, wanted)
     });
     plans.collect()
 }
@@ -166,18 +176,19 @@ fn planned(
     strategy: &Strategy,
     draw: &ClassDraw,
     logs: &[f32],
-    random: &mut Philox,
+    wanted: &mut Wanted<'_>,
 ) -> Result<Vec<u32>, Error> {
     let distribution = draw.distribution(logs);
     if distribution.entries().is_empty() {
         return Err(Error::NoProbabilities);
     }
-    let class = distribution.draw(random.uniform());
+    let book = Book::Classes { after: Book::band(wanted.history) };
+    let class = wanted.decide(book, &distribution);
     Ok(match (draw.small, strategy.truncations.top_k) {
         (SmallClass::Fill, Some(k)) => {
             let sizes: Vec<usize> =
                 (0..classes.count()).map(|class| classes.members(class).len()).collect();
-            fill_order(&distribution, class, &sizes, k, random)
+            fill_order(&distribution, class, &sizes, k, &mut wanted.random)
         }
         _ => vec![class],
     })

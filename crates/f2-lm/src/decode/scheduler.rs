@@ -11,9 +11,10 @@ use f2_engine::Device;
 use super::contrast::Amateur;
 use super::mirostat::Limit;
 use super::prompt_scores::PromptScores;
+use super::sampler::Wanted;
 use super::scores::{Scored, Scores};
 use super::sequence::{RandomStream, Sequence};
-use super::{Mirostat, Strategy, Token};
+use super::{Accounts, Mirostat, Strategy, Token};
 use crate::Error;
 use crate::memory::{Purpose, available_memory, check_memory};
 use crate::model::{Incremental, Model};
@@ -94,6 +95,8 @@ pub(super) struct Running {
     pub(super) alternatives: Option<usize>,
     /// None where the prompt is not scored, or is done.
     pub(super) prompt_scores: Option<PromptScores>,
+    /// None where random numbers decide.
+    pub(super) accounts: Option<Accounts>,
     pub(super) tokens: Vec<Token>,
     /// Mirostat's, where the strategy has it.
     pub(super) limit: Option<Limit>,
@@ -110,6 +113,13 @@ impl Running {
 
     fn is_finished(&self) -> bool {
         self.left == 0 && self.prompt_scores.is_none()
+    }
+
+    /// What its next token is chosen by. `amateur` is the other model's log-probabilities of all tokens.
+    pub(super) fn wanted<'r>(&'r mut self, amateur: Option<&'r [f32]>) -> Wanted<'r> {
+        let random = self.stream.at(self.seed, self.tokens.len());
+        let (accounts, limit) = (self.accounts.as_mut(), self.limit);
+        Wanted { history: &self.sequence.history, random, accounts, limit, amateur }
     }
 }
 
@@ -186,6 +196,7 @@ impl<'a, D: Device> Scheduler<'a, D> {
             .score_prompt
             .then(|| PromptScores::new(prompt.len(), alternatives.unwrap_or(0)));
         let limit = strategy.mirostat.as_ref().map(Mirostat::start);
+        let accounts = strategy.deterministic.then(|| Accounts::new(stream));
         self.running.push(Running {
             slot,
             number,
@@ -196,6 +207,7 @@ impl<'a, D: Device> Scheduler<'a, D> {
             end,
             alternatives,
             prompt_scores,
+            accounts,
             tokens: Vec::new(),
             limit,
             left: new_tokens,

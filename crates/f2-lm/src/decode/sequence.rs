@@ -74,6 +74,11 @@ impl RandomStream {
         Self([word(0), word(4)])
     }
 
+    /// A number from [−½, ½) for the place `(book, rank)`, whatever the seed.
+    pub(super) fn phase(self, book: u64, rank: u32) -> f64 {
+        Philox::new(book, [self.0[0], self.0[1], rank]).uniform() - 0.5
+    }
+
     /// All randomness of the token at `position` of the continuation.
     pub(super) fn at(self, seed: u64, position: usize) -> Philox {
         Philox::new(seed, [self.0[0], self.0[1], position as u32])
@@ -105,6 +110,16 @@ impl<'a> RandomStreams<'a> {
         };
         let met: Vec<u64> = earlier.iter().chain(prompts).map(&mut meet).collect();
         Self { prompts, samples, met: met[earlier.len()..].to_vec() }
+    }
+
+    /// Where `repeats`, a prompt that occurs again has the same streams again: its text is the same
+    /// wherever it occurs.
+    #[must_use]
+    pub fn repeating(mut self, repeats: bool) -> Self {
+        if repeats {
+            self.met.fill(0);
+        }
+        self
     }
 
     /// The stream of text number `number`; the samples of a prompt follow one another.

@@ -116,19 +116,15 @@ impl<D: Device> Scheduler<'_, D> {
             }
             let Self { scores, memory, amateur, gathered, running, .. } = self;
             let hidden = if is_all { memory.hidden() } else { &*gathered };
-            let mut wanted: Vec<Wanted<'_>> = members
-                .iter()
-                .map(|index| {
-                    let running = &running[due[*index].0];
-                    let random = running.stream.at(running.seed, running.tokens.len());
-                    Wanted {
-                        history: &running.sequence.history,
-                        random,
-                        limit: running.limit,
-                        amateur: amateur
-                            .as_ref()
-                            .map(|amateur| amateur.after(due[*index].1 as usize)),
-                    }
+            // Members are in the order of their places.
+            let mut members_due = members.iter().map(|index| due[*index]).peekable();
+            let mut wanted: Vec<Wanted<'_>> = running
+                .iter_mut()
+                .enumerate()
+                .filter_map(|(place, running)| {
+                    let (_, row) = members_due.next_if(|(member, _)| *member == place)?;
+                    let amateur = amateur.as_ref().map(|amateur| amateur.after(row as usize));
+                    Some(running.wanted(amateur))
                 })
                 .collect();
             let chosen = choose(scores, &strategy, hidden, &mut wanted)?;

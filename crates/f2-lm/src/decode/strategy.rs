@@ -28,6 +28,8 @@ pub struct Strategy {
     pub mirostat: Option<Mirostat>,
     /// How an F² model's two softmaxes are used.
     pub factorisation: Factorisation,
+    /// Lets accounts decide instead of random numbers: a prompt's text is the same with every seed.
+    pub deterministic: bool,
     /// Searches for likely texts instead of drawing them.
     pub beam: Option<BeamSearch>,
     /// Searches for likely tokens that are unlike the text, instead of drawing them.
@@ -78,6 +80,7 @@ impl Default for Strategy {
             xtc: None,
             mirostat: None,
             factorisation: Factorisation::Decoupled(ClassDraw::default()),
+            deterministic: false,
             beam: None,
             contrastive_search: None,
             contrast: None,
@@ -130,13 +133,14 @@ impl Strategy {
             xtc,
             mirostat,
             factorisation: _,
+            deterministic,
             beam: _,
             contrastive_search: _,
             contrast,
         } = self;
         let looks_back = *repetition_penalty != 1.0 || *block_ngrams != 0 || dry.is_some();
         let hosts = looks_back || xtc.is_some() || mirostat.is_some() || contrast.is_some();
-        let token = truncations.on_device(*temperature).filter(|_| !hosts)?;
+        let token = truncations.on_device(*temperature).filter(|_| !hosts && !deterministic)?;
         let class = match self.class_draw(head) {
             Some(draw) => Some(draw.on_device()?),
             None => None,
@@ -160,7 +164,29 @@ impl Strategy {
         if let Some(search) = &self.contrastive_search {
             search.check(self, shape)?;
         }
+        self.check_deterministic()?;
         self.beam.as_ref().map_or(Ok(()), |beam| beam.check(self, shape.vocabulary))
+    }
+
+    /// Accounts share out what would be drawn, so there must be something to draw.
+    fn check_deterministic(&self) -> Result<(), Error> {
+        let option = "deterministic";
+        if !self.deterministic {
+            return Ok(());
+        }
+        require(option, self.beam.is_none(), || "a beam searches and draws nothing".to_owned())?;
+        require(option, self.contrastive_search.is_none(), || {
+            "contrastive search draws nothing".to_owned()
+        })?;
+        require(option, self.xtc.is_none(), || "XTC draws at random".to_owned())?;
+        require(option, self.temperature > 0.0, || {
+            "at temperature 0 the most likely token is always chosen".to_owned()
+        })?;
+        let fills = match &self.factorisation {
+            Factorisation::Decoupled(draw) => draw.small == SmallClass::Fill,
+            Factorisation::Joint => false,
+        };
+        require(option, !fills, || "filling up small classes draws at random".to_owned())
     }
 
     fn check_tokens(&self, vocabulary: usize) -> Result<(), Error> {

@@ -2,6 +2,10 @@
 
 use f2_corpus::{Error, Ranks, Tokenizer};
 
+/// Bytes from which on a text is worth an [`Encoder`](f2_corpus::Encoder) of its own: a whole book at once
+/// takes the tokenizer some hundred bytes of memory for each of its own.
+const LONG_TEXT: usize = 1 << 18;
+
 /// A model's tokenizer, in the model's own ids: frequency ranks.
 #[derive(Clone, Debug)]
 pub struct Vocabulary {
@@ -32,7 +36,12 @@ impl Vocabulary {
 
     /// The ids of a text.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>, Error> {
-        let mut ids = self.tokenizer.encode(text)?;
+        let mut ids = Vec::new();
+        if text.len() < LONG_TEXT {
+            ids = self.tokenizer.encode(text)?;
+        } else {
+            self.tokenizer.encoder().encode(text, &mut ids)?;
+        }
         if let Some(renaming) = &self.renaming {
             ids.iter_mut().for_each(|id| *id = renaming.rank_of_id[*id as usize]);
         }

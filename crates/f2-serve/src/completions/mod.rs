@@ -73,7 +73,8 @@ impl Pieces {
         }
         let (sender, receiver) = unbounded_channel();
         let stopped = Stopped::new(texts);
-        let streams = RandomStreams::new(&completion.prompts, completion.samples);
+        let streams = RandomStreams::new(&completion.prompts, completion.samples)
+            .repeating(completion.strategy.deterministic);
         let job = Job {
             prompts: completion.prompts.clone(),
             samples: completion.samples,

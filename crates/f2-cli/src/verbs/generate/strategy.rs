@@ -58,6 +58,10 @@ pub(super) struct StrategyFlags {
     dry: DryFlags,
     #[command(flatten)]
     adaptive: AdaptiveFlags,
+    /// Let accounts decide instead of random numbers (error diffusion): neither loops nor luck. Each
+    /// prompt has one text, with -n several.
+    #[arg(long, conflicts_with_all = ["greedy", "beam", "seed"])]
+    deterministic: bool,
     /// Search for likely texts with a beam this wide.
     #[arg(long, value_name = "WIDTH")]
     beam: Option<usize>,
@@ -133,6 +137,7 @@ impl StrategyFlags {
             block_ngrams: 0,
             dry: DryFlags::default(),
             adaptive: AdaptiveFlags::default(),
+            deterministic: false,
             beam: None,
             beam_groups: None,
             beam_iterations: None,
@@ -213,6 +218,7 @@ impl StrategyFlags {
             xtc: self.adaptive.xtc(),
             mirostat: self.adaptive.mirostat(),
             factorisation: self.factorisation(greedy || contrastive_search.is_some()),
+            deterministic: self.deterministic,
             beam: self.beam.map(|width| self.beam_search(width)),
             contrastive_search,
             contrast: self.contrast.contrast(),

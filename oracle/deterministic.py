@@ -1,0 +1,71 @@
+"""Choices of deterministic decoding, by accounts written down from their definition.
+
+    python oracle/deterministic.py > crates/f2-lm/tests/fixtures/deterministic.json
+
+needs `pip install numpy`. A case is a text: its prompt and the number of its sample, from which the phases
+come (none: accounts begin at zero), and its draws: `vocabulary` or `classes` with the token before, or `class` with its
+number; the weights; the id chosen. Phases are Philox 4×32-10 (Salmon et al., 2011) under the key of the book at the place of two words of the
+SHA-256 of prompt and sample and of the rank.
+"""
+
+import hashlib
+import json
+import math
+import struct
+import sys
+
+import numpy as np
+
+MASK = 0xFFFFFFFF
+
+
+def philox(counter, key):
+    for _ in range(10):
+        a, b = 0xD2511F53 * counter[0], 0xCD9E8D57 * counter[2]
+        counter = [(b >> 32) ^ counter[1] ^ key[0], b & MASK, (a >> 32) ^ counter[3] ^ key[1], a & MASK]
+        key = [(key[0] + 0x9E3779B9) & MASK, (key[1] + 0xBB67AE85) & MASK]
+    return counter
+
+
+def phase(prompt, sample, book, rank):
+    if prompt is None:
+        return 0.0
+    content = struct.pack(f"<{len(prompt)}I", *prompt) + struct.pack("<Q", sample)
+    words = struct.unpack("<2I", hashlib.sha256(content).digest()[:8])
+    first, second = philox([0, *words, rank], [book & MASK, book >> 32])[:2]
+    return ((first << 32 | second) >> 11) / 2.0**53 - 0.5
+
+
+def text(random, prompt, sample, classes, steps):
+    books, draws = {}, []
+    for _ in range(steps):
+        kind = ["vocabulary", "classes", "class"][random.integers(3)]
+        # Some tokens before, in few bands; few classes.
+        which = int(random.integers(classes) if kind == "class" else random.choice([0, 1, 5, 6, 29999]))
+        band = math.floor(math.log2(which)) + 1 if which else 0
+        # Few weights, so that ranks tie; some entries, so that books grow.
+        weights = random.integers(1, 9, random.integers(1, 12)) ** 2
+        order = np.argsort(-weights, kind="stable")
+        number = {"vocabulary": band, "classes": 64 + band, "class": 128 + which}[kind]
+        accounts = books.setdefault(number, [])
+        accounts += [phase(prompt, sample, number, rank) for rank in range(len(accounts), len(weights))]
+        balances = np.array(accounts[: len(weights)]) + weights[order] / weights.sum()
+        richest = int(np.argmax(balances))
+        balances[richest] -= 1.0
+        accounts[: len(weights)] = balances.tolist()
+        draws.append([kind, which, weights.tolist(), int(order[richest])])
+    return {"prompt": prompt, "sample": sample, "draws": draws}
+
+
+def main():
+    random = np.random.default_rng(20)
+    cases = [text(random, None, 0, 3, 300)]
+    for sample in range(3):
+        prompt = random.integers(0, 30000, random.integers(1, 9)).tolist()
+        cases.append(text(random, prompt, sample, 4, 300))
+    json.dump(cases, sys.stdout, separators=(",", ":"))
+    print()
+
+
+if __name__ == "__main__":
+    main()
