@@ -223,6 +223,21 @@ impl<V: Copy> Metrics<V> {
         }
     }
 
+    /// Forgets the values of the paper's metrics that are not among these.
+    pub fn keep(&mut self, metrics: &[Metric]) {
+        for metric in Metric::ALL.into_iter().filter(|metric| !metrics.contains(metric)) {
+            match metric {
+                Metric::Ppl => self.ppl = None,
+                Metric::Kld => self.kld = None,
+                Metric::MsJaccard => self.ms_jaccard.clear(),
+                Metric::SelfBleu => self.self_bleu.clear(),
+                Metric::Distinct => self.distinct.clear(),
+                Metric::Rep => self.rep = None,
+                Metric::Uniq => self.uniq = None,
+            }
+        }
+    }
+
     /// One of the values.
     pub fn get(&self, measure: Measure) -> Option<V> {
         match measure {

@@ -23,6 +23,7 @@ fn different(text: &[u32], n: usize) -> HashSet<&[u32]> {
     text.windows(n).collect()
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "calls read better")]
 fn same(value: Result<f64, Error>, expected: f64) -> bool {
     match value {
         Ok(value) => (value - expected).abs() <= 1e-9 * expected.abs().max(1.0),
@@ -220,9 +221,9 @@ fn eigenvalues(mut a: Vec<Vec<f64>>) -> Vec<f64> {
                     let (x, y) = (row[p], row[q]);
                     (row[p], row[q]) = (c * x - s * y, s * x + c * y);
                 }
-                for column in 0..n {
-                    let (x, y) = (a[p][column], a[q][column]);
-                    (a[p][column], a[q][column]) = (c * x - s * y, s * x + c * y);
+                let (upper, lower) = a.split_at_mut(q);
+                for (x, y) in upper[p].iter_mut().zip(&mut lower[0]) {
+                    (*x, *y) = (c * *x - s * *y, s * *x + c * *y);
                 }
             }
         }

@@ -1,5 +1,8 @@
 //! `f2 eval`: the scores of generated texts.
 
+mod chosen;
+mod further;
+mod models;
 mod perplexities;
 mod read;
 
@@ -7,11 +10,16 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use f2_experiment::ScoreTask;
-use f2_metrics::{Bootstrap, Convention, Error, Evaluation, Halves, Settings, evaluate_watched};
+use f2_metrics::{
+    Bootstrap, Convention, Error, Evaluation, Halves, Metric, Settings, evaluate_watched,
+};
 use f2_report::{
-    DifferenceRecord, HalfRecord, HumanRecord, ResultRecord, definitions, metric_tables,
+    DifferenceRecord, HalfRecord, HumanRecord, ResultRecord, further_definitions, metric_tables_of,
 };
 
+use self::chosen::{Choice, Chosen};
+use self::further::FurtherScorer;
+use self::models::ModelFlags;
 use crate::failure::{Failure, Outcome};
 use crate::format::Format;
 use crate::output;
@@ -19,7 +27,8 @@ use crate::progress::{Progress, Unit};
 use crate::ranked_counts::RankedCounts;
 use crate::texts::{TextReader, Texts};
 
-/// Score generated texts: KLD, MS-Jaccard, Self-BLEU, Distinct, Rep, Uniq and frequency bands.
+/// Score generated texts: KLD, MS-Jaccard, Self-BLEU, Distinct, Rep, Uniq and frequency bands, and
+/// further metrics by name.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -27,10 +36,16 @@ Examples:
   f2 eval --hyps mle.txt f2.txt --refs human.txt --words --markdown
   f2 eval --hyps mle.jsonl f2.jsonl --refs human.jsonl --ppl mle.ppl.json f2.ppl.json
   f2 eval --hyps f2.jsonl --refs human.jsonl --counts corpus/counts.json --bootstrap 1000 --json
+  f2 eval --hyps mle.jsonl f2.jsonl --refs human.jsonl --models mle f2 --corpus corpus
+  f2 eval --hyps f2.jsonl --refs human.jsonl --metrics mauve,vendi,novelty --embedder gpt2-model \
+    --corpus corpus
+  f2 eval --hyps f2.jsonl --refs human.jsonl --metrics all --csv
 
 A file whose name ends in .jsonl, .ndjson or .json holds objects with `ids` (token ids) or `text`;
 any other holds one text a line. All may be packed as .gz or .zst. With --counts, ids are those
-the counts are for: ranks for a corpus's counts.json, places in the array for a plain array.")]
+the counts are for: ranks for a corpus's counts.json, places in the array for a plain array. A metric
+that needs what was not given (references, a corpus, a model, text beside ids) is left out with a
+remark. docs/metrics.md defines every metric.")]
 pub(crate) struct Eval {
     /// Generated texts, a file for each model.
     #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
@@ -39,6 +54,11 @@ pub(crate) struct Eval {
     /// Human texts to compare with; they also give the Human row.
     #[arg(long, value_name = "FILE")]
     refs: Option<PathBuf>,
+
+    /// The metrics, separated by commas; `paper` are the seven of the paper.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_value = "paper")]
+    #[arg(value_parser = Choice::parser(), hide_possible_values = false)]
+    metrics: Vec<Choice>,
 
     /// Token counts of the training corpus, for the frequency bands.
     #[arg(long, value_name = "FILE")]
@@ -79,6 +99,9 @@ pub(crate) struct Eval {
     #[arg(long, value_name = "PPL", num_args = 1.., value_parser = perplexities::given)]
     ppl: Vec<perplexities::Given>,
 
+    #[command(flatten)]
+    models: ModelFlags,
+
     /// What the texts continue, for `f2 compare` over several sets.
     #[arg(long, value_name = "NAME")]
     set: Option<String>,
@@ -98,6 +121,8 @@ impl Eval {
         Self {
             hyps: task.texts.clone(),
             refs: Some(task.references.clone()),
+            metrics: vec![Choice::Paper],
+            models: ModelFlags::none(),
             counts: Some(task.counts.clone()),
             convention: Convention::Paper,
             tokenizer: None,
@@ -115,7 +140,9 @@ impl Eval {
     /// The scores of each file, and whether text was split into words for them.
     pub(super) fn score(&self) -> Result<(Vec<ResultRecord>, bool), Failure> {
         let names = self.model_names()?;
-        let perplexities = perplexities::read(&self.ppl)?;
+        let chosen = Chosen::new(&self.metrics);
+        self.remark_on_missing(&chosen);
+        let mut perplexities = perplexities::read(&self.ppl)?;
         let counts = self.counts.as_deref().map(RankedCounts::load).transpose()?;
         let mut reader = TextReader::new(self.splitting()?);
         let references = self
@@ -124,12 +151,18 @@ impl Eval {
             .map(|path| self.read(&mut reader, path, counts.as_ref(), None))
             .transpose()?;
         let settings = self.settings(counts.as_ref());
-        let human = references.as_ref().map(|texts| self.human(texts, &settings)).transpose()?;
+        let tokenizer = self.tokenizer.as_deref();
+        let mut further = FurtherScorer::new(&self.models, &chosen, settings.bootstrap, tokenizer)?;
+        let human = references
+            .as_ref()
+            .map(|texts| self.human(texts, &settings, &mut further))
+            .transpose()?;
         let mut records: Vec<ResultRecord> = Vec::new();
         let mut scored: Vec<Evaluation> = Vec::new();
         for (path, name) in self.hyps.iter().zip(&names) {
             let texts = self.read(&mut reader, path, counts.as_ref(), references.as_ref())?;
-            let evaluation = score(&texts, references.as_ref(), &settings)?;
+            let mut evaluation = score(&texts, references.as_ref(), &settings)?;
+            further.score(&mut evaluation, &texts)?;
             let mut record = ResultRecord::new(
                 name,
                 self.convention,
@@ -137,7 +170,6 @@ impl Eval {
                 settings.bootstrap,
                 human.as_ref(),
             );
-            record.metrics.ppl = perplexities.get(records.len()).copied();
             let earlier = scored.iter().zip(&records);
             let differences = earlier.filter_map(|(other, record)| {
                 let metrics = evaluation.difference(other)?;
@@ -149,12 +181,47 @@ impl Eval {
             records.push(ResultRecord { set: self.set.clone(), ..record });
             scored.push(evaluation);
         }
+        // Last, because it takes longest: texts that cannot be scored are refused before.
+        if perplexities.is_empty() && chosen.paper.contains(&Metric::Ppl) {
+            perplexities = self.models.perplexities()?;
+        }
+        for (record, perplexity) in records.iter_mut().zip(perplexities) {
+            record.metrics.ppl = Some(perplexity);
+        }
+        records.iter_mut().for_each(|record| keep(record, &chosen));
         Ok((records, reader.split_into_words()))
     }
 
+    /// Says which metrics need what was not given, where they were asked for by name.
+    fn remark_on_missing(&self, chosen: &Chosen) {
+        if self.metrics == [Choice::Paper] {
+            return;
+        }
+        let lacks = |metric: Metric| match metric {
+            Metric::Ppl if self.ppl.is_empty() && self.models.models.is_empty() => Some(
+                "the models: give them with `--models` and `--corpus`, or numbers with `--ppl`",
+            ),
+            Metric::Kld | Metric::MsJaccard if self.refs.is_none() => {
+                Some("references: give them with `--refs`")
+            }
+            _ => None,
+        };
+        for metric in &chosen.paper {
+            if let Some(what) = lacks(*metric) {
+                remark!("note: {} needs {what}", metric.name());
+            }
+        }
+    }
+
     /// The references' own values, and those of one half of them against the other.
-    fn human(&self, references: &Texts, settings: &Settings) -> Result<HumanRecord, Failure> {
-        let evaluation = score(references, None, settings)?;
+    fn human(
+        &self,
+        references: &Texts,
+        settings: &Settings,
+        further: &mut FurtherScorer<'_>,
+    ) -> Result<HumanRecord, Failure> {
+        let mut evaluation = score(references, None, settings)?;
+        further.score_human(&mut evaluation, references)?;
         let record = HumanRecord::new(&evaluation, settings.bootstrap);
         Ok(HumanRecord { half: self.half(references, references, settings), ..record })
     }
@@ -172,7 +239,10 @@ impl Eval {
     /// A name for each file: as given, or the file's own up to its first dot, or its whole path
     /// where that is not unique.
     fn model_names(&self) -> Result<Vec<String>, Failure> {
-        for (flag, given) in [("--names", self.names.len()), ("--ppl", self.ppl.len())] {
+        let models = self.models.models.len();
+        for (flag, given) in
+            [("--names", self.names.len()), ("--ppl", self.ppl.len()), ("--models", models)]
+        {
             if given != 0 && given != self.hyps.len() {
                 let files = self.hyps.len();
                 return Err(Failure::usage(format!("{flag} has {given} values for {files} files"))
@@ -214,13 +284,17 @@ impl Eval {
             return output::print(&format!("{json}\n"));
         }
         let mut notes = vec![format!("convention: {}", self.convention)];
-        let shown = |name: &str| match name {
-            "PPL" => !self.ppl.is_empty(),
-            "KLD" | "MS-Jaccard" => self.refs.is_some(),
+        let chosen = Chosen::new(&self.metrics).paper;
+        let shown = |metric: &&Metric| match metric {
+            Metric::Ppl => records.iter().any(|record| record.metrics.ppl.is_some()),
+            Metric::Kld | Metric::MsJaccard => self.refs.is_some(),
             _ => true,
         };
-        let lines = definitions(self.convention).filter(|(name, _)| shown(name));
-        notes.extend(lines.map(|(name, line)| format!("{name}: {line}")));
+        let definition =
+            |metric: &Metric| format!("{}: {}", metric.name(), metric.definition(self.convention));
+        notes.extend(chosen.iter().filter(shown).map(definition));
+        let further = further_definitions(records).into_iter();
+        notes.extend(further.map(|(name, line)| format!("{name}: {line}")));
         if words {
             notes.push("tokens: words between white space".to_owned());
         }
@@ -231,7 +305,27 @@ impl Eval {
             ));
         }
         notes.extend(ceiling_note(records));
-        self.format.print(&metric_tables(records), &notes)
+        self.format.print(&metric_tables_of(records, &chosen), &notes)
+    }
+}
+
+/// Forgets what was not asked for.
+fn keep(record: &mut ResultRecord, chosen: &Chosen) {
+    let Chosen { paper, .. } = chosen;
+    record.metrics.keep(paper);
+    record.differences.iter_mut().for_each(|each| each.metrics.keep(paper));
+    let intervals = record.intervals.iter_mut();
+    intervals.for_each(|each| each.metrics.keep(paper));
+    let named = |name: &String| {
+        let left_out = Metric::ALL.iter().filter(|metric| !paper.contains(metric));
+        !left_out.into_iter().any(|metric| metric.name() == name)
+    };
+    record.definitions.retain(|name, _| named(name));
+    record.half.iter_mut().for_each(|half| half.metrics.keep(paper));
+    if let Some(human) = &mut record.human {
+        human.metrics.keep(paper);
+        human.intervals.iter_mut().for_each(|each| each.metrics.keep(paper));
+        human.half.iter_mut().for_each(|half| half.metrics.keep(paper));
     }
 }
 
