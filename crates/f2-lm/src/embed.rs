@@ -89,3 +89,49 @@ fn pool(states: &[f32], pooling: Pooling, point: &mut [f32]) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use f2_engine::Cpu;
+
+    use super::*;
+    use crate::config::ModelConfig;
+    use crate::model::{Decoder, ModelShape};
+
+    /// A text has the same states alone and among longer ones, and only its first tokens count where it
+    /// is longer than the model sees.
+    #[test]
+    fn neither_padding_nor_the_batch_changes_a_text() {
+        let model =
+            ModelConfig { layers: 2, width: 8, heads: 2, feed_forward: 8, ..Default::default() };
+        let shape = ModelShape { model, positions: 40, vocabulary: 61, class_ends: vec![] };
+        let model = Model::initialised(Cpu::new(1).unwrap(), Decoder::new(shape), 7).unwrap();
+        let text = |length: u32| (0..length).map(|place| place * place % 61).collect::<Vec<u32>>();
+        let read = |texts: &[Vec<u32>], pooling| {
+            hidden_states(&model, texts, pooling, &|_| {}, &|| false).unwrap().unwrap()
+        };
+        let texts = [text(5), text(1), vec![], text(40), text(33), text(60)];
+        for pooling in [Pooling::Last, Pooling::Mean] {
+            let together = read(&texts, pooling);
+            for (text, states) in texts.iter().zip(together.chunks(8)) {
+                let alone = read(std::slice::from_ref(text), pooling);
+                let apart = states.iter().zip(&alone).map(|(a, b)| (a - b).abs());
+                assert!(apart.fold(0.0, f32::max) < 1e-5, "{} tokens", text.len());
+            }
+            assert_eq!(together[2 * 8..3 * 8], [0.0; 8]);
+            // Those of 40 and of 60 tokens begin alike.
+            assert_eq!(together[3 * 8..4 * 8], together[5 * 8..]);
+        }
+        // The mean of the prefixes' last states.
+        let prefixes: Vec<Vec<u32>> = (1..=5).map(text).collect();
+        let last = read(&prefixes, Pooling::Last);
+        let mean = read(&prefixes[4..], Pooling::Mean);
+        for (at, mean) in mean.iter().enumerate() {
+            let expected = last.iter().skip(at).step_by(8).sum::<f32>() / 5.0;
+            assert!((mean - expected).abs() < 1e-5);
+        }
+        let outside = hidden_states(&model, &[vec![61]], Pooling::Last, &|_| {}, &|| false);
+        assert!(matches!(outside, Err(Error::TokenOutside { token: 61, .. })));
+        assert!(hidden_states(&model, &texts, Pooling::Last, &|_| {}, &|| true).unwrap().is_none());
+    }
+}
