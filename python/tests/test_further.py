@@ -26,7 +26,7 @@ def test_frozen_values(case):
 def test_the_program_gives_the_same(tmp_path):
     path = tmp_path / "model.txt"
     path.write_text("\n".join(as_words(MODEL)) + "\n")
-    record = run_json("eval", "--hyps", path, "--words", "--metrics", "all", "--json")
+    record = run_json("eval", "--hyps", path, "--words", "--metrics", "all")
     ours = metrics.compute_further(as_words(MODEL))
     for key, value in record["further"].items():
         values = value if isinstance(value, dict) else {"": value}
