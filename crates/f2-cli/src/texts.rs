@@ -23,6 +23,12 @@ pub(crate) enum Splitting {
 pub(crate) struct Texts {
     pub(crate) path: PathBuf,
     pub(crate) ids: Vec<Vec<u32>>,
+    /// The ids as they were given, where `ids` are others since.
+    pub(crate) own_ids: Option<Vec<Vec<u32>>>,
+    /// The texts as strings, where the file has them.
+    pub(crate) strings: Option<Vec<String>>,
+    /// What the texts continue, where the file says so.
+    pub(crate) prompts: Option<Vec<String>>,
     /// The line number of each text.
     lines: Vec<usize>,
     /// Whether the file holds ids, not text.
@@ -58,6 +64,17 @@ enum Content {
 struct JsonLine {
     ids: Option<Vec<u32>>,
     text: Option<String>,
+    /// Of `f2 generate` it is a string; other programs may have other things under this name.
+    prompt: Option<serde_json::Value>,
+}
+
+/// The texts of a file, and what is known beside.
+struct Parsed {
+    /// The line number of each text.
+    numbers: Vec<usize>,
+    content: Content,
+    strings: Option<Vec<String>>,
+    prompts: Option<Vec<String>>,
 }
 
 impl TextReader {
@@ -68,21 +85,23 @@ impl TextReader {
     /// Reads a file that must hold at least one text.
     pub(crate) fn read(&mut self, path: &Path) -> Result<Texts, Failure> {
         let (numbers, lines) = lines(path, open_text(path)?)?;
-        let (numbers, content) = if is_json(path) {
+        let parsed = if is_json(path) {
             parse_json(path, numbers, lines, self.splitting.is_some())?
         } else {
-            (numbers, Content::Text(lines))
+            Parsed { numbers, content: Content::Text(lines), strings: None, prompts: None }
         };
+        let Parsed { numbers, content, strings, prompts } = parsed;
         if numbers.is_empty() {
             return Err(Failure::data(format!("{} holds no texts", path.display()))
                 .advise("give a file with one text a line"));
         }
         let given_as_ids = matches!(content, Content::Ids(_));
-        let ids = match content {
-            Content::Ids(ids) => ids,
-            Content::Text(texts) => self.split(&texts)?,
+        let (ids, strings) = match content {
+            Content::Ids(ids) => (ids, strings),
+            Content::Text(texts) => (self.split(&texts)?, Some(texts)),
         };
-        Ok(Texts { path: path.to_path_buf(), ids, lines: numbers, given_as_ids })
+        let path = path.to_path_buf();
+        Ok(Texts { path, ids, own_ids: None, strings, prompts, lines: numbers, given_as_ids })
     }
 
     /// Whether any text read so far was split into words.
@@ -179,7 +198,7 @@ fn parse_json(
     numbers: Vec<usize>,
     lines: Vec<String>,
     prefer_text: bool,
-) -> Result<(Vec<usize>, Content), Failure> {
+) -> Result<Parsed, Failure> {
     let parse = |(number, line): (usize, String)| {
         let parsed = serde_json::from_str::<JsonLine>(&line).map_err(|error| {
             let reason = error.to_string().replace(" at line 1 column", " at column");
@@ -190,24 +209,28 @@ fn parse_json(
     };
     let filled = numbers.into_iter().zip(lines).filter(|(_, line)| !line.trim().is_empty());
     let records: Vec<(usize, JsonLine)> = filled.map(parse).collect::<Result<_, Failure>>()?;
+    let prompt = |(_, each): &(usize, JsonLine)| each.prompt.as_ref()?.as_str().map(str::to_owned);
+    let prompts = records.iter().map(prompt).collect();
     let as_text = records.first().is_some_and(|(_, first)| match (&first.ids, &first.text) {
         (Some(_), Some(_)) => prefer_text,
         (ids, _) => ids.is_none(),
     });
     let numbers: Vec<usize> = records.iter().map(|&(number, _)| number).collect();
     let first = numbers.first().copied().unwrap_or(1);
+    let mut strings = None;
     let content = if as_text {
         let text = |(number, each): (usize, JsonLine)| {
             each.text.ok_or_else(|| lacks(path, number, first, "text"))
         };
         Content::Text(records.into_iter().map(text).collect::<Result<_, _>>()?)
     } else {
+        strings = records.iter().map(|(_, each)| each.text.clone()).collect();
         let ids = |(number, each): (usize, JsonLine)| {
             each.ids.ok_or_else(|| lacks(path, number, first, "ids"))
         };
         Content::Ids(records.into_iter().map(ids).collect::<Result<_, _>>()?)
     };
-    Ok((numbers, content))
+    Ok(Parsed { numbers, content, strings, prompts })
 }
 
 fn lacks(path: &Path, line: usize, first: usize, field: &str) -> Failure {

@@ -3,8 +3,8 @@
 mod support;
 
 use insta::assert_snapshot;
-use support::Folder;
 use support::transcript::{f2, folder};
+use support::{Folder, small_settings};
 
 const HUMAN: &str = "\
 the cat sat on the mat and looked at the moon
@@ -256,4 +256,121 @@ fn two_models_are_told_apart_in_pairs_and_human_text_is_its_own_ceiling() {
     assert_eq!(half(ceiling), half(&records[1]), "the same texts");
     let table = stdout(&folder, "eval --hyps mle.txt --refs human.txt --words --orders 1");
     assert!(table.contains("human, other half: KLD "), "{table}");
+}
+
+/// The one value `f2 eval --json` gives for a key.
+fn json(folder: &Folder, arguments: &str) -> serde_json::Value {
+    let run = folder.f2(&arguments.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(!run.stdout.contains("NaN"), "{}", run.stdout);
+    serde_json::from_str(&run.stdout).unwrap()
+}
+
+#[test]
+fn further_metrics_are_chosen_by_name() {
+    let folder = folder(&[("human.txt", HUMAN), ("looping.txt", LOOPING), ("lively.txt", LIVELY)]);
+    let table = "eval --hyps looping.txt lively.txt --refs human.txt --metrics";
+    assert_snapshot!("chosen", f2(&folder, &format!("{table} rep,mattr,rep_n --markdown")));
+    let arguments = format!("{table} mattr,zipf --bootstrap 50 --csv");
+    assert_snapshot!("chosen-intervals", f2(&folder, &arguments));
+    let seven = json(&folder, "eval --hyps lively.txt --refs human.txt --json");
+    let mut all = json(&folder, "eval --hyps lively.txt --refs human.txt --metrics all --json");
+    let further = all["further"].take();
+    assert_eq!(further["rep_n"]["4"], 0.0);
+    assert!(further["compression_ratio"].as_f64().unwrap() > 0.5);
+    assert_eq!(further["novelty"]["2"], serde_json::Value::Null);
+    // The seven are what they are without the others.
+    for key in ["kld", "ms_jaccard", "self_bleu", "distinct", "rep", "uniq"] {
+        assert_eq!(all[key], seven[key], "{key}");
+    }
+    assert_eq!(seven.get("further"), None);
+}
+
+#[test]
+fn what_a_metric_needs_is_said() {
+    let folder = folder(&[("model.jsonl", MODEL_IDS), ("one.txt", "\n"), ("human.txt", HUMAN)]);
+    let run = folder.f2(&["eval", "--hyps", "model.jsonl", "--metrics", "all", "--json"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    for remark in [
+        "PPL needs the models: give them with `--models` and `--corpus`",
+        "KLD needs references: give them with `--refs`",
+        "Compression ratio needs the texts as strings",
+        "Novelty needs the training text; name the corpus",
+        "MAUVE needs references, and a model",
+        "Coherence needs the prompts",
+    ] {
+        assert!(run.stderr.contains(remark), "{remark}: {}", run.stderr);
+    }
+    // One empty text: nothing is defined, and nothing fails.
+    let empty = json(&folder, "eval --hyps one.txt --refs human.txt --metrics all --json");
+    assert_eq!(empty["further"]["zipf"], serde_json::Value::Null);
+    for (arguments, code, words) in [
+        ("--hyps human.txt --metrics bleurt", 2, "invalid value 'bleurt'"),
+        ("--hyps human.txt --models run", 2, "--corpus"),
+        ("--hyps human.txt --metrics novelty --corpus human.txt", 2, "is a file, not a corpus"),
+        ("--hyps human.txt --metrics novelty --corpus absent", 3, "absent"),
+        ("--hyps human.txt --metrics coherence --embedder absent", 3, "absent"),
+        ("--hyps human.txt --models a b --corpus c", 2, "--models has 2 values for 1 files"),
+    ] {
+        let words_of = format!("eval {arguments}");
+        let run = folder.f2(&words_of.split_whitespace().collect::<Vec<_>>());
+        assert_eq!(run.code, code, "{arguments}: {}", run.stderr);
+        assert!(run.stderr.contains(words), "{arguments}: {}", run.stderr);
+    }
+}
+
+/// A corpus, a model trained on it and its texts: perplexity, novelty, MAUVE and coherence.
+#[test]
+fn models_and_their_corpus_are_read() {
+    let folder = folder(&[
+        ("train.txt", &HUMAN.repeat(60)),
+        ("test.txt", &HUMAN.repeat(20)),
+        ("other.txt", &LOOPING.repeat(30)),
+    ]);
+    let run = |arguments: &str| {
+        let run = folder.f2(&arguments.split_whitespace().collect::<Vec<_>>());
+        assert_eq!(run.code, 0, "{arguments}: {}", run.stderr);
+        run
+    };
+    let lines = "--documents lines --vocab-size 300";
+    run(&format!(
+        "prepare --train train.txt --valid test.txt --test test.txt {lines} --out corpus"
+    ));
+    run(&format!("prepare --train other.txt {lines} --out other"));
+    folder.write("small.toml", small_settings(24));
+    run("train corpus --config small.toml --objective mle --steps 4 --device cpu --out run");
+    run("generate run --corpus corpus --protocol paper --streams 2 --prefix 4 --continuation 12 \
+         --device cpu --out f2.jsonl --references human.jsonl");
+    let perplexity = run("perplexity run corpus --json --device cpu").stdout;
+    let perplexity: serde_json::Value = serde_json::from_str(&perplexity).unwrap();
+    let scores = json(
+        &folder,
+        "eval --hyps f2.jsonl --refs human.jsonl --metrics all --models run --corpus corpus \
+         --embedder run --device cpu --json",
+    );
+    assert_eq!(scores["ppl"], perplexity["token_perplexity"]);
+    let further = &scores["further"];
+    for key in ["compression_ratio", "longest_match", "vendi", "mauve", "coherence"] {
+        assert!(further[key].is_number(), "{key}: {further}");
+    }
+    // The lines are repeated, so every n-gram of the test split is in the training split, too.
+    assert_eq!(scores["human"]["further"]["novelty"]["4"], 0.0);
+    assert_eq!(scores["human"]["further"].get("mauve"), None);
+    let itself = json(
+        &folder,
+        "eval --hyps human.jsonl --refs human.jsonl --metrics mauve --embedder run --device cpu --json",
+    );
+    assert!(itself["further"]["mauve"].as_f64().unwrap() > 0.99, "{itself}");
+    // The tokenizer of another corpus is refused.
+    let arguments = "eval --hyps train.txt --metrics novelty --corpus corpus \
+                     --tokenizer other/tokenizer.json";
+    let refused = folder.f2(&arguments.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(refused.code, 3, "{}", refused.stderr);
+    assert!(refused.stderr.contains("is not the tokenizer of corpus"), "{}", refused.stderr);
+    let known = json(
+        &folder,
+        "eval --hyps train.txt --metrics novelty --corpus corpus \
+         --tokenizer corpus/tokenizer.json --json",
+    );
+    assert_eq!(known["further"]["novelty"]["2"], 0.0);
 }

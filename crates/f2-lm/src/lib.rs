@@ -4,14 +4,15 @@
 //! In the order of a run: [`config`] holds the settings, [`model`] the decoder on a device of
 //! `f2-engine`, [`batch`] the tokens of every step and [`schedule`] its learning rate, [`objective`]
 //! the losses, [`train`] the training loop and [`run`] the run folder on the disk. [`decode`]
-//! generates text and [`perplexity`] scores it, both on one device or on several [`Devices`].
-//! [`exchange`] imports and exports models.
+//! generates text and [`perplexity`] scores it, both on one device or on several [`Devices`];
+//! [`embed`] gives hidden states. [`exchange`] imports and exports models.
 
 pub mod batch;
 pub mod bench;
 pub mod config;
 pub mod decode;
 mod devices;
+pub mod embed;
 mod error;
 pub mod exchange;
 pub mod memory;

@@ -18,6 +18,8 @@ pub enum Purpose {
     Generation,
     /// Taking a model's perplexity.
     Perplexity,
+    /// Reading hidden states.
+    Embedding,
 }
 
 impl fmt::Display for Purpose {
@@ -27,6 +29,7 @@ impl fmt::Display for Purpose {
             Self::Training => "training",
             Self::Generation => "generation",
             Self::Perplexity => "taking perplexity",
+            Self::Embedding => "reading hidden states",
         })
     }
 }

@@ -6,7 +6,10 @@
 
 use std::time::Instant;
 
-use f2_metrics::{Bands, Convention, Settings, Smoothing, evaluate, self_bleu, self_bleu_parts};
+use f2_metrics::{
+    Bands, Convention, Further, FurtherSettings, FurtherTexts, Need, Settings, Smoothing, evaluate,
+    self_bleu, self_bleu_parts, training_matches,
+};
 use serde_json::{Value, json};
 
 const USAGE: &str = "usage: time_metrics TEXTS LENGTH [ROUNDS] | FILE.jsonl [ROUNDS]";
@@ -37,9 +40,46 @@ fn main() {
         "all_metrics_with_human_row_s": time(rounds, || {
             (evaluate(Some(&references), &texts, &settings), evaluate(None, &references, &settings))
         }),
+        "further_metrics_s": further(rounds, &texts),
         "peak_memory_mb": peak_memory_mb(),
     });
     println!("{report}");
+}
+
+/// The seconds of all further metrics that need no model, those of each alone, and those of reading a
+/// training text of 10 million tokens for novelty.
+fn further(rounds: usize, texts: &[Vec<u32>]) -> Value {
+    let strings: Vec<String> = texts.iter().map(|text| spelled(text)).collect();
+    let training: Vec<u32> = synthetic(1, 10_000_000).remove(0);
+    let matches = training_matches(texts, &training[..], &|_| true).expect("it was not stopped");
+    let all = FurtherTexts {
+        strings: Some(&strings),
+        matches: Some(&matches),
+        ..FurtherTexts::new(texts)
+    };
+    let scored = evaluate(None, texts, &Settings::default()).expect("two texts or more");
+    let score = |chosen: Vec<Further>| {
+        let settings = FurtherSettings { chosen, ..FurtherSettings::default() };
+        scored.clone().add_further(&all, &settings).expect("there are texts");
+    };
+    let without_a_model =
+        |metric: &Further| !matches!(metric.needs(), Some(Need::HumanStates | Need::PromptStates));
+    let metrics: Vec<Further> = Further::ALL.into_iter().filter(without_a_model).collect();
+    let mut report = json!({
+        "all": time(rounds, || score(metrics.clone())),
+        "10m_training_tokens": time(rounds, || training_matches(texts, &training[..], &|_| true)),
+    });
+    for metric in metrics {
+        report[metric.key()] = time(rounds, || score(vec![metric]));
+    }
+    report
+}
+
+/// A text of five-letter words, each made of its id.
+fn spelled(text: &[u32]) -> String {
+    let letter = |id: u32, place: u32| char::from(b'a' + (id / 26_u32.pow(place) % 26) as u8);
+    let word = |id: &u32| (0..5).map(|place| letter(id.wrapping_mul(7919), place)).collect();
+    text.iter().map(word).collect::<Vec<String>>().join(" ")
 }
 
 /// Zipf-distributed ids below 30,000, as a language model's texts have them.

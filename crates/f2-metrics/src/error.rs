@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use crate::Need;
+
 /// Why a score cannot be given.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Error {
@@ -28,6 +30,49 @@ pub enum Error {
     /// MS-Jaccard has nothing to compare.
     #[error("MS-Jaccard is not defined from order {0} up: there are no n-grams to compare")]
     NoNgrams(usize),
+    /// No text is long enough for a metric.
+    #[error("{metric} is not defined at order {order}: no text has {order} tokens or more")]
+    NoNgramsIn {
+        /// The metric.
+        metric: &'static str,
+        /// The length of the n-grams.
+        order: usize,
+    },
+    /// A line needs two points.
+    #[error("the Zipf coefficient needs two different tokens")]
+    OneToken,
+    /// A metric takes more time and memory than the texts are worth.
+    #[error("{metric} of {texts} texts is not computed: {most} are the most")]
+    TooManyTexts {
+        /// The metric.
+        metric: &'static str,
+        /// How many there are.
+        texts: usize,
+        /// The most it is computed for.
+        most: usize,
+    },
+    /// MAUVE clusters points.
+    #[error("MAUVE needs at least two texts on either side, not {0}")]
+    FewPoints(usize),
+    /// Points that cannot be compared.
+    #[error("points of {} numbers cannot be compared with points of {}", .0[0], .0[1])]
+    Widths([usize; 2]),
+    /// Every continuation needs its prompt.
+    #[error("there are {prompts} prompts for {texts} texts")]
+    Prompts {
+        /// Prompts.
+        prompts: usize,
+        /// Texts.
+        texts: usize,
+    },
+    /// A metric needs more than the texts' tokens.
+    #[error("{metric} needs {need}")]
+    Needs {
+        /// The metric.
+        metric: &'static str,
+        /// What is not there.
+        need: Need,
+    },
     /// A token that the training counts do not know.
     #[error(
         "text {text} holds the token id {id}, but the counts cover the ids 0 to {last} only",

@@ -10,8 +10,8 @@ use crate::ms_jaccard::{Side, geometric_means, jaccard};
 use crate::ngrams::{NgramIndex, Windows};
 use crate::uniq::used;
 use crate::{
-    BandShares, Bands, Bootstrap, Convention, Error, Interval, Metrics, bands, bootstrap, distinct,
-    ends_in_loop, self_bleu,
+    BandShares, Bands, Bootstrap, Convention, Error, FurtherMetrics, Interval, Metrics, bands,
+    bootstrap, distinct, ends_in_loop, self_bleu,
 };
 
 /// The settings of [`evaluate`].
@@ -169,6 +169,7 @@ impl Measured {
             rep: Some(f64::from(loops) / self.loops.len() as f64),
             uniq: Some(used(&unigrams) as f64),
             bands: self.bands(weights),
+            further: FurtherMetrics::default(),
         };
         (metrics, first_of_each_metric(undefined))
     }

@@ -31,6 +31,7 @@ mod convention;
 mod distinct;
 mod error;
 mod evaluate;
+mod further;
 mod halves;
 mod intern;
 mod kld;
@@ -54,6 +55,13 @@ pub use convention::Convention;
 pub use distinct::distinct;
 pub use error::Error;
 pub use evaluate::{Evaluation, Settings, evaluate, evaluate_watched};
+pub use further::{
+    Features, Frontier, Further, FurtherMetrics, FurtherSettings, FurtherTexts, MATTR_WINDOW,
+    MauveSettings, NOVELTY_ORDERS, Need, REP_WINDOWS, SELF_REPETITION_ORDER, SEQ_REP_ORDER,
+    TrainingTokens, VENDI_ORDERS, VENDI_TEXTS, ZIPF_RANKS, coherence, compression_ratio, frontier,
+    longest_match, mattr, mauve, mauve_counts, ngram_entropy, novelty, rep_l, rep_n,
+    self_repetition, seq_rep, training_matches, vendi_score, zipf_coefficient,
+};
 pub use halves::Halves;
 pub use kld::kl_divergence;
 pub use measure::{Better, Measure};

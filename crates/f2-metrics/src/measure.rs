@@ -1,6 +1,6 @@
 //! One number among those of an evaluation, and the direction in which it is better.
 
-use crate::{Metric, Metrics};
+use crate::{Further, Metric, Metrics};
 
 /// One number of an evaluation: a column of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -9,6 +9,8 @@ pub enum Measure {
     Metric(Metric, usize),
     /// The share of a frequency band, by its place in [`BAND_NAMES`](crate::BAND_NAMES).
     Band(usize),
+    /// A further metric at one of its orders.
+    Further(Further, usize),
 }
 
 /// The direction in which values are better.
@@ -35,11 +37,23 @@ impl Measure {
         Metric::ALL.into_iter().flat_map(orders).collect()
     }
 
+    /// The further measures any of these was asked for, in the order of [`Further::ALL`].
+    pub fn of_further(all: &[&Metrics]) -> Vec<Self> {
+        let asked = |metric: &Further| {
+            all.iter().any(|each| each.further.metrics().any(|other| other == *metric))
+        };
+        let orders = |metric: Further| {
+            metric.orders().iter().map(move |order| Self::Further(metric, *order))
+        };
+        Further::ALL.into_iter().filter(asked).flat_map(orders).collect()
+    }
+
     /// The direction in which values are better.
     pub fn better(self) -> Better {
         match self {
             Self::Metric(metric, _) => metric.better(),
             Self::Band(_) => Better::CloserToHuman,
+            Self::Further(metric, _) => metric.better(),
         }
     }
 
@@ -48,6 +62,7 @@ impl Measure {
         match self {
             Self::Metric(metric, _) => metric.most(),
             Self::Band(_) => 1.0,
+            Self::Further(metric, _) => metric.most(),
         }
     }
 

@@ -1,12 +1,13 @@
 //! The metrics and their values: the one list that scoring, intervals, comparisons, files and
-//! tables read. A new metric is an entry of [`Metric`] and a field of [`Metrics`].
+//! tables read. A new metric of the paper would be an entry of [`Metric`] and a field of [`Metrics`];
+//! others are entries of [`Further`](crate::Further).
 
 use std::slice::from_ref;
 
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::measure::{Better, Measure};
-use crate::{BandShares, Convention, Interval};
+use crate::{BandShares, Convention, FurtherMetrics, Interval};
 
 /// The seven metrics, in the order of the paper's tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -31,7 +32,7 @@ pub enum Metric {
 ///
 /// Lists hold the orders from 1 up. Values are fractions, nats and counts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, bound(serialize = "V: Value", deserialize = "V: Deserialize<'de>"))]
+#[serde(default, bound(serialize = "V: Value", deserialize = "V: Copy + Deserialize<'de>"))]
 pub struct Metrics<V = f64> {
     /// Perplexity, which needs a model and is given from outside.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,6 +53,9 @@ pub struct Metrics<V = f64> {
     /// The shares of the frequency bands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bands: Option<BandShares<V>>,
+    /// Further metrics, where they were asked for.
+    #[serde(skip_serializing_if = "FurtherMetrics::is_empty")]
+    pub further: FurtherMetrics<V>,
 }
 
 impl Metric {
@@ -193,6 +197,7 @@ impl<V> Default for Metrics<V> {
             rep: None,
             uniq: None,
             bands: None,
+            further: FurtherMetrics::default(),
         }
     }
 }
@@ -218,10 +223,26 @@ impl<V: Copy> Metrics<V> {
         }
     }
 
+    /// Forgets the values of the paper's metrics that are not among these.
+    pub fn keep(&mut self, metrics: &[Metric]) {
+        for metric in Metric::ALL.into_iter().filter(|metric| !metrics.contains(metric)) {
+            match metric {
+                Metric::Ppl => self.ppl = None,
+                Metric::Kld => self.kld = None,
+                Metric::MsJaccard => self.ms_jaccard.clear(),
+                Metric::SelfBleu => self.self_bleu.clear(),
+                Metric::Distinct => self.distinct.clear(),
+                Metric::Rep => self.rep = None,
+                Metric::Uniq => self.uniq = None,
+            }
+        }
+    }
+
     /// One of the values.
     pub fn get(&self, measure: Measure) -> Option<V> {
         match measure {
             Measure::Metric(metric, order) => self.orders(metric).get(order - 1).copied().flatten(),
+            Measure::Further(metric, order) => self.further.get(metric, order),
             Measure::Band(band) => self.bands.as_ref().map(|bands| bands.shares()[band]),
         }
     }
@@ -242,6 +263,7 @@ impl<V: Copy> Metrics<V> {
             self_bleu: orders(Metric::SelfBleu),
             distinct: orders(Metric::Distinct),
             bands: self.bands.as_ref().and_then(|bands| bands.map(&mut put)),
+            further: self.further.map(&mut put),
         }
     }
 }

@@ -53,6 +53,16 @@ impl NgramIndex {
         Ok(Self { starts, lengths, orders })
     }
 
+    /// The n-grams of texts of the orders 1 to `max_order`, at least of order 1.
+    pub(crate) fn of_texts<T: AsRef<[u32]>>(texts: &[T], max_order: usize) -> Result<Self, Error> {
+        Self::new(texts.iter().map(AsRef::as_ref), max_order.max(1))
+    }
+
+    /// How many texts there are.
+    pub(crate) fn texts(&self) -> usize {
+        self.lengths.len()
+    }
+
     pub(crate) fn max_order(&self) -> usize {
         self.orders.len()
     }

@@ -4,6 +4,7 @@
 //! The Python side, with its documentation, is in `python/src/f2_softmax`.
 
 mod errors;
+mod further;
 mod interrupt;
 mod mefmax;
 mod metrics;
@@ -13,6 +14,11 @@ mod texts;
 /// The module as Python imports it.
 #[pyo3::pymodule]
 mod _native {
+    #[pymodule_export]
+    use crate::further::{
+        coherence, compression_ratio, entropy, longest_match, mattr, mauve, novelty, rep_l, rep_n,
+        self_repetition, seq_rep, training_matches, vendi, zipf,
+    };
     #[pymodule_export]
     use crate::mefmax::{Selection, mefmax};
     #[pymodule_export]

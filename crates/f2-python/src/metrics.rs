@@ -30,7 +30,7 @@ fn check_order(max_order: usize) -> PyResult<()> {
 }
 
 /// Scores one set of texts.
-fn of_texts<T: Send + 'static>(
+pub(crate) fn of_texts<T: Send + 'static>(
     texts: &Bound<'_, PyAny>,
     score: impl FnOnce(&[&[u32]]) -> Result<T, Error> + Send + 'static,
 ) -> PyResult<T> {

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use f2_metrics::pairwise::{Match, Rule, Tally, play, ranking};
-use f2_metrics::{Interval, Measure, Metric, Metrics};
+use f2_metrics::{FurtherMetrics, Interval, Measure, Metric, Metrics};
 use thiserror::Error;
 
 use crate::record::{HumanRecord, ResultRecord};
@@ -204,10 +204,10 @@ fn check(set: &str, records: &[&ResultRecord]) -> Result<(), ComparisonError> {
 }
 
 /// The values of human text that tell whether two results have the same references. Bands
-/// are left out: they depend on the counts given, too.
+/// and further metrics are left out: they depend on what else was given, too.
 fn human_metrics(record: &ResultRecord) -> Option<Metrics> {
     let human: &HumanRecord = record.human.as_ref()?;
-    Some(Metrics { bands: None, ..human.metrics.clone() })
+    Some(Metrics { bands: None, further: FurtherMetrics::default(), ..human.metrics.clone() })
 }
 
 fn standings(records: &[ResultRecord], pairings: &[Pairing]) -> Vec<Standing> {

@@ -21,7 +21,10 @@ pub mod results;
 mod table;
 
 pub use comparison::{Comparison, ComparisonError, Pairing, Standing};
-pub use metrics_table::{MetricTable, band_table, definitions, metric_tables};
+pub use metrics_table::{
+    MetricTable, band_table, definitions, further_definitions, further_table, metric_tables,
+    metric_tables_of,
+};
 pub use paper::PaperSet;
 pub use plot::{Axis, BarChart, Direction, FIGURE_STYLE, Figure, LOOKS, LineChart, Series};
 pub use printable::printable;

@@ -153,6 +153,9 @@ impl ResultRecord {
         if let Some(human_bands) = human.and_then(|human| human.metrics.bands) {
             metrics.bands = metrics.bands.map(|own| own.beside(&human_bands));
         }
+        let further = metrics.further.metrics();
+        let further: Vec<(String, String)> =
+            further.map(|metric| (metric.name().to_owned(), metric.definition())).collect();
         Self {
             name: name.to_owned(),
             convention: convention.to_string(),
@@ -163,6 +166,7 @@ impl ResultRecord {
             human: human.cloned(),
             definitions: crate::definitions(convention)
                 .map(|(metric, line)| (metric.to_owned(), line.to_owned()))
+                .chain(further)
                 .collect(),
             ..Self::default()
         }

@@ -7,6 +7,8 @@ lock, and Ctrl-C stops it.
 
 Scores are fractions, counts or nats, never percentages. The `convention` is `paper`, what the
 authors of *F²-Softmax* compute, or `textbook`, each metric as its own paper defines it.
+
+The metrics beyond the paper's seven are here, too, and in `f2_softmax.further`.
 """
 
 from __future__ import annotations
@@ -17,6 +19,23 @@ from typing import Any, Optional
 
 from . import _native
 from ._texts import prepared
+from .further import (
+    coherence,
+    compression_ratio,
+    compute_further,
+    diversity,
+    entropy,
+    longest_match,
+    mattr,
+    mauve,
+    novelty,
+    rep_l,
+    rep_n,
+    self_repetition,
+    seq_rep,
+    vendi,
+    zipf,
+)
 
 __all__ = [
     "Evaluation",
@@ -24,12 +43,27 @@ __all__ = [
     "bleu",
     "compute",
     "compute_all",
+    "coherence",
+    "compression_ratio",
+    "compute_further",
     "distinct",
+    "diversity",
+    "entropy",
     "kld",
+    "longest_match",
+    "mattr",
+    "mauve",
     "ms_jaccard",
+    "novelty",
+    "rep_l",
+    "rep_n",
     "repetition",
     "self_bleu",
+    "self_repetition",
+    "seq_rep",
     "uniq",
+    "vendi",
+    "zipf",
 ]
 
 BANDS = ("frequent", "medium", "rare", "very_rare")

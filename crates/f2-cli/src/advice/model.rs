@@ -232,7 +232,9 @@ fn less_memory(purpose: Purpose) -> &'static str {
              narrower `--beam`"
         }
         Purpose::Perplexity => "take shorter windows with `--window`",
-        Purpose::Loading => "close what else is running, or take a smaller model",
+        Purpose::Loading | Purpose::Embedding => {
+            "close what else is running, or take a smaller model"
+        }
     }
 }
 

@@ -81,6 +81,11 @@ pub(crate) trait SharedTask {
 }
 
 impl DeviceChoice {
+    /// A GPU where there is one: what is chosen if no flag is given.
+    pub(crate) fn auto() -> Self {
+        Self { threads: Threads::all(), device: DeviceName::Auto, precision: None }
+    }
+
     /// How many threads.
     pub(crate) fn threads(self) -> usize {
         self.threads.count()

@@ -1,25 +1,33 @@
 //! `f2 eval`: the scores of generated texts.
 
+mod chosen;
+mod further;
+mod models;
 mod perplexities;
+mod print;
 mod read;
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use f2_experiment::ScoreTask;
-use f2_metrics::{Bootstrap, Convention, Error, Evaluation, Halves, Settings, evaluate_watched};
-use f2_report::{
-    DifferenceRecord, HalfRecord, HumanRecord, ResultRecord, definitions, metric_tables,
+use f2_metrics::{
+    Bootstrap, Convention, Error, Evaluation, Halves, Metric, Settings, evaluate_watched,
 };
+use f2_report::{DifferenceRecord, HalfRecord, HumanRecord, ResultRecord};
 
+use self::chosen::{Choice, Chosen};
+use self::further::FurtherScorer;
+use self::models::ModelFlags;
+use self::print::keep;
 use crate::failure::{Failure, Outcome};
 use crate::format::Format;
-use crate::output;
 use crate::progress::{Progress, Unit};
 use crate::ranked_counts::RankedCounts;
 use crate::texts::{TextReader, Texts};
 
-/// Score generated texts: KLD, MS-Jaccard, Self-BLEU, Distinct, Rep, Uniq and frequency bands.
+/// Score generated texts: KLD, MS-Jaccard, Self-BLEU, Distinct, Rep, Uniq and frequency bands, and
+/// further metrics by name.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -27,10 +35,16 @@ Examples:
   f2 eval --hyps mle.txt f2.txt --refs human.txt --words --markdown
   f2 eval --hyps mle.jsonl f2.jsonl --refs human.jsonl --ppl mle.ppl.json f2.ppl.json
   f2 eval --hyps f2.jsonl --refs human.jsonl --counts corpus/counts.json --bootstrap 1000 --json
+  f2 eval --hyps mle.jsonl f2.jsonl --refs human.jsonl --models mle f2 --corpus corpus
+  f2 eval --hyps f2.jsonl --refs human.jsonl --metrics mauve,vendi,novelty --embedder gpt2-model \
+    --corpus corpus
+  f2 eval --hyps f2.jsonl --refs human.jsonl --metrics all --csv
 
 A file whose name ends in .jsonl, .ndjson or .json holds objects with `ids` (token ids) or `text`;
 any other holds one text a line. All may be packed as .gz or .zst. With --counts, ids are those
-the counts are for: ranks for a corpus's counts.json, places in the array for a plain array.")]
+the counts are for: ranks for a corpus's counts.json, places in the array for a plain array. A metric
+that needs what was not given (references, a corpus, a model, text beside ids) is left out with a
+remark. docs/metrics.md defines every metric.")]
 pub(crate) struct Eval {
     /// Generated texts, a file for each model.
     #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
@@ -39,6 +53,11 @@ pub(crate) struct Eval {
     /// Human texts to compare with; they also give the Human row.
     #[arg(long, value_name = "FILE")]
     refs: Option<PathBuf>,
+
+    /// The metrics, separated by commas; `paper` are the seven of the paper.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_value = "paper")]
+    #[arg(value_parser = Choice::parser(), hide_possible_values = false)]
+    metrics: Vec<Choice>,
 
     /// Token counts of the training corpus, for the frequency bands.
     #[arg(long, value_name = "FILE")]
@@ -79,6 +98,9 @@ pub(crate) struct Eval {
     #[arg(long, value_name = "PPL", num_args = 1.., value_parser = perplexities::given)]
     ppl: Vec<perplexities::Given>,
 
+    #[command(flatten)]
+    models: ModelFlags,
+
     /// What the texts continue, for `f2 compare` over several sets.
     #[arg(long, value_name = "NAME")]
     set: Option<String>,
@@ -98,6 +120,8 @@ impl Eval {
         Self {
             hyps: task.texts.clone(),
             refs: Some(task.references.clone()),
+            metrics: vec![Choice::Paper],
+            models: ModelFlags::none(),
             counts: Some(task.counts.clone()),
             convention: Convention::Paper,
             tokenizer: None,
@@ -115,7 +139,9 @@ impl Eval {
     /// The scores of each file, and whether text was split into words for them.
     pub(super) fn score(&self) -> Result<(Vec<ResultRecord>, bool), Failure> {
         let names = self.model_names()?;
-        let perplexities = perplexities::read(&self.ppl)?;
+        let chosen = Chosen::new(&self.metrics);
+        self.remark_on_missing(&chosen);
+        let mut perplexities = perplexities::read(&self.ppl)?;
         let counts = self.counts.as_deref().map(RankedCounts::load).transpose()?;
         let mut reader = TextReader::new(self.splitting()?);
         let references = self
@@ -124,12 +150,18 @@ impl Eval {
             .map(|path| self.read(&mut reader, path, counts.as_ref(), None))
             .transpose()?;
         let settings = self.settings(counts.as_ref());
-        let human = references.as_ref().map(|texts| self.human(texts, &settings)).transpose()?;
+        let tokenizer = self.tokenizer.as_deref();
+        let mut further = FurtherScorer::new(&self.models, &chosen, settings.bootstrap, tokenizer)?;
+        let human = references
+            .as_ref()
+            .map(|texts| self.human(texts, &settings, &mut further))
+            .transpose()?;
         let mut records: Vec<ResultRecord> = Vec::new();
         let mut scored: Vec<Evaluation> = Vec::new();
         for (path, name) in self.hyps.iter().zip(&names) {
             let texts = self.read(&mut reader, path, counts.as_ref(), references.as_ref())?;
-            let evaluation = score(&texts, references.as_ref(), &settings)?;
+            let mut evaluation = score(&texts, references.as_ref(), &settings)?;
+            further.score(&mut evaluation, &texts)?;
             let mut record = ResultRecord::new(
                 name,
                 self.convention,
@@ -137,7 +169,6 @@ impl Eval {
                 settings.bootstrap,
                 human.as_ref(),
             );
-            record.metrics.ppl = perplexities.get(records.len()).copied();
             let earlier = scored.iter().zip(&records);
             let differences = earlier.filter_map(|(other, record)| {
                 let metrics = evaluation.difference(other)?;
@@ -149,12 +180,26 @@ impl Eval {
             records.push(ResultRecord { set: self.set.clone(), ..record });
             scored.push(evaluation);
         }
+        // Last, because it takes longest: texts that cannot be scored are refused before.
+        if perplexities.is_empty() && chosen.paper.contains(&Metric::Ppl) {
+            perplexities = self.models.perplexities()?;
+        }
+        for (record, perplexity) in records.iter_mut().zip(perplexities) {
+            record.metrics.ppl = Some(perplexity);
+        }
+        records.iter_mut().for_each(|record| keep(record, &chosen));
         Ok((records, reader.split_into_words()))
     }
 
     /// The references' own values, and those of one half of them against the other.
-    fn human(&self, references: &Texts, settings: &Settings) -> Result<HumanRecord, Failure> {
-        let evaluation = score(references, None, settings)?;
+    fn human(
+        &self,
+        references: &Texts,
+        settings: &Settings,
+        further: &mut FurtherScorer<'_>,
+    ) -> Result<HumanRecord, Failure> {
+        let mut evaluation = score(references, None, settings)?;
+        further.score_human(&mut evaluation, references)?;
         let record = HumanRecord::new(&evaluation, settings.bootstrap);
         Ok(HumanRecord { half: self.half(references, references, settings), ..record })
     }
@@ -172,7 +217,10 @@ impl Eval {
     /// A name for each file: as given, or the file's own up to its first dot, or its whole path
     /// where that is not unique.
     fn model_names(&self) -> Result<Vec<String>, Failure> {
-        for (flag, given) in [("--names", self.names.len()), ("--ppl", self.ppl.len())] {
+        let models = self.models.models.len();
+        for (flag, given) in
+            [("--names", self.names.len()), ("--ppl", self.ppl.len()), ("--models", models)]
+        {
             if given != 0 && given != self.hyps.len() {
                 let files = self.hyps.len();
                 return Err(Failure::usage(format!("{flag} has {given} values for {files} files"))
@@ -203,49 +251,6 @@ impl Eval {
             bootstrap: self.bootstrap.map(|n| Bootstrap { replicates: n as usize, seed }),
         }
     }
-
-    fn print(&self, records: &[ResultRecord], words: bool) -> Outcome {
-        if self.format.json {
-            let json = match records {
-                [record] => serde_json::to_string_pretty(record),
-                _ => serde_json::to_string_pretty(records),
-            };
-            let json = json.expect("a result always has a JSON form");
-            return output::print(&format!("{json}\n"));
-        }
-        let mut notes = vec![format!("convention: {}", self.convention)];
-        let shown = |name: &str| match name {
-            "PPL" => !self.ppl.is_empty(),
-            "KLD" | "MS-Jaccard" => self.refs.is_some(),
-            _ => true,
-        };
-        let lines = definitions(self.convention).filter(|(name, _)| shown(name));
-        notes.extend(lines.map(|(name, line)| format!("{name}: {line}")));
-        if words {
-            notes.push("tokens: words between white space".to_owned());
-        }
-        if let Some(replicates) = self.bootstrap {
-            notes.push(format!(
-                "±: half of a 95 % interval, texts drawn {replicates} times; of Rep a Wilson \
-                 interval, and ≤ its upper end where no text loops"
-            ));
-        }
-        notes.extend(ceiling_note(records));
-        self.format.print(&metric_tables(records), &notes)
-    }
-}
-
-/// The values no model need be better than: one half of the references against the other.
-fn ceiling_note(records: &[ResultRecord]) -> Option<String> {
-    let half = records.first()?.human.as_ref()?.half.as_ref()?;
-    let kld = half.metrics.kld?;
-    let jaccard =
-        half.metrics.ms_jaccard.iter().flatten().map(|value| format!("{:.1}", 100.0 * value));
-    Some(format!(
-        "human, other half: KLD {kld:.2}, MS-Jaccard {} ({} texts against as many)",
-        jaccard.collect::<Vec<_>>().join("/"),
-        half.texts
-    ))
 }
 
 /// Scores one file's texts and says why a value is missing.

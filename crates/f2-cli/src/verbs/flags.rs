@@ -22,6 +22,11 @@ pub(crate) struct Threads {
 }
 
 impl Threads {
+    /// As many as there are cores.
+    pub(crate) fn all() -> Self {
+        Self { threads: None }
+    }
+
     /// The number that is in force, whatever the machine's is.
     pub(crate) fn settled(self) -> Self {
         Self { threads: NonZeroUsize::new(self.count()) }

@@ -113,9 +113,14 @@ impl Perplexity {
 
     /// The request of a stage.
     pub(super) fn of_task(task: &PerplexityTask<PathBuf>, device: DeviceChoice) -> Self {
+        Self::of_model(&task.model, &task.corpus, device)
+    }
+
+    /// The request of `f2 eval --models`.
+    pub(super) fn of_model(model: &Path, corpus: &Path, device: DeviceChoice) -> Self {
         Self {
-            model: ModelChoice::best_of(&task.model),
-            text: task.corpus.clone(),
+            model: ModelChoice::best_of(model),
+            text: corpus.to_path_buf(),
             split: Split::Test,
             window: None,
             stride: None,

@@ -3,6 +3,7 @@
 use f2_metrics::{Better, Interval, Measure, Metric};
 
 use crate::record::{HumanRecord, ResultRecord};
+use crate::table::Cell;
 
 /// A column of a table of metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +31,12 @@ impl Column {
         Measure::BANDS.map(Self).to_vec()
     }
 
+    /// The further metrics of some models, where any was asked for.
+    pub(crate) fn of_further(records: &[ResultRecord]) -> Vec<Self> {
+        let metrics: Vec<_> = records.iter().map(|record| &record.metrics).collect();
+        Measure::of_further(&metrics).into_iter().map(Self).collect()
+    }
+
     pub(crate) fn heading(self) -> String {
         match self.0 {
             Measure::Metric(metric, order) if metric.has_orders() => {
@@ -37,6 +44,7 @@ impl Column {
             }
             Measure::Metric(metric, _) => metric.abbreviation().to_owned(),
             Measure::Band(band) => BAND_HEADINGS[band].to_owned(),
+            Measure::Further(metric, order) => metric.heading(order),
         }
     }
 
@@ -56,14 +64,33 @@ impl Column {
     }
 
     /// A model's cell.
-    pub(crate) fn of_model(self, record: &ResultRecord) -> String {
-        let cell = self.cell(record.metrics.get(self.0), record.interval(self.0));
-        cell + &self.note(record).unwrap_or_default()
+    pub(crate) fn of_model(self, record: &ResultRecord) -> Cell {
+        let (value, interval) = (record.metrics.get(self.0), record.interval(self.0));
+        let relative = self.relative(record);
+        let note = relative.as_ref().map_or_else(String::new, |relative| format!(" ({relative}%)"));
+        let numbers = self.numbers(value, interval).into_iter();
+        let relative = relative.map(|relative| ("relative to human in %", relative));
+        Cell::from(self.cell(value, interval) + &note).with_numbers(numbers.chain(relative))
     }
 
     /// The cell of human text.
-    pub(crate) fn of_human(self, human: &HumanRecord) -> String {
-        self.cell(human.metrics.get(self.0), human.interval(self.0))
+    pub(crate) fn of_human(self, human: &HumanRecord) -> Cell {
+        let (value, interval) = (human.metrics.get(self.0), human.interval(self.0));
+        Cell::from(self.cell(value, interval)).with_numbers(self.numbers(value, interval))
+    }
+
+    /// A value and the ends of its interval, for formats that programs read.
+    pub(crate) fn numbers(
+        self,
+        value: Option<f64>,
+        interval: Option<Interval>,
+    ) -> Vec<(&'static str, String)> {
+        let Some(value) = value else { return Vec::new() };
+        let mut numbers = vec![("", self.number(value))];
+        if let Some(Interval { low, high }) = interval {
+            numbers.extend([("low", self.number(low)), ("high", self.number(high))]);
+        }
+        numbers
     }
 
     /// A value as the paper prints it, and half the width of its interval, or the upper end of the
@@ -86,14 +113,15 @@ impl Column {
         let (factor, decimals) = match self.0 {
             Measure::Metric(metric, _) => metric.printed(),
             Measure::Band(_) => (100.0, 1),
+            Measure::Further(metric, _) => metric.printed(),
         };
         format!("{:.decimals$}", factor * value)
     }
 
-    /// After the share of a band, its difference to human relative to human.
-    fn note(self, record: &ResultRecord) -> Option<String> {
+    /// The difference of the share of a band to human, relative to human, in percent.
+    fn relative(self, record: &ResultRecord) -> Option<String> {
         let Measure::Band(band) = self.0 else { return None };
         let relative = record.metrics.bands?.relative_to_human?[band]?;
-        Some(format!(" ({:+.0}%)", 100.0 * relative))
+        Some(format!("{:+.0}", 100.0 * relative))
     }
 }

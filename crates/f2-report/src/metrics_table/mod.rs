@@ -2,7 +2,7 @@
 
 mod column;
 
-use f2_metrics::{Convention, Metric};
+use f2_metrics::{Convention, Further, Measure, Metric};
 
 use crate::record::{HumanRecord, ResultRecord};
 use crate::table::{Align, Cell, Table};
@@ -13,12 +13,36 @@ pub fn definitions(convention: Convention) -> impl Iterator<Item = (&'static str
     Metric::ALL.into_iter().map(move |metric| (metric.name(), metric.definition(convention)))
 }
 
+/// One line of definition for each further metric that any of these models has.
+pub fn further_definitions(records: &[ResultRecord]) -> Vec<(&'static str, String)> {
+    let asked = |metric: &Further| {
+        records.iter().any(|record| record.metrics.further.metrics().any(|each| each == *metric))
+    };
+    let metrics = Further::ALL.into_iter().filter(asked);
+    metrics.map(|metric| (metric.name(), metric.definition())).collect()
+}
+
 /// The metrics of several models side by side, with a row for human text where it is known; and
-/// a second table of frequency bands, where those are.
+/// a second table of frequency bands and a third of further metrics, where those are.
 pub fn metric_tables(records: &[ResultRecord]) -> Vec<Table> {
-    let mut tables = vec![MetricTable::new(records).build()];
-    tables.extend(band_table(records));
-    tables
+    metric_tables_of(records, &Metric::ALL)
+}
+
+/// [`metric_tables`] with some of the paper's metrics alone.
+pub fn metric_tables_of(records: &[ResultRecord], metrics: &[Metric]) -> Vec<Table> {
+    let mut columns = Column::of_metrics(records);
+    columns.retain(|column| match column.0 {
+        Measure::Metric(metric, _) => metrics.contains(&metric),
+        _ => true,
+    });
+    let main = (!metrics.is_empty()).then(|| MetricTable::new(records).build_with(&columns));
+    main.into_iter().chain(band_table(records)).chain(further_table(records)).collect()
+}
+
+/// The further metrics, where any was asked for.
+pub fn further_table(records: &[ResultRecord]) -> Option<Table> {
+    let columns = Column::of_further(records);
+    (!columns.is_empty()).then(|| MetricTable::new(records).build_with(&columns))
 }
 
 /// The shares of frequency bands, where they are known.
@@ -115,14 +139,14 @@ impl<'a> Group<'a> {
     fn row(&self, record: &ResultRecord, name: &str) -> impl Iterator<Item = Cell> {
         let cells = self.columns.iter().zip(&self.best).map(|(column, best)| Cell {
             strong: best.is_some() && column.badness(record, self.human) == *best,
-            text: column.of_model(record),
+            ..column.of_model(record)
         });
         std::iter::once(name.into()).chain(cells)
     }
 }
 
 fn human_row(human: &HumanRecord, columns: &[Column], name: &str) -> impl Iterator<Item = Cell> {
-    let cells = columns.iter().map(|column| column.of_human(human).into());
+    let cells = columns.iter().map(|column| column.of_human(human));
     std::iter::once(name.into()).chain(cells)
 }
 

@@ -91,6 +91,11 @@ fn section(section: &Section) -> String {
 fn block(block: &Block) -> String {
     match block {
         Block::Table(table) => named_table(table),
+        Block::Folded(table) => format!(
+            "<details><summary>{}</summary>\n{}</details>\n",
+            escape(&table.caption),
+            named_table(table)
+        ),
         Block::Figures(figures) => {
             let figures = figures.iter().map(|named| {
                 format!(

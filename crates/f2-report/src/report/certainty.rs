@@ -4,10 +4,13 @@ use super::{Block, Section};
 use crate::metrics_table::Column;
 use crate::record::ResultRecord;
 use crate::results::{Results, ScoreSet};
-use crate::table::{Align, Table};
+use crate::table::{Align, Cell, Table};
 
 /// Before a difference that is not significant.
 const LEVEL: &str = "≈ ";
+
+/// The deviation over trainings, or half the interval over texts, in formats that programs read.
+const DEVIATION: &str = "±";
 
 /// Differences by paired bootstrap, and means over trainings.
 pub(super) fn section(results: &Results) -> Option<Section> {
@@ -59,15 +62,16 @@ fn differences(records: &[ResultRecord]) -> Option<Table> {
     for (one, other) in pairs {
         let cells = columns.iter().map(|column| {
             let Some((value, interval)) = one.difference(other, column.0) else {
-                return "–".to_owned();
+                return Cell::from("–");
             };
             let mark = if interval.holds(0.0) { LEVEL } else { "" };
             let sign = if value > 0.0 { "+" } else { "" };
             let half = column.number((interval.high - interval.low) / 2.0);
-            format!("{mark}{sign}{} ±{half}", column.number(value))
+            let text = format!("{mark}{sign}{} ±{half}", column.number(value));
+            Cell::from(text).with_numbers(column.numbers(Some(value), Some(interval)))
         });
         let name = format!("{} − {}", one.name, other.name);
-        table.row(std::iter::once(name).chain(cells).map(Into::into));
+        table.row(std::iter::once(name.into()).chain(cells));
     }
     Some(table)
 }
@@ -91,21 +95,26 @@ fn seeds(set: &ScoreSet) -> Option<Table> {
             let values: Vec<f64> = values.collect();
             match (mean(&values), deviation(&values)) {
                 (Some(mean), Some(deviation)) => {
-                    format!("{} ±{}", column.number(mean), column.number(deviation))
+                    let [mean, deviation] = [mean, deviation].map(|number| column.number(number));
+                    let numbers = [("", mean.clone()), (DEVIATION, deviation.clone())];
+                    Cell::from(format!("{mean} ±{deviation}")).with_numbers(numbers)
                 }
-                (Some(mean), None) => column.number(mean),
-                _ => "–".to_owned(),
+                (Some(mean), None) => column.number(mean).into(),
+                _ => "–".into(),
             }
         });
-        table.row(std::iter::once(record.name.clone()).chain(cells).map(Into::into));
+        table.row(std::iter::once(record.name.clone().into()).chain(cells));
         if record.intervals.is_some() {
             let cells = columns.iter().map(|column| {
                 let interval = record.interval(column.0);
                 let half = interval.map(|each| column.number((each.high - each.low) / 2.0));
-                half.map_or_else(|| "–".to_owned(), |half| format!("±{half}"))
+                half.map_or_else(
+                    || "–".into(),
+                    |half| Cell::from(format!("±{half}")).with_numbers([(DEVIATION, half)]),
+                )
             });
             let name = format!("{}, over texts", record.name);
-            table.quiet_row(std::iter::once(name).chain(cells).map(Into::into));
+            table.quiet_row(std::iter::once(name.into()).chain(cells));
         }
     }
     Some(table)

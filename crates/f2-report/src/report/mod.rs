@@ -9,6 +9,7 @@ mod claims;
 mod classes;
 mod configurations;
 mod corpus;
+mod further;
 mod matches;
 mod palette;
 mod samples;
@@ -64,6 +65,8 @@ pub struct Section {
 pub enum Block {
     /// Rows and columns.
     Table(NamedTable),
+    /// The same, folded away under its caption.
+    Folded(NamedTable),
     /// Pictures that stand side by side where there is room.
     Figures(Vec<NamedFigure>),
     /// The beginning of a corpus, where there are several.
@@ -122,6 +125,7 @@ impl Report {
             study.section(claims::section),
             study.section(ceiling::section),
             study.section(certainty::section),
+            study.section(further::section),
             study.section(|corpus| training::section(corpus, palette)),
             study.section(classes::section),
         ];
@@ -137,7 +141,7 @@ impl Report {
     /// Every table, in the order they are shown.
     pub fn tables(&self) -> impl Iterator<Item = &NamedTable> {
         self.blocks().filter_map(|block| match block {
-            Block::Table(table) => Some(table),
+            Block::Table(table) | Block::Folded(table) => Some(table),
             _ => None,
         })
     }

@@ -87,12 +87,14 @@ impl Block {
             name: format!("{}-{letter}", named.name),
             figure: named.figure.of(label),
         };
+        let table = |NamedTable { name, caption, table }: NamedTable| NamedTable {
+            name: format!("{name}-{letter}"),
+            caption: format!("{letter}) {caption}"),
+            table,
+        };
         match self {
-            Self::Table(NamedTable { name, caption, table }) => Self::Table(NamedTable {
-                name: format!("{name}-{letter}"),
-                caption: format!("{letter}) {caption}"),
-                table,
-            }),
+            Self::Table(named) => Self::Table(table(named)),
+            Self::Folded(named) => Self::Folded(table(named)),
             Self::Figures(figures) => Self::Figures(figures.into_iter().map(figure).collect()),
             other => other,
         }

@@ -5,9 +5,15 @@ use super::Table;
 impl Table {
     /// Comma separated values as RFC 4180 has them. Emphasis is left out, and so is the dash
     /// that stands for a missing value. A text that a spreadsheet would take for a formula has an
-    /// apostrophe before it, which spreadsheets read as "this is text".
+    /// apostrophe before it, which spreadsheets read as "this is text". A value with an interval has
+    /// three columns: itself, the lower end and the upper end.
     pub fn to_csv(&self) -> String {
-        self.lines()
+        let columns = self.number_columns();
+        let headings = columns.iter().map(|column| column.heading.as_str()).collect();
+        let rows =
+            self.rows.iter().map(|row| columns.iter().map(|column| column.of(row)).collect());
+        std::iter::once::<Vec<&str>>(headings)
+            .chain(rows)
             .map(|cells| cells.into_iter().map(quote).collect::<Vec<_>>().join(",") + "\n")
             .collect()
     }
@@ -34,6 +40,7 @@ fn is_formula(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Cell;
     use super::super::tests::example;
     use super::*;
 
@@ -42,6 +49,16 @@ mod tests {
         let mut table = example();
         table.row(["Human".into(), "–".into(), "a – b".into()]);
         assert!(table.to_csv().ends_with("Human,,a – b\n"));
+    }
+
+    #[test]
+    fn every_number_has_a_column_of_its_own() {
+        let mut table = example();
+        let numbers = [("", "1.50".to_owned()), ("low", "1.40".to_owned()), ("high", "1.6".into())];
+        table.row(["a".into(), Cell::from("1.50 ±0.10").with_numbers(numbers), "x".into()]);
+        let csv = table.to_csv();
+        assert!(csv.starts_with("model,KLD,KLD low,KLD high,note\nMLE,1.51,,,"), "{csv}");
+        assert!(csv.ends_with("a,1.50,1.40,1.6,x\n"), "{csv}");
     }
 
     #[test]

@@ -6,11 +6,12 @@ use super::Table;
 
 impl Table {
     /// A JSON array with an object for each row: numbers where a cell is one, `null` where it is
-    /// missing, else text.
+    /// missing, else text. A value with an interval has three fields, as it has columns in CSV.
     pub fn to_json(&self) -> String {
+        let columns = self.number_columns();
         let row = |row: &super::Row| {
-            let fields = self.headings.iter().zip(&row.cells);
-            let fields = fields.map(|(heading, cell)| (heading.clone(), value(&cell.text)));
+            let fields = columns.iter();
+            let fields = fields.map(|column| (column.heading.clone(), value(column.of(row))));
             Value::Object(fields.collect::<Map<_, _>>())
         };
         let rows = Value::Array(self.rows.iter().map(row).collect());
@@ -22,12 +23,15 @@ fn value(text: &str) -> Value {
     if text == "–" {
         return Value::Null;
     }
-    serde_json::from_str::<serde_json::Number>(text)
+    // A sign before a positive number is none of JSON's.
+    let unsigned = text.strip_prefix('+').unwrap_or(text);
+    serde_json::from_str::<serde_json::Number>(unsigned)
         .map_or_else(|_| Value::String(text.to_owned()), Value::Number)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Cell;
     use super::super::tests::example;
 
     #[test]
@@ -38,5 +42,10 @@ mod tests {
         assert_eq!(rows[0]["KLD"], 1.51);
         assert_eq!(rows[2]["KLD"], serde_json::Value::Null);
         assert_eq!(rows[2]["note"], "1.5 ±0.2");
+        let numbers = [("", "+1.5".to_owned()), ("low", "1.3".to_owned()), ("high", "1.7".into())];
+        table.row(["x".into(), Cell::from("+1.5 ±0.2").with_numbers(numbers), "".into()]);
+        let rows: serde_json::Value = serde_json::from_str(&table.to_json()).unwrap();
+        assert_eq!((&rows[3]["KLD"], &rows[3]["KLD low"]), (&1.5.into(), &1.3.into()));
+        assert_eq!(rows[0]["KLD high"], serde_json::Value::Null);
     }
 }

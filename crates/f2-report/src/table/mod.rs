@@ -10,6 +10,9 @@ mod terminal;
 pub use markdown::escape as escape_markdown;
 pub use terminal::Terminal;
 
+/// Stands for a missing value.
+const MISSING: &str = "–";
+
 /// Which side of its column a cell's text keeps to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
@@ -26,18 +29,49 @@ pub struct Cell {
     pub text: String,
     /// Shown in bold.
     pub strong: bool,
+    /// The numbers behind the text, for formats that programs read.
+    pub numbers: Vec<CellNumber>,
+}
+
+/// A number behind a cell's text: a column of its own in CSV, a field in JSON.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CellNumber {
+    /// What follows the column's heading in the name of its own; empty for the value itself.
+    pub name: &'static str,
+    /// The number, as it is written.
+    pub number: String,
 }
 
 impl Cell {
     /// A cell that stands out.
     pub fn strong(text: impl Into<String>) -> Self {
-        Self { text: text.into(), strong: true }
+        Self { text: text.into(), strong: true, numbers: Vec::new() }
+    }
+
+    /// The same cell with numbers behind its text, each under a name; that of the value is empty.
+    #[must_use]
+    pub fn with_numbers(
+        mut self,
+        numbers: impl IntoIterator<Item = (&'static str, String)>,
+    ) -> Self {
+        let numbers = numbers.into_iter();
+        self.numbers = numbers.map(|(name, number)| CellNumber { name, number }).collect();
+        self
+    }
+
+    /// What stands under a column of that name: one of the numbers, or where there are none the text.
+    fn under(&self, name: &str) -> &str {
+        if self.numbers.is_empty() {
+            return if name.is_empty() { &self.text } else { MISSING };
+        }
+        let number = self.numbers.iter().find(|number| number.name == name);
+        number.map_or(MISSING, |number| &number.number)
     }
 }
 
 impl<T: Into<String>> From<T> for Cell {
     fn from(text: T) -> Self {
-        Self { text: text.into(), strong: false }
+        Self { text: text.into(), strong: false, numbers: Vec::new() }
     }
 }
 
@@ -100,12 +134,38 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// The headings and every row's texts, from top to bottom.
-    fn lines(&self) -> impl Iterator<Item = Vec<&str>> {
-        let headings = self.headings.iter().map(String::as_str).collect();
-        let rows =
-            self.rows.iter().map(|row| row.cells.iter().map(|cell| cell.text.as_str()).collect());
-        std::iter::once(headings).chain(rows)
+    /// The columns that programs read: where cells have several numbers, one for each, named after the
+    /// heading.
+    fn number_columns(&self) -> Vec<NumberColumn> {
+        let columns = self.headings.iter().enumerate().flat_map(|(at, heading)| {
+            let mut names: Vec<&'static str> = vec![""];
+            for number in self.rows.iter().flat_map(|row| &row.cells[at].numbers) {
+                if !names.contains(&number.name) {
+                    names.push(number.name);
+                }
+            }
+            names.into_iter().map(move |name| NumberColumn {
+                at,
+                name,
+                heading: format!("{heading} {name}").trim_end().to_owned(),
+            })
+        });
+        columns.collect()
+    }
+}
+
+/// A column that programs read.
+struct NumberColumn {
+    /// The place of its cells.
+    at: usize,
+    /// The name of the number in them.
+    name: &'static str,
+    heading: String,
+}
+
+impl NumberColumn {
+    fn of<'a>(&self, row: &'a Row) -> &'a str {
+        row.cells[self.at].under(self.name)
     }
 }
 

@@ -84,7 +84,7 @@ fn trials(selection: &ClassSelection) -> Table {
     for trial in curve.iter().skip(start).take(MOST_TRIALS) {
         let objective = format!("{:.6}", trial.objective);
         let strong = trial.k == chosen;
-        table.row([trial.k.to_string().into(), Cell { text: objective, strong }]);
+        table.row([trial.k.to_string().into(), Cell { strong, ..objective.into() }]);
     }
     table
 }

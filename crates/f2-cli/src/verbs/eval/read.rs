@@ -43,6 +43,7 @@ impl Eval {
                 return Err(Failure::usage("words have no place among the counts of tokens")
                     .advise("give the corpus's tokenizer with `--tokenizer`"));
             }
+            texts.own_ids = Some(texts.ids.clone());
             let mut ids = std::mem::take(&mut texts.ids);
             counts.rank(&mut ids, |number| texts.place(number))?;
             texts.ids = ids;
