@@ -2,7 +2,7 @@
 
 use f2_engine::{Device, Penalties, Weighting};
 
-use super::{Batch, Decoder, Model, Recordings, Workspace};
+use super::{Batch, Decoder, Handover, Model, Recordings, Workspace};
 use crate::Error;
 
 /// A model with the buffers of its forward and backward passes.
@@ -65,9 +65,15 @@ impl<D: Device> Network<D> {
 
     /// Adds the loss of the batch's targets to [`loss`](Self::loss) and its gradient
     /// to [`gradients`](Self::gradients).
-    pub fn backward(&mut self, recordings: &mut Recordings<D>) {
+    /// With a `handover` it is the last one of a step, and parts of the gradient are taken as soon as
+    /// they are final; those that were not taken are final, too.
+    pub fn backward(
+        &mut self,
+        recordings: &mut Recordings<D>,
+        handover: Option<&mut dyn Handover<D>>,
+    ) -> Result<(), Error> {
         let Self { model, gradients, workspace, total, .. } = self;
-        workspace.backward(model, recordings, total, gradients);
+        workspace.backward(model, recordings, total, gradients, handover)
     }
 
     /// The losses since [`clear_loss`](Self::clear_loss), in nats.

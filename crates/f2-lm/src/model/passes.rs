@@ -1,6 +1,8 @@
 //! The decoder's two passes over a batch: forward from tokens to hidden states, backward from the
 //! gradient of the hidden states to that of every parameter below the head; and their buffers.
 
+use std::ops::Range;
+
 use f2_engine::{Device, Error, Norm, Sequences};
 
 use super::block::{
@@ -86,21 +88,25 @@ impl<D: Device> Activations<D> {
 
     /// Adds the gradients of every parameter below the head to `gradients`, from the gradient of
     /// the hidden states (see [`hidden_and_gradient`](Self::hidden_and_gradient)) after a
-    /// [`forward`](Self::forward) of the same batch.
+    /// [`forward`](Self::forward) of the same batch. Does some of the decoder's
+    /// [`stages`](Decoder::stages); all of them are done in their order.
     pub(super) fn backward(
         &mut self,
         pass: &Pass<'_, D>,
         sequences: Sequences,
         tokens: &D::Tokens,
+        stages: Range<usize>,
         gradients: &mut D::Floats,
     ) {
         let Model { device, decoder, .. } = pass.model;
         let Self { residuals, blocks, log_sums, branch, gradients: activations } = self;
         let width = decoder.shape.model.width;
-        device.zero_activations(pass.rows * width, &mut activations.stream);
+        if stages.start == 0 {
+            device.zero_activations(pass.rows * width, &mut activations.stream);
+        }
         let mut backward = Backward { pass, branch, activations, parameters: gradients };
         let layers = decoder.blocks.iter().zip(blocks).zip(log_sums);
-        for ((block, inside), log_sums) in layers.rev() {
+        for ((block, inside), log_sums) in layers.rev().take(stages.end).skip(stages.start) {
             let [start, middle, end] = &residuals[2 * block.layer..][..3] else {
                 unreachable!("the residual stream has two states to a block, and one more")
             };
@@ -108,7 +114,9 @@ impl<D: Device> Activations<D> {
             block.feed_forward_backward(&mut backward, next, [middle, end], inside);
             block.attention_backward(&mut backward, sequences, log_sums, [start, middle], inside);
         }
-        embed_backward(&mut backward, sequences, tokens, &residuals[0]);
+        if stages.end == decoder.stages() {
+            embed_backward(&mut backward, sequences, tokens, &residuals[0]);
+        }
     }
 }
 
