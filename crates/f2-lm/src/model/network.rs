@@ -21,11 +21,23 @@ pub struct Network<D: Device> {
 impl<D: Device> Network<D> {
     /// Allocates buffers for batches of up to `positions` positions, and draws initial values.
     pub fn new(device: D, decoder: Decoder, positions: usize, seed: u64) -> Result<Self, Error> {
+        Self::recomputing(device, decoder, positions, seed, false)
+    }
+
+    /// The same, where `recomputes` says whether the backward pass computes the inside of blocks again
+    /// instead of keeping it.
+    pub fn recomputing(
+        device: D,
+        decoder: Decoder,
+        positions: usize,
+        seed: u64,
+        recomputes: bool,
+    ) -> Result<Self, Error> {
         let model = Model::initialised(device, decoder, seed)?;
         let device = &model.device;
         Ok(Self {
             gradients: device.floats(model.decoder.layout.len())?,
-            workspace: Workspace::new(&model, positions)?,
+            workspace: Workspace::recomputing(&model, positions, recomputes)?,
             predictions: device.indices(positions)?,
             total: device.floats(1)?,
             model,

@@ -71,9 +71,19 @@ pub struct Workspace<D: Device> {
 impl<D: Device> Workspace<D> {
     /// Buffers for batches of up to `positions` positions.
     pub fn new(model: &Model<D>, positions: usize) -> Result<Self, Error> {
+        Self::recomputing(model, positions, false)
+    }
+
+    /// The same, where `recomputes` says whether only the inputs of blocks are kept: less memory, and
+    /// the same bits.
+    pub(super) fn recomputing(
+        model: &Model<D>,
+        positions: usize,
+        recomputes: bool,
+    ) -> Result<Self, Error> {
         let Model { device, decoder, .. } = model;
         Ok(Self {
-            activations: Activations::new(device, decoder, positions)?,
+            activations: Activations::new(device, decoder, positions, recomputes)?,
             tokens: device.tokens(positions)?,
             targets: device.targets(positions, &decoder.head)?,
             clock: device.clock()?,
@@ -84,9 +94,9 @@ impl<D: Device> Workspace<D> {
         })
     }
 
-    /// The bytes that the activations of `positions` positions take.
-    pub fn activation_bytes(decoder: &Decoder, positions: usize) -> u64 {
-        Activations::<D>::bytes(decoder, positions) as u64
+    /// The bytes that the activations of `positions` positions take, all or only the inputs of blocks.
+    pub fn activation_bytes(decoder: &Decoder, positions: usize, recomputes: bool) -> u64 {
+        Activations::<D>::bytes(decoder, positions, recomputes) as u64
     }
 
     /// The bytes that the head's logits and targets take.

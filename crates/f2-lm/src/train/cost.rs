@@ -46,12 +46,13 @@ impl RunCost {
     ) -> Self {
         let tokens_per_step = config.batch.tokens_per_step();
         let positions = config.batch.micro_size() * config.batch.sequence;
+        let recomputes = config.batch.recompute;
         let work = Work::new(decoder, config.batch.sequence);
         Self {
             parameters: decoder.layout.count(),
             parameter_bytes: parameter_bytes::<D>(decoder, config, ranks),
             sent_bytes: sent_bytes::<D>(decoder, config, ranks),
-            activation_bytes: Workspace::<D>::activation_bytes(decoder, positions)
+            activation_bytes: Workspace::<D>::activation_bytes(decoder, positions, recomputes)
                 + continuation_bytes::<D>(decoder, config),
             head_bytes: Workspace::<D>::head_bytes(decoder, positions),
             tokens_per_step,

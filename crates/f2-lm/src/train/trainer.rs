@@ -82,7 +82,8 @@ impl<D: Device> Trainer<D> {
     ) -> Result<Self, Error> {
         let positions = config.batch.micro_size() * config.batch.sequence;
         let parameters = decoder.layout.len();
-        let network = Network::new(device, decoder, positions, config.seed)?;
+        let recomputes = config.batch.recompute;
+        let network = Network::recomputing(device, decoder, positions, config.seed, recomputes)?;
         let device = &network.model.device;
         let [rank, size] = ranks.as_ref().map_or([0, 1], Ranks::place);
         let shards = Shards { count: config.batch.shards.max(1), ranks: size };
