@@ -1,4 +1,4 @@
-"""Training in parallel on one GPU: bits, speed, a killed rank, resuming, and the errors.
+"""Training in parallel on one GPU: bits, speed, overlap, a killed rank, resuming, and the errors.
 
     cargo build --release
     python bench/parallel.py target/release/f2 --work /tmp/parallel
@@ -84,24 +84,26 @@ class Bench:
         pipes = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         return subprocess.Popen(command, env=self.environment | variables, cwd=self.work, **pipes)
 
-    def ranks(self, count, *words):
-        """Starts `count` ranks of `f2 train` on the one GPU, as a launcher would."""
+    def ranks(self, count, *words, overlap=None):
+        """Starts `count` ranks of `f2 train` on the one GPU, as a launcher would. `overlap` has 0 or 1 for
+        every rank."""
         port = free_port()
         shared = dict(WORLD_SIZE=str(count), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
         return [
             self.start(
                 *("train", *words, "--device", "cuda:0", "--threads", "4"),
                 **shared, RANK=str(rank), LOCAL_RANK=str(rank), NCCL_HOSTID=f"rank-{rank}",
+                **({} if overlap is None else {"F2_EXCHANGE_OVERLAP": str(overlap[rank])}),
             )
             for rank in range(count)
         ]
 
-    def train(self, count, *words):
+    def train(self, count, *words, overlap=None):
         """A training by `count` ranks: whether all ended well, and how the first that did not failed."""
         if count == 1:
             ended = [self.f2("train", *words, "--device", "cuda:0", "--threads", "4")[:3]]
         else:
-            ended = [finish(rank, LIMIT) for rank in self.ranks(count, *words)]
+            ended = [finish(rank, LIMIT) for rank in self.ranks(count, *words, overlap=overlap)]
         bad = [(rank, code, error) for rank, (code, _, error) in enumerate(ended) if code != 0]
         for rank, code, error in bad[:1]:
             print(f"  rank {rank} ended with {code}: {error[-1500:]}", flush=True)
@@ -216,6 +218,36 @@ def overhead(bench, rounds, steps):
                 bench.check(slower <= limit, f"{words}: {slower:+.2f} %, at most {limit} %")
 
 
+def overlapping(bench, rounds, steps):
+    """Gradients sent during the backward pass and after it, in turn: times, of which nothing is asked where
+    ranks share a GPU, and bits, which must be equal, also where ranks differ in it. Two micro-batches to a shard:
+    only the last backward pass may send."""
+    print("\n| ranks | after it, ms | during it, ms | faster |\n|---|--:|--:|--:|", flush=True)
+    for ranks in [2, 4]:
+        common = ["paper", *PAPER, "--steps", steps, "--set", f"batch.shards={ranks}"]
+        common += ["--set", f"batch.micro={8 // ranks // 2}"]
+        # The last one differs between the ranks.
+        cases = {"after": [0] * ranks, "during": [1] * ranks, "mixed": [1] + [0] * (ranks - 1)}
+        times, bits = {name: [] for name in cases}, set()
+        for turn in range(rounds):
+            for name, overlap in cases.items():
+                run = bench.work / f"overlap-{name}"
+                if name == "mixed" and turn > 0:
+                    continue
+                if not bench.train(ranks, *common, "--out", run, overlap=overlap):
+                    bench.check(False, f"{ranks} ranks, gradients sent {name} the backward pass")
+                    return
+                seconds = [step["step_seconds"] for step in steps_of(run)][steps // 4:]
+                times[name].append(1000 * statistics.median(seconds))
+                bits.add(digest(run))
+                shutil.rmtree(run)
+        after, during = (statistics.median(times[name]) for name in ("after", "during"))
+        print(f"| {ranks} | {after:.3f} | {during:.3f} | {100 * (1 - during / after):+.1f} % |", flush=True)
+        print(f"  all rounds: {times}", flush=True)
+        print(f"  {'overlap shortens the step' if during < after else 'no gain from overlap here'}", flush=True)
+        bench.check(len(bits) == 1, f"{ranks} ranks end in the same bits whenever gradients are sent: {bits}")
+
+
 def killed_and_resumed(bench, steps):
     """kill -9 of one of two ranks, then the rest by four."""
     common = ["small", *SMALL, "--set", "batch.shards=4", "--set", "checkpoint.every_steps=10"]
@@ -283,6 +315,7 @@ def main():
     arguments.add_argument("--steps", type=int, default=50)
     arguments.add_argument("--rounds", type=int, default=3)
     arguments.add_argument("--speed-steps", type=int, default=200)
+    arguments.add_argument("--overlap-steps", type=int, default=40)
     a = arguments.parse_args()
     shutil.rmtree(a.work, ignore_errors=True)
     a.work.mkdir(parents=True)
@@ -292,6 +325,7 @@ def main():
         ("the corpus", lambda: write_corpus(bench)),
         ("the same bits", lambda: same_bits(bench, a.steps)),
         ("one rank", lambda: overhead(bench, a.rounds, a.speed_steps)),
+        ("overlap", lambda: overlapping(bench, a.rounds, a.overlap_steps)),
         ("a killed rank", lambda: killed_and_resumed(bench, a.steps)),
         ("generation and perplexity", lambda: shared_work(bench)),
         ("too many GPUs", lambda: refused(bench)),

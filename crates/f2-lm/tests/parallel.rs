@@ -6,9 +6,10 @@ use std::fs;
 use std::path::Path;
 use std::thread;
 
-use f2_engine::Cpu;
+use f2_engine::{Cpu, Partition};
 use f2_lm::Error;
-use f2_lm::config::ObjectiveName;
+use f2_lm::config::{ObjectiveName, TrainConfig};
+use f2_lm::model::{Decoder, ModelShape};
 use f2_lm::run::{Event, checkpoint, read_events};
 use f2_lm::train::{Ending, GivenSettings, NewRun, Ranks, ResumedRun};
 use f2_ranks::threads;
@@ -88,6 +89,58 @@ fn begin(size: usize, run: &NewRun, stop_at: u64) -> Vec<Result<Ending, Error>> 
         let stop = || reached.load(std::sync::atomic::Ordering::Relaxed) >= stop_at;
         prepared.train_among(ranks, cpu, 1, &mut observe, &stop).map(|(ending, _)| ending)
     })
+}
+
+/// Settings of a model large enough that even four ranks send its gradient in several buckets, with
+/// two micro-batches to a shard.
+fn in_buckets(run: NewRun, tied: bool) -> NewRun {
+    let settings = [("model.width", "64"), ("model.feed_forward", "160"), ("batch.micro", "1")];
+    let settings = settings.iter().fold(run.settings, |all, (key, value)| all.set(key, value));
+    let settings = settings.set("batch.size", "8").set("model.dropout", "0.1");
+    NewRun { settings: settings.set("model.tied", &tied.to_string()), ..run }
+}
+
+/// Without it the test below would show nothing. A vocabulary, which is left out, adds to it.
+fn has_several_buckets(config: &TrainConfig) {
+    let (model, positions) = (config.model.clone(), config.batch.sequence);
+    let decoder =
+        Decoder::new(ModelShape { model, positions, vocabulary: 1, class_ends: Vec::new() });
+    let partition = Partition::new(decoder.layout.len(), 4, &decoder.finals());
+    assert!(partition.buckets() > 2, "{partition:?}");
+}
+
+#[test]
+fn buckets_sent_during_the_backward_pass_give_the_bits_of_one() {
+    let workshop = Workshop::new();
+    for tied in [false, true] {
+        let initial = workshop.path(&format!("initial-{tied}"));
+        let mut run = in_buckets(new_run(&workshop, "initial", ObjectiveName::Mle, 0), tied);
+        run.out.clone_from(&initial);
+        all_complete(begin(1, &run, u64::MAX), Ending::Complete);
+        for objective in ObjectiveName::ALL {
+            let run = |ranks: usize, overlap: bool| {
+                let name = format!("{}-{tied}-{ranks}-{overlap}", objective.as_str());
+                let mut run = in_buckets(new_run(&workshop, &name, objective, 4), tied);
+                run.init = objective.fine_tunes().then(|| initial.clone());
+                let endings = as_ranks(ranks, |mut ranks, cpu| {
+                    ranks.iter_mut().for_each(|ranks| ranks.overlap = overlap);
+                    let prepared = run.prepare_among(&mut ranks, &cpu, 1)?;
+                    has_several_buckets(&prepared.run.config);
+                    let trained = prepared.train_among(ranks, cpu, 1, &mut |_| {}, &|| false);
+                    trained.map(|(ending, _)| ending)
+                });
+                all_complete(endings, Ending::Complete);
+                outcome(&workshop.path(&name))
+            };
+            let one = run(1, true);
+            for (ranks, overlap) in [(2, true), (3, true), (4, true), (3, false)] {
+                let several = run(ranks, overlap);
+                let words = format!("{objective:?}, tied: {tied}, {ranks} ranks, {overlap}");
+                assert_eq!(several.2, one.2, "{words}");
+                assert!(several == one, "{words}");
+            }
+        }
+    }
 }
 
 fn resume(size: usize, path: &Path) -> Vec<Result<Ending, Error>> {

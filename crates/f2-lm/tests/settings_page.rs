@@ -91,7 +91,8 @@ fn page() -> String {
     let columns: Vec<BTreeMap<String, String>> =
         std::iter::once(&TrainConfig::default()).chain(&presets).map(values).collect();
     let names = Preset::ALL.map(Preset::name).join("` | `");
-    let head = format!("| setting | meaning | default | `{names}` |\n|---|---|---|---|---|---|\n");
+    let rule = "|---".repeat(2 + columns.len());
+    let head = format!("| setting | meaning | default | `{names}` |\n{rule}|\n");
     let row = |key: &str, member: &Member| {
         let mut row = format!("| `{key}` | {}", member.comment);
         if let Some(choices) = types.get(member.kind.as_str()) {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::Cpu;
 use super::memory::Buffer;
-use crate::{Error, Exchange, HostPeers, Meeting, Scatter};
+use crate::{Error, Exchange, HostPeers, Meeting, Partition, Scatter};
 
 /// Elements one task adds up.
 const BLOCK: usize = 1 << 15;
@@ -49,48 +49,53 @@ impl Exchange for Cpu {
         &self,
         peers: &mut Self::Peers,
         scatter: &Scatter<'_>,
+        bucket: usize,
         parts: &[&Buffer],
         to: &mut Buffer,
     ) -> Result<(), Error> {
-        let own = peers.rank();
-        let slice = scatter.slices[own].clone();
-        if slice.is_empty() {
-            return peers.exchange(&sent(own, scatter, parts), &mut []);
+        let (own, pieces) = (peers.rank(), scatter.partition.pieces(bucket));
+        let owned = scatter.partition.owned(own);
+        let at = scatter.partition.place(bucket, own);
+        let piece = pieces[own].clone();
+        let sends = sent(own, pieces, parts);
+        if piece.is_empty() {
+            return peers.exchange(&sends, &mut []);
         }
         let mut receives = Vec::new();
-        let mut rows = to.chunks_mut(slice.len());
+        let mut rows = to.chunks_mut(owned).map(|row| &mut row[at..at + piece.len()]);
         for (rank, &count) in scatter.parts.iter().enumerate() {
             for (index, row) in rows.by_ref().take(count).enumerate() {
                 if rank == own {
-                    row.copy_from_slice(&parts[index][slice.clone()]);
+                    row.copy_from_slice(&parts[index][piece.clone()]);
                 } else {
                     receives.push((rank, row));
                 }
             }
         }
-        peers.exchange(&sent(own, scatter, parts), &mut receives)
+        peers.exchange(&sends, &mut receives)
     }
 
     fn gather_floats(
         &self,
         peers: &mut Self::Peers,
-        slices: &[Range<usize>],
+        partition: &Partition,
         floats: &mut Buffer,
     ) -> Result<(), Error> {
-        let own = peers.rank();
-        let (before, rest) = floats.split_at_mut(slices[own].start);
-        let (mine, after) = rest.split_at_mut(slices[own].len());
-        let mine = &*mine;
-        let others = (0..slices.len()).filter(|rank| *rank != own && !mine.is_empty());
-        let sends: Vec<_> = others.map(|rank| (rank, mine)).collect();
-        let mut receives = Vec::new();
-        let sides = [(0..own, before, 0), (own + 1..slices.len(), after, slices[own].end)];
-        for (ranks, mut left, mut at) in sides {
-            for rank in ranks.filter(|rank| !slices[*rank].is_empty()) {
-                let (_, from) = left.split_at_mut(slices[rank].start - at);
-                let (slice, from) = from.split_at_mut(slices[rank].len());
-                receives.push((rank, slice));
-                (left, at) = (from, slices[rank].end);
+        let (own, ranks) = (peers.rank(), partition.ranks());
+        let pieces = |rank| partition.slice(rank).map(move |(_, piece)| (rank, piece));
+        let mut all: Vec<_> = (0..ranks).flat_map(pieces).collect();
+        all.sort_by_key(|(_, piece)| piece.start);
+        let (mut sends, mut receives): (Vec<(usize, &[f32])>, _) = (Vec::new(), Vec::new());
+        let (mut left, mut at) = (&mut floats[..], 0);
+        for (rank, piece) in all {
+            let (_, from) = left.split_at_mut(piece.start - at);
+            let (floats, after) = from.split_at_mut(piece.len());
+            (left, at) = (after, piece.end);
+            if rank == own {
+                let floats = &*floats;
+                sends.extend((0..ranks).filter(|other| *other != own).map(|other| (other, floats)));
+            } else {
+                receives.push((rank, floats));
             }
         }
         peers.exchange(&sends, &mut receives)
@@ -99,17 +104,17 @@ impl Exchange for Cpu {
     fn gather_weights(
         &self,
         peers: &mut Self::Peers,
-        slices: &[Range<usize>],
+        partition: &Partition,
         weights: &mut Buffer,
     ) -> Result<(), Error> {
-        self.gather_floats(peers, slices, weights)
+        self.gather_floats(peers, partition, weights)
     }
 
     /// Passes read them in full precision: all are everywhere already.
     fn gather_full_weights(
         &self,
         _: &mut Self::Peers,
-        _: &[Range<usize>],
+        _: &Partition,
         _: &mut Buffer,
     ) -> Result<(), Error> {
         Ok(())
@@ -125,11 +130,11 @@ impl Cpu {
     }
 }
 
-/// Every other rank's slice of this rank's parts; empty ones are not sent.
-fn sent<'a>(own: usize, scatter: &Scatter<'_>, parts: &[&'a Buffer]) -> Vec<(usize, &'a [f32])> {
-    let slices = scatter.slices.iter().cloned().enumerate();
-    let others = slices.filter(|(rank, slice)| *rank != own && !slice.is_empty());
+/// Every other rank's piece of this rank's parts; empty ones are not sent.
+fn sent<'a>(own: usize, pieces: &[Range<usize>], parts: &[&'a Buffer]) -> Vec<(usize, &'a [f32])> {
+    let pieces = pieces.iter().cloned().enumerate();
+    let others = pieces.filter(|(rank, piece)| *rank != own && !piece.is_empty());
     others
-        .flat_map(|(rank, slice)| parts.iter().map(move |part| (rank, &part[slice.clone()])))
+        .flat_map(|(rank, piece)| parts.iter().map(move |part| (rank, &part[piece.clone()])))
         .collect()
 }

@@ -38,11 +38,12 @@ impl Optimiser for Cpu {
         gradients: &mut Buffer,
     ) {
         let all = 0..weights.len();
-        self.adamw_slice(settings, decayed, norm, all, weights, moments, gradients);
+        self.adamw_piece(settings, decayed, norm, all, 0, weights, moments, gradients);
     }
 
-    fn square_sums(&self, len: usize, gradients: &Buffer, sums: &mut Buffer, at: usize) {
-        let (gradients, blocks) = (&gradients[..len], len.div_ceil(NORM_BLOCK));
+    fn square_sums(&self, range: Range<usize>, gradients: &Buffer, sums: &mut Buffer, at: usize) {
+        let (len, blocks) = (range.len(), range.len().div_ceil(NORM_BLOCK));
+        let gradients = &gradients[range];
         let sums = &mut sums[at..at + 2 * blocks];
         self.threads.zip_chunks([(sums, 2)], |index, [sum]| {
             let start = index * NORM_BLOCK;
@@ -60,30 +61,32 @@ impl Optimiser for Cpu {
         norm[0] = sums[..2 * blocks].chunks(2).map(double).sum::<f64>().sqrt() as f32;
     }
 
-    fn adamw_slice(
+    fn adamw_piece(
         &self,
         settings: AdamW,
         decayed: &[Range<usize>],
         norm: &Buffer,
-        slice: Range<usize>,
+        piece: Range<usize>,
+        at: usize,
         weights: &mut Buffer,
         moments: &mut Moments<Self>,
         gradients: &mut Buffer,
     ) {
-        let (threads, len) = (&self.threads, slice.len());
-        let gradients = &mut gradients[..len];
+        let (threads, len) = (&self.threads, piece.len());
+        let gradients = &mut gradients[at..at + len];
         if !norm[0].is_finite() {
             threads.zip_chunks([(gradients, BLOCK)], |_, [gradients]| gradients.fill(0.0));
             return;
         }
         let rates = Rates::of(settings, norm[0]);
         let Moments { first, second } = moments;
-        let weights = &mut weights[slice.clone()];
-        let buffers = [weights, &mut first[..len], &mut second[..len], gradients];
+        let weights = &mut weights[piece.clone()];
+        let [first, second] = [first, second].map(|moment| &mut moment[at..at + len]);
+        let buffers = [weights, first, second, gradients];
         threads.zip_chunks(
             buffers.map(|buffer| (buffer, BLOCK)),
             |index, [weights, first, second, gradients]| {
-                let start = slice.start + index * BLOCK;
+                let start = piece.start + index * BLOCK;
                 for (range, decays) in split_by_decay(start..start + weights.len(), decayed) {
                     let range = range.start - start..range.end - start;
                     let rates = if decays { rates } else { rates.without_decay() };

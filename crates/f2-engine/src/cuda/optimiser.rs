@@ -43,13 +43,19 @@ impl<P: Precision> Optimiser for Cuda<P> {
         gradients: &mut Buffer<f32>,
     ) {
         let all = 0..gradients.len();
-        self.adamw_slice(settings, decayed, norm, all, weights, moments, gradients);
+        self.adamw_piece(settings, decayed, norm, all, 0, weights, moments, gradients);
     }
 
-    fn square_sums(&self, len: usize, gradients: &Buffer<f32>, sums: &mut Buffer<f32>, at: usize) {
-        let blocks = len.div_ceil(NORM_BLOCK);
-        assert!(len <= gradients.len() && at + 2 * blocks <= sums.len(), "{len} gradients");
-        let arguments = (len, gradients.at(0), sums.at(at));
+    fn square_sums(
+        &self,
+        range: Range<usize>,
+        gradients: &Buffer<f32>,
+        sums: &mut Buffer<f32>,
+        at: usize,
+    ) {
+        let blocks = range.len().div_ceil(NORM_BLOCK);
+        assert!(range.end <= gradients.len() && at + 2 * blocks <= sums.len(), "{range:?}");
+        let arguments = (range.len(), gradients.at(range.start), sums.at(at));
         // SAFETY: the operation's buffers have these sizes.
         unsafe { self.launch(BLOCK_SQUARE_SUMS, Grid::blocks(blocks, 256), arguments) };
     }
@@ -61,17 +67,18 @@ impl<P: Precision> Optimiser for Cuda<P> {
         unsafe { self.launch(NORM_OF_SUMS, Grid::blocks(1, 1024), arguments) };
     }
 
-    fn adamw_slice(
+    fn adamw_piece(
         &self,
         settings: AdamW,
         decayed: &[Range<usize>],
         norm: &Buffer<f32>,
-        slice: Range<usize>,
+        piece: Range<usize>,
+        at: usize,
         weights: &mut Weights<P>,
         moments: &mut Moments<Self>,
         gradients: &mut Buffer<f32>,
     ) {
-        let decayed = within(decayed, &slice);
+        let decayed = within(decayed, &piece);
         let starts = decayed.iter().map(|range| range.start as u64);
         let bounds: Vec<u64> = starts.chain(decayed.iter().map(|range| range.end as u64)).collect();
         let Some(bounds) = self.lists.load(&self.stream, &bounds) else { return };
@@ -80,10 +87,10 @@ impl<P: Precision> Optimiser for Cuda<P> {
         let decoupled = settings.decay == Decay::Decoupled;
         let penalty = if decoupled { 0.0 } else { weight_decay };
         let keep = if decoupled { 1.0 - learning_rate * weight_decay } else { 1.0 };
-        let quads = slice.len().div_ceil(4);
-        let rounded = weights.rounded.as_ref().map_or(0, |rounded| rounded.at(slice.start));
-        // SAFETY: the operation's buffers have these sizes; slices end at multiples of four, and
-        // buffers as well.
+        let quads = piece.len().div_ceil(4);
+        let rounded = weights.rounded.as_ref().map_or(0, |rounded| rounded.at(piece.start));
+        // SAFETY: the operation's buffers have these sizes; pieces begin and end at multiples of
+        // four, and buffers end there.
         unsafe {
             self.launch(
                 ADAMW,
@@ -103,10 +110,10 @@ impl<P: Precision> Optimiser for Cuda<P> {
                     (learning_rate / correction(beta1)) as f32,
                     (1.0 / correction(beta2).sqrt()) as f32,
                     settings.epsilon as f32,
-                    weights.values.at(slice.start),
-                    moments.first.at(0),
-                    moments.second.at(0),
-                    gradients.at(0),
+                    weights.values.at(piece.start),
+                    moments.first.at(at),
+                    moments.second.at(at),
+                    gradients.at(at),
                     rounded,
                 ),
             );
@@ -114,9 +121,9 @@ impl<P: Precision> Optimiser for Cuda<P> {
     }
 }
 
-/// The parts of ascending ranges that lie in a slice, counted from its start.
-fn within(ranges: &[Range<usize>], slice: &Range<usize>) -> Vec<Range<usize>> {
-    let clamp = |place: usize| place.clamp(slice.start, slice.end) - slice.start;
+/// The parts of ascending ranges that lie in a piece, counted from its start.
+fn within(ranges: &[Range<usize>], piece: &Range<usize>) -> Vec<Range<usize>> {
+    let clamp = |place: usize| place.clamp(piece.start, piece.end) - piece.start;
     let cut = ranges.iter().map(|range| clamp(range.start)..clamp(range.end));
     cut.filter(|range| !range.is_empty()).collect()
 }
@@ -126,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn decay_is_counted_from_the_start_of_a_slice() {
+    fn decay_is_counted_from_the_start_of_a_piece() {
         let decayed = [0..20, 32..40, 48..60];
         assert_eq!(within(&decayed, &(0..60)), decayed);
         assert_eq!(within(&decayed, &(16..52)), [0..4, 16..24, 32..36]);

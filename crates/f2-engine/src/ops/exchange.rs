@@ -1,12 +1,12 @@
 //! What ranks exchange when several train one model: gradients to the owners of their slices,
 //! updated parameters back to all, and the sums that make them one.
 //!
-//! The flat buffers are cut into a slice for each rank. Sums are made here and not on the way: what
+//! The flat buffers are cut into a slice for each rank ([`Partition`]). Sums are made here and not on the way: what
 //! a network adds up on the way has no order of its own.
 
 use std::ops::Range;
 
-use super::{Memory, NORM_BLOCK};
+use super::{Memory, Partition};
 use crate::Error;
 
 /// The exchange between ranks, and the sums of what arrives.
@@ -38,37 +38,55 @@ pub trait Exchange: Memory {
     /// `to[0] = Σ from[..len]`, one after the other in double precision: zeros change nothing.
     fn add_in_order(&self, len: usize, from: &Self::Floats, to: &mut Self::Floats);
 
-    /// Sends slice `j` of each of this rank's `parts` to rank `j`, and receives the own slice of all
-    /// others'. `to` is `[all parts of all ranks, own slice]`, in the order of ranks; this rank's own
-    /// are copied.
+    /// Sends rank `j` its piece of one bucket of each of this rank's `parts`, and receives the own piece
+    /// of all others'. `to` is `[all parts of all ranks, own slice]`, in the order of ranks; this rank's
+    /// own are copied. All ranks exchange the same buckets in the same order.
     fn scatter(
         &self,
         peers: &mut Self::Peers,
         scatter: &Scatter<'_>,
+        bucket: usize,
         parts: &[&Self::Floats],
         to: &mut Self::Floats,
     ) -> Result<(), Error>;
-    /// Every rank's slice of `floats` to all others: rank `j` has `floats[slices[j]]`.
+    /// The same beside the operations enqueued afterwards, where the device can. Until
+    /// [`finish_scatters`](Self::finish_scatters) they may not write to the bucket of the parts, nor use
+    /// `to`.
+    fn begin_scatter(
+        &self,
+        peers: &mut Self::Peers,
+        scatter: &Scatter<'_>,
+        bucket: usize,
+        parts: &[&Self::Floats],
+        to: &mut Self::Floats,
+    ) -> Result<(), Error> {
+        self.scatter(peers, scatter, bucket, parts, to)
+    }
+    /// Operations enqueued afterwards wait for all that [`begin_scatter`](Self::begin_scatter) began.
+    fn finish_scatters(&self, _peers: &mut Self::Peers) -> Result<(), Error> {
+        Ok(())
+    }
+    /// Every rank's pieces of `floats` to all others.
     fn gather_floats(
         &self,
         peers: &mut Self::Peers,
-        slices: &[Range<usize>],
+        partition: &Partition,
         floats: &mut Self::Floats,
     ) -> Result<(), Error>;
-    /// Every rank's updated slice of the parameters to all others, in the precision that passes
+    /// Every rank's updated pieces of the parameters to all others, in the precision that passes
     /// read them in.
     fn gather_weights(
         &self,
         peers: &mut Self::Peers,
-        slices: &[Range<usize>],
+        partition: &Partition,
         weights: &mut Self::Weights,
     ) -> Result<(), Error>;
-    /// Every rank's slice of the parameters to all others, in full precision, so that
+    /// Every rank's pieces of the parameters to all others, in full precision, so that
     /// [`read_weights`](Memory::read_weights) gives all of them.
     fn gather_full_weights(
         &self,
         peers: &mut Self::Peers,
-        slices: &[Range<usize>],
+        partition: &Partition,
         weights: &mut Self::Weights,
     ) -> Result<(), Error>;
     /// The bytes [`gather_weights`](Self::gather_weights) sends of `len` parameters, to one rank.
@@ -106,8 +124,8 @@ pub trait HostPeers: Send {
 /// Who sends how much to whom.
 #[derive(Clone, Copy, Debug)]
 pub struct Scatter<'a> {
-    /// The slice of each rank.
-    pub slices: &'a [Range<usize>],
+    /// The pieces of each rank.
+    pub partition: &'a Partition,
     /// How many parts each rank sends.
     pub parts: &'a [usize],
 }
@@ -125,34 +143,14 @@ impl Scatter<'_> {
     }
 }
 
-/// Cuts a flat buffer of `len` elements into a slice for each rank, at the bounds of the norm's
-/// blocks: equally many blocks to each, so that their sums of squares lie in order, whoever made
-/// them. The last slices may be shorter or empty.
-pub fn slices(len: usize, ranks: usize) -> Vec<Range<usize>> {
-    let each = len.div_ceil(NORM_BLOCK).div_ceil(ranks) * NORM_BLOCK;
-    (0..ranks).map(|rank| (rank * each).min(len)..((rank + 1) * each).min(len)).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn slices_meet_at_blocks_and_cover_everything() {
-        for (len, ranks) in [(16, 1), (16, 3), (10 * NORM_BLOCK, 4), (7 * NORM_BLOCK + 16, 3)] {
-            let slices = slices(len, ranks);
-            assert_eq!(slices.len(), ranks);
-            assert_eq!((slices[0].start, slices[ranks - 1].end), (0, len));
-            assert!(slices.windows(2).all(|pair| pair[0].end == pair[1].start));
-            let whole = |slice: &Range<usize>| slice.start.is_multiple_of(NORM_BLOCK);
-            assert!(slices.iter().all(|slice| slice.is_empty() || whole(slice)));
-        }
-    }
-
-    #[test]
     fn rows_follow_the_order_of_ranks() {
-        let slices = slices(16, 3);
-        let scatter = Scatter { slices: &slices, parts: &[1, 2, 1] };
+        let partition = Partition::new(16, 3, &[]);
+        let scatter = Scatter { partition: &partition, parts: &[1, 2, 1] };
         assert_eq!([0, 1, 2].map(|rank| scatter.rows(rank)), [0..1, 1..3, 3..4]);
         assert_eq!(scatter.all_rows(), 4);
     }

@@ -25,20 +25,27 @@ pub trait Optimiser: Memory {
         gradients: &mut Self::Floats,
     );
 
-    /// The sum of squares of every block of [`NORM_BLOCK`] of the first `len` gradients, in double
+    /// The sum of squares of every block of [`NORM_BLOCK`] of the gradients in `range`, in double
     /// precision. Two floats of `sums` from `at` on hold the bits of each, the lower half first.
-    fn square_sums(&self, len: usize, gradients: &Self::Floats, sums: &mut Self::Floats, at: usize);
+    fn square_sums(
+        &self,
+        range: Range<usize>,
+        gradients: &Self::Floats,
+        sums: &mut Self::Floats,
+        at: usize,
+    );
     /// `norm[0]` is the root of the sum of as many `blocks`' sums, as
     /// [`square_sums`](Self::square_sums) wrote them. The order depends on their number alone.
     fn norm_of_sums(&self, blocks: usize, sums: &Self::Floats, norm: &mut Self::Floats);
-    /// [`adamw`](Self::adamw) of one slice of the parameters. Moments and gradients begin with it;
-    /// its gradients are set to zero.
-    fn adamw_slice(
+    /// [`adamw`](Self::adamw) of one piece of the parameters. Moments and gradients have it from `at`
+    /// on; its gradients are set to zero.
+    fn adamw_piece(
         &self,
         settings: AdamW,
         decayed: &[Range<usize>],
         norm: &Self::Floats,
-        slice: Range<usize>,
+        piece: Range<usize>,
+        at: usize,
         weights: &mut Self::Weights,
         moments: &mut Moments<Self>,
         gradients: &mut Self::Floats,

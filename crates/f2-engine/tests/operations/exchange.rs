@@ -5,7 +5,7 @@ use std::thread;
 
 use f2_engine::prelude::*;
 use f2_engine::{
-    AdamW, Cpu, Decay, Error, HostPeers, Layout, Moments, NORM_BLOCK, Scatter, slices,
+    AdamW, Cpu, Decay, Error, HostPeers, Layout, Moments, NORM_BLOCK, Partition, Scatter,
 };
 
 use super::{Bench, narrow, random};
@@ -77,49 +77,76 @@ fn values(len: usize, place: usize) -> Vec<f32> {
     narrow(&random(len, place as u32))
 }
 
+/// The slice of a rank, of all values.
+fn slice_of(values: &[f32], partition: &Partition, rank: usize) -> Vec<f32> {
+    partition.slice(rank).flat_map(|(_, piece)| values[piece].to_vec()).collect()
+}
+
+/// In one bucket, and in several.
+fn partitions(len: usize, ranks: usize) -> [Partition; 2] {
+    let finals = [7 * len / 8, len / 2, len / 3, 0];
+    [Partition::new(len, ranks, &[]), Partition::new(len, ranks, &finals)]
+}
+
 #[test]
 fn every_owner_receives_its_slice_of_all_parts() {
-    let (len, parts) = (3 * NORM_BLOCK + 48, [2, 1, 1]);
-    for ranks in [1, 2, 3] {
-        let (slices, parts) = (slices(len, ranks), &parts[..ranks]);
-        let received = as_ranks(ranks, |rank, cpu, mut peers| {
-            let scatter = Scatter { slices: &slices, parts };
-            let own: Vec<_> = scatter
-                .rows(rank)
-                .map(|row| {
-                    let mut part = cpu.floats(len).unwrap();
-                    cpu.write_floats(&values(len, row), 0, &mut part);
-                    part
-                })
-                .collect();
-            let mut to = cpu.floats(scatter.all_rows() * slices[rank].len()).unwrap();
-            let own: Vec<_> = own.iter().collect();
-            cpu.scatter(&mut peers, &scatter, &own, &mut to).unwrap();
-            to.to_vec()
-        });
-        for (rank, received) in received.iter().enumerate() {
-            let rows = received.chunks(slices[rank].len().max(1));
-            for (row, received) in rows.enumerate() {
-                assert_eq!(received, &values(len, row)[slices[rank].clone()], "{ranks} {rank}");
-            }
+    let parts = [2, 1, 1];
+    for (len, ranks) in [(3 * NORM_BLOCK + 48, 3), (37 * NORM_BLOCK + 48, 1)]
+        .into_iter()
+        .chain([2, 3].map(|ranks| (37 * NORM_BLOCK + 48, ranks)))
+    {
+        for partition in partitions(len, ranks) {
+            check_scatter(len, &partition, &parts[..ranks]);
+        }
+    }
+    assert_eq!(partitions(37 * NORM_BLOCK, 3)[1].buckets(), 4);
+}
+
+fn check_scatter(len: usize, partition: &Partition, parts: &[usize]) {
+    let ranks = partition.ranks();
+    let received = as_ranks(ranks, |rank, cpu, mut peers| {
+        let scatter = Scatter { partition, parts };
+        let own: Vec<_> = scatter
+            .rows(rank)
+            .map(|row| {
+                let mut part = cpu.floats(len).unwrap();
+                cpu.write_floats(&values(len, row), 0, &mut part);
+                part
+            })
+            .collect();
+        let mut to = cpu.floats(scatter.all_rows() * partition.owned(rank)).unwrap();
+        let own: Vec<_> = own.iter().collect();
+        for bucket in 0..partition.buckets() {
+            cpu.begin_scatter(&mut peers, &scatter, bucket, &own, &mut to).unwrap();
+        }
+        cpu.finish_scatters(&mut peers).unwrap();
+        to.to_vec()
+    });
+    for (rank, received) in received.iter().enumerate() {
+        let rows = received.chunks(partition.owned(rank).max(1));
+        for (row, received) in rows.enumerate() {
+            let expected = slice_of(&values(len, row), partition, rank);
+            assert_eq!(received, expected, "{ranks} {rank}");
         }
     }
 }
 
 #[test]
 fn what_is_gathered_is_everywhere() {
-    let len = 2 * NORM_BLOCK + 16;
-    // The fourth rank has nothing.
-    for ranks in [1, 2, 3, 4] {
-        let (slices, expected) = (slices(len, ranks), values(len, 9));
-        let gathered = as_ranks(ranks, |rank, cpu, mut peers| {
-            let mut floats = cpu.floats(len).unwrap();
-            let slice = slices[rank].clone();
-            cpu.write_floats(&expected[slice.clone()], slice.start, &mut floats);
-            cpu.gather_floats(&mut peers, &slices, &mut floats).unwrap();
-            floats.to_vec()
-        });
-        assert!(gathered.iter().all(|gathered| *gathered == expected), "{ranks} ranks");
+    // The fourth rank has nothing of the shorter one.
+    for len in [2 * NORM_BLOCK + 16, 37 * NORM_BLOCK + 16] {
+        for partition in [1, 2, 3, 4].into_iter().flat_map(|ranks| partitions(len, ranks)) {
+            let expected = values(len, 9);
+            let gathered = as_ranks(partition.ranks(), |rank, cpu, mut peers| {
+                let mut floats = cpu.floats(len).unwrap();
+                for (_, piece) in partition.slice(rank) {
+                    cpu.write_floats(&expected[piece.clone()], piece.start, &mut floats);
+                }
+                cpu.gather_floats(&mut peers, &partition, &mut floats).unwrap();
+                floats.to_vec()
+            });
+            assert!(gathered.iter().all(|gathered| *gathered == expected), "{partition:?}");
+        }
     }
 }
 
@@ -140,37 +167,39 @@ fn sums_keep_their_order() {
     assert_eq!(to[0], 1.0);
 }
 
-/// The update of `ranks` slices, put together: norm, parameters and moments.
-fn sliced(layout: &Layout, ranks: usize, settings: AdamW) -> [Vec<f32>; 4] {
+/// The update by ranks, put together: norm, parameters and moments.
+fn sliced(layout: &Layout, partition: &Partition, settings: AdamW) -> [Vec<f32>; 4] {
     let len = layout.len();
     let Bench { cpu, mut weights, .. } = Bench::new(layout);
-    let mut result = [vec![], vec![], vec![], vec![]];
+    let [mut first, mut second] = [0; 2].map(|_| vec![0.0; len]);
     let (blocks, gradients) = (len.div_ceil(NORM_BLOCK), values(len, 3));
     let (mut sums, mut norm) = (cpu.floats(2 * blocks).unwrap(), cpu.floats(1).unwrap());
-    let slices = slices(len, ranks);
-    let upload = |slice: &std::ops::Range<usize>| {
-        let mut floats = cpu.floats(slice.len()).unwrap();
-        cpu.write_floats(&gradients[slice.clone()], 0, &mut floats);
+    let upload = |rank: usize| {
+        let mut floats = cpu.floats(partition.owned(rank)).unwrap();
+        cpu.write_floats(&slice_of(&gradients, partition, rank), 0, &mut floats);
         floats
     };
-    for slice in &slices {
-        let at = 2 * slice.start.div_ceil(NORM_BLOCK);
-        cpu.square_sums(slice.len(), &upload(slice), &mut sums, at);
+    for rank in 0..partition.ranks() {
+        for (place, piece) in partition.slice(rank) {
+            let at = 2 * piece.start.div_ceil(NORM_BLOCK);
+            cpu.square_sums(place..place + piece.len(), &upload(rank), &mut sums, at);
+        }
     }
     cpu.norm_of_sums(blocks, &sums, &mut norm);
-    for slice in &slices {
-        let floats = || cpu.floats(slice.len()).unwrap();
-        let (mut moments, mut own) = (Moments { first: floats(), second: floats() }, upload(slice));
+    for rank in 0..partition.ranks() {
+        let floats = || cpu.floats(partition.owned(rank)).unwrap();
+        let (mut moments, mut own) = (Moments { first: floats(), second: floats() }, upload(rank));
         let decayed = layout.decayed();
-        let slice = slice.clone();
-        cpu.adamw_slice(settings, &decayed, &norm, slice, &mut weights, &mut moments, &mut own);
+        for (at, piece) in partition.slice(rank) {
+            let range = piece.clone();
+            let (weights, moments) = (&mut weights, &mut moments);
+            cpu.adamw_piece(settings, &decayed, &norm, range, at, weights, moments, &mut own);
+            first[piece.clone()].copy_from_slice(&moments.first[at..at + piece.len()]);
+            second[piece.clone()].copy_from_slice(&moments.second[at..at + piece.len()]);
+        }
         assert!(own.iter().all(|gradient| *gradient == 0.0));
-        result[2].extend_from_slice(&moments.first);
-        result[3].extend_from_slice(&moments.second);
     }
-    result[0] = norm.to_vec();
-    result[1] = weights.to_vec();
-    result
+    [norm.to_vec(), weights.to_vec(), first, second]
 }
 
 #[test]
@@ -189,9 +218,10 @@ fn slices_of_an_update_give_the_bits_of_the_whole() {
         clip: 0.25,
         update: 1,
     };
-    let whole = sliced(&layout, 1, settings);
-    for ranks in 2..=6 {
-        assert_eq!(sliced(&layout, ranks, settings), whole, "{ranks} ranks");
+    let len = layout.len();
+    let whole = sliced(&layout, &Partition::new(len, 1, &[]), settings);
+    for partition in (1..=6).flat_map(|ranks| partitions(len, ranks)) {
+        assert_eq!(sliced(&layout, &partition, settings), whole, "{partition:?}");
     }
     let squares: f64 = random(layout.len(), 3).iter().map(|g| g * g).sum();
     let error = f64::from(whole[0][0]) - squares.sqrt();

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use f2_engine::prelude::*;
 use f2_engine::{
-    AdamW, Bf16, Cuda, Decay, Device, F32, Layout, Linear, Moments, NORM_BLOCK, NcclId, Parameter,
-    Precision, Scatter, cuda_is_present, nccl_version, slices,
+    AdamW, Bf16, Cuda, Decay, Device, F32, Layout, Linear, Moments, NORM_BLOCK, NcclId, NcclPeers,
+    Parameter, Partition, Precision, Scatter, cuda_is_present, nccl_version,
 };
 
 use super::{Bench, Outcome, Scenario, compare, random};
@@ -24,9 +24,17 @@ fn parts() -> (Layout, [Parameter; 3]) {
     (layout, parameters)
 }
 
+/// The buffer of [`parts`] for so many ranks, in one bucket or in several.
+fn partition(ranks: usize, several: bool) -> Partition {
+    let len = parts().0.len();
+    let finals: &[usize] = if several { &[len / 2, len / 4, 0] } else { &[] };
+    Partition::new(len, ranks, finals)
+}
+
 /// One update by so many ranks, each of its own slice, on one device.
 struct Sliced {
     ranks: usize,
+    several: bool,
 }
 
 impl Scenario for Sliced {
@@ -37,22 +45,27 @@ impl Scenario for Sliced {
     fn run<D: Device>(&self, bench: &mut Bench<D>) -> Outcome {
         let (layout, parameters) = parts();
         let len = layout.len();
-        let (slices, blocks) = (slices(len, self.ranks), len.div_ceil(NORM_BLOCK));
+        let partition = partition(self.ranks, self.several);
+        let blocks = len.div_ceil(NORM_BLOCK);
         let values = random(len, 3);
         let (mut sums, mut norm) = (bench.floats(2 * blocks), bench.floats(1));
-        let upload = |bench: &Bench<D>, slice: &std::ops::Range<usize>| {
+        let upload = |bench: &Bench<D>, rank: usize| {
+            let slice = partition.slice(rank).flat_map(|(_, piece)| values[piece].to_vec());
             // What follows the slice in the buffer is no part of it.
-            let mut floats = bench.floats(slice.len() + 9);
-            bench.device.write_floats(&values[slice.clone()], 0, &mut floats);
+            let mut floats = bench.floats(partition.owned(rank) + 9);
+            bench.device.write_floats(&slice.collect::<Vec<_>>(), 0, &mut floats);
             floats
         };
-        for slice in &slices {
-            let at = 2 * slice.start.div_ceil(NORM_BLOCK);
-            bench.device.square_sums(slice.len(), &upload(bench, slice), &mut sums, at);
+        for rank in 0..self.ranks {
+            let own = upload(bench, rank);
+            for (place, piece) in partition.slice(rank) {
+                let at = 2 * piece.start.div_ceil(NORM_BLOCK);
+                bench.device.square_sums(place..place + piece.len(), &own, &mut sums, at);
+            }
         }
         bench.device.norm_of_sums(blocks, &sums, &mut norm);
         let mut outcome = vec![("norm", bench.read_floats(&norm, 1))];
-        let (mut first, mut second) = (Vec::new(), Vec::new());
+        let [mut first, mut second] = [0; 2].map(|_| vec![0.0; len]);
         let settings = AdamW {
             learning_rate: 3e-2,
             beta1: 0.9,
@@ -63,16 +76,24 @@ impl Scenario for Sliced {
             clip: 0.25,
             update: 1,
         };
-        for slice in slices {
-            let floats = || bench.device.floats(slice.len()).unwrap();
+        for rank in 0..self.ranks {
+            let owned = partition.owned(rank);
+            let floats = || bench.device.floats(owned).unwrap();
             let (mut moments, mut own) =
-                (Moments { first: floats(), second: floats() }, upload(bench, &slice));
-            let (decayed, range) = (layout.decayed(), slice.clone());
-            let Bench { device, weights, .. } = bench;
-            device.adamw_slice(settings, &decayed, &norm, range, weights, &mut moments, &mut own);
-            assert!(bench.read_floats(&own, slice.len()).iter().all(|gradient| *gradient == 0.0));
-            first.extend(bench.read_floats(&moments.first, slice.len()));
-            second.extend(bench.read_floats(&moments.second, slice.len()));
+                (Moments { first: floats(), second: floats() }, upload(bench, rank));
+            let decayed = layout.decayed();
+            for (at, piece) in partition.slice(rank) {
+                let Bench { device, weights, .. } = &mut *bench;
+                let (moments, own) = (&mut moments, &mut own);
+                device.adamw_piece(settings, &decayed, &norm, piece, at, weights, moments, own);
+            }
+            assert!(bench.read_floats(&own, owned).iter().all(|gradient| *gradient == 0.0));
+            for (moment, all) in [(&moments.first, &mut first), (&moments.second, &mut second)] {
+                let read = bench.read_floats(moment, owned);
+                for (at, piece) in partition.slice(rank) {
+                    all[piece.clone()].copy_from_slice(&read[at..at + piece.len()]);
+                }
+            }
         }
         outcome.extend([("first moments", first), ("second moments", second)]);
         let weights = parameters.map(|parameter| bench.weight(parameter));
@@ -83,22 +104,24 @@ impl Scenario for Sliced {
 
 #[test]
 fn slices_are_updated_as_on_the_cpu() {
-    compare(&Sliced { ranks: 1 });
-    compare(&Sliced { ranks: 3 });
+    compare(&Sliced { ranks: 1, several: false });
+    compare(&Sliced { ranks: 3, several: false });
+    compare(&Sliced { ranks: 2, several: true });
 }
 
 /// Not nearly: to the last bit, in either precision.
 #[test]
 fn slices_of_an_update_give_the_bits_of_the_whole() {
     fn check<P: Precision>() {
-        let update = |ranks: usize| {
+        let update = |ranks: usize, several: bool| {
             let device = Cuda::<P>::new(0).unwrap();
-            Sliced { ranks }.run(&mut Bench::new(device, &parts().0))
+            Sliced { ranks, several }.run(&mut Bench::new(device, &parts().0))
         };
-        let whole = update(1);
+        let whole = update(1, false);
         for ranks in 2..=5 {
-            assert_eq!(update(ranks), whole, "{ranks} ranks");
+            assert_eq!(update(ranks, false), whole, "{ranks} ranks");
         }
+        assert_eq!(update(2, true), whole);
     }
     if let Err(reason) = cuda_is_present() {
         eprintln!("skipped: {reason}");
@@ -211,13 +234,66 @@ fn meet(rank: &str, folder: &Path) -> NcclId {
     }
 }
 
+/// The first rank has two parts, the second one. Each bucket of a part is written just before it is sent,
+/// and the next one while it is on its way: what arrives is what was there when it was sent.
+fn check_scatter<P: Precision>(
+    device: &Cuda<P>,
+    peers: &mut NcclPeers,
+    rank: usize,
+    partition: &Partition,
+) {
+    let (len, owned) = (partition.bucket(0).end, partition.owned(rank));
+    let scatter = Scatter { partition, parts: &[2, 1] };
+    let part = |row: usize| random(len, row as u32);
+    let expected: Vec<f32> = (0..3)
+        .flat_map(|row| {
+            let values = part(row);
+            partition.slice(rank).flat_map(|(_, piece)| values[piece].to_vec()).collect::<Vec<_>>()
+        })
+        .collect();
+    for beside in [false, true] {
+        let sources: Vec<_> = scatter
+            .rows(rank)
+            .map(|row| {
+                let mut floats = device.floats(len).unwrap();
+                device.write_floats(&part(row), 0, &mut floats);
+                floats
+            })
+            .collect();
+        let zeros = || device.floats(len).unwrap();
+        let mut parts: Vec<_> = sources.iter().map(|_| zeros()).collect();
+        let mut received = device.floats(3 * owned).unwrap();
+        // More than once: the first time sets up the second stream.
+        for _ in 0..3 {
+            for bucket in 0..partition.buckets() {
+                let range = partition.bucket(bucket);
+                for (from, to) in sources.iter().zip(&mut parts) {
+                    device.copy_floats(from, range.clone(), to, range.start);
+                }
+                let parts: Vec<_> = parts.iter().collect();
+                let to = &mut received;
+                if beside {
+                    device.begin_scatter(peers, &scatter, bucket, &parts, to).unwrap();
+                } else {
+                    device.scatter(peers, &scatter, bucket, &parts, to).unwrap();
+                }
+            }
+            device.finish_scatters(peers).unwrap();
+            // Overwritten at once: the exchange must be over by then.
+            parts.iter_mut().for_each(|part| device.zero_floats(part));
+            let mut values = vec![0.0; 3 * owned];
+            device.read_floats(&received, 0, &mut values).unwrap();
+            assert_eq!(values, expected, "beside: {beside}");
+            device.zero_floats(&mut received);
+        }
+    }
+}
+
 fn check_exchange<P: Precision>(rank: usize, id: NcclId) {
     let (layout, parameters) = parts();
     let len = layout.len();
     let device = Cuda::<P>::new(0).unwrap();
     let mut peers = device.connect(id, rank, RANKS).unwrap();
-    let slices = slices(len, RANKS);
-    let own = slices[rank].clone();
     let upload = |values: &[f32]| {
         let mut floats = device.floats(values.len()).unwrap();
         device.write_floats(values, 0, &mut floats);
@@ -229,40 +305,39 @@ fn check_exchange<P: Precision>(rank: usize, id: NcclId) {
         values
     };
 
-    // The first rank has two parts, the second one.
-    let scatter = Scatter { slices: &slices, parts: &[2, 1] };
-    let part = |row: usize| random(len, row as u32);
-    let uploaded: Vec<_> = scatter.rows(rank).map(|row| upload(&part(row))).collect();
-    let mut received = device.floats(3 * own.len()).unwrap();
-    let parts: Vec<_> = uploaded.iter().collect();
-    device.scatter(&mut peers, &scatter, &parts, &mut received).unwrap();
-    let expected: Vec<f32> = (0..3).flat_map(|row| part(row)[own.clone()].to_vec()).collect();
-    assert_eq!(read(&received, 3 * own.len()), expected);
-
-    let everything = random(len, 9);
-    let mut floats = device.floats(len).unwrap();
-    device.write_floats(&everything[own.clone()], own.start, &mut floats);
-    device.gather_floats(&mut peers, &slices, &mut floats).unwrap();
-    assert_eq!(read(&floats, len), everything);
+    for several in [false, true] {
+        let partition = partition(RANKS, several);
+        check_scatter(&device, &mut peers, rank, &partition);
+        let everything = random(len, 9);
+        let mut floats = device.floats(len).unwrap();
+        for (_, piece) in partition.slice(rank) {
+            device.write_floats(&everything[piece.clone()], piece.start, &mut floats);
+        }
+        device.gather_floats(&mut peers, &partition, &mut floats).unwrap();
+        assert_eq!(read(&floats, len), everything);
+    }
 
     // A rank without anything.
     let mut few = upload(if rank == 0 { &[1.0, 2.0] } else { &[0.0; 2] });
-    device.gather_floats(&mut peers, &[0..2, 2..2], &mut few).unwrap();
+    let first = Partition::of_pieces(vec![0..2, 2..2]);
+    device.gather_floats(&mut peers, &first, &mut few).unwrap();
     assert_eq!(read(&few, 2), [1.0, 2.0]);
 
+    let (partition, everything) = (partition(RANKS, true), random(len, 9));
+    let own = |place: usize| partition.slice(rank).any(|(_, piece)| piece.contains(&place));
     // Parameters, with the copies that products read: all are written, then the others' overwritten.
     let mut weights = device.weights(len).unwrap();
     for parameter in parameters {
         let mut values = vec![-1.0; parameter.len()];
         for (place, value) in values.iter_mut().enumerate() {
-            if own.contains(&(parameter.offset + place)) {
+            if own(parameter.offset + place) {
                 *value = everything[parameter.offset + place];
             }
         }
         device.write_weights(&values, parameter, &mut weights);
     }
-    device.gather_weights(&mut peers, &slices, &mut weights).unwrap();
-    device.gather_full_weights(&mut peers, &slices, &mut weights).unwrap();
+    device.gather_weights(&mut peers, &partition, &mut weights).unwrap();
+    device.gather_full_weights(&mut peers, &partition, &mut weights).unwrap();
     for parameter in parameters {
         let mut values = vec![0.0; parameter.len()];
         device.read_weights(&weights, parameter, &mut values).unwrap();

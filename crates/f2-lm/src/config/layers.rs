@@ -202,6 +202,7 @@ pub(crate) fn known_keys() -> &'static [String] {
     static KEYS: LazyLock<Vec<String>> = LazyLock::new(|| {
         let mut config = TrainConfig::default();
         (config.model.vocabulary, config.batch.shards) = (Some(0), 1);
+        config.batch.recompute = true;
         config.budget =
             BudgetConfig { steps: Some(0), epochs: Some(0.0), tokens: Some(0), minutes: Some(0.0) };
         flatten(&config).into_keys().collect()

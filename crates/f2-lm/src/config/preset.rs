@@ -11,11 +11,16 @@ pub enum Preset {
     Wikitext103,
     /// The paper's lyrics experiment.
     Lyrics,
+    /// The shape of GPT-2 with 124 million parameters.
+    Gpt2Small,
+    /// The shape of GPT-2 with 355 million parameters.
+    Gpt2Medium,
 }
 
 impl Preset {
     /// Every preset, in the order they are listed to the user.
-    pub const ALL: [Self; 3] = [Self::Demo, Self::Wikitext103, Self::Lyrics];
+    pub const ALL: [Self; 5] =
+        [Self::Demo, Self::Wikitext103, Self::Lyrics, Self::Gpt2Small, Self::Gpt2Medium];
 
     /// The name on the command line.
     pub fn name(self) -> &'static str {
@@ -23,6 +28,8 @@ impl Preset {
             Self::Demo => "demo",
             Self::Wikitext103 => "wikitext103",
             Self::Lyrics => "lyrics",
+            Self::Gpt2Small => "gpt2-small",
+            Self::Gpt2Medium => "gpt2-medium",
         }
     }
 
@@ -32,6 +39,8 @@ impl Preset {
             Self::Demo => "Minutes on two cores",
             Self::Wikitext103 => "The paper's English experiment",
             Self::Lyrics => "The paper's lyrics experiment",
+            Self::Gpt2Small => "The shape of GPT-2, 124 million parameters",
+            Self::Gpt2Medium => "The shape of GPT-2, 355 million parameters",
         }
     }
 
@@ -41,6 +50,8 @@ impl Preset {
             Self::Demo => include_str!("../../presets/demo.toml"),
             Self::Wikitext103 => include_str!("../../presets/wikitext103.toml"),
             Self::Lyrics => include_str!("../../presets/lyrics.toml"),
+            Self::Gpt2Small => include_str!("../../presets/gpt2-small.toml"),
+            Self::Gpt2Medium => include_str!("../../presets/gpt2-medium.toml"),
         }
     }
 }

@@ -1,8 +1,12 @@
 //! Suggestions for unknown settings: the name that was probably meant.
 
 /// The names other programs have for a setting, by its name here.
-const ELSEWHERE: [(&str, &[&str]); 24] = [
+const ELSEWHERE: [(&str, &[&str]); 25] = [
     ("batch.micro", &["accumulation", "gradient_accumulation_steps", "micro_batch_size"]),
+    (
+        "batch.recompute",
+        &["activation_checkpointing", "checkpoint_activations", "gradient_checkpointing"],
+    ),
     (
         "batch.sequence",
         &[

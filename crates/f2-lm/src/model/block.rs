@@ -153,12 +153,23 @@ impl Block {
         after: &mut Residual<D>,
     ) {
         let Model { device, weights, .. } = pass.model;
-        let BlockActivations { before_gelu, expanded, .. } = inside;
-        let rows = pass.rows;
-        device.linear_gelu(rows, self.expand, weights, &before.normed, before_gelu, expanded);
-        device.linear(rows, self.contract, weights, expanded, branch);
+        self.expand(pass, before, inside);
+        device.linear(pass.rows, self.contract, weights, &inside.expanded, branch);
         let dropout = pass.dropout(Site::FeedForward(self.layer));
         pass.add_branch(next, dropout, before, branch, after);
+    }
+
+    /// The part of it that the backward pass reads.
+    pub(super) fn expand<D: Device>(
+        &self,
+        pass: &Pass<'_, D>,
+        before: &Residual<D>,
+        inside: &mut BlockActivations<D>,
+    ) {
+        let Model { device, weights, .. } = pass.model;
+        let BlockActivations { before_gelu, expanded, .. } = inside;
+        let (rows, input) = (pass.rows, &before.normed);
+        device.linear_gelu(rows, self.expand, weights, input, before_gelu, expanded);
     }
 
     /// The backward pass of [`feed_forward`](Self::feed_forward).

@@ -87,6 +87,14 @@ mod tests {
         assert_eq!(paper(Preset::Wikitext103, 30_000, ends).layout.count(), expected + 19 * 512);
     }
 
+    /// The numbers of parameters of the models published as `gpt2` and `gpt2-medium`.
+    #[test]
+    fn the_shapes_of_gpt2_have_its_parameters() {
+        let count = |preset| paper(preset, 50_257, Vec::new()).layout.count();
+        assert_eq!(count(Preset::Gpt2Small), 124_439_808);
+        assert_eq!(count(Preset::Gpt2Medium), 354_823_168);
+    }
+
     #[test]
     fn tying_removes_the_output_matrix() {
         let model = ModelConfig { tied: true, ..ModelConfig::default() };

@@ -9,6 +9,7 @@
 mod block;
 mod decoder;
 mod greedy;
+mod handover;
 mod incremental;
 mod initialise;
 #[allow(clippy::module_inception, reason = "it holds the type the module is named after")]
@@ -21,6 +22,7 @@ mod workspace;
 pub use block::Block;
 pub use decoder::{Decoder, ModelShape};
 pub use greedy::GreedyContinuation;
+pub use handover::Handover;
 pub use incremental::{Feed, Incremental};
 pub use model::Model;
 pub use network::Network;

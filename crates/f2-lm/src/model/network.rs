@@ -2,7 +2,7 @@
 
 use f2_engine::{Device, Penalties, Weighting};
 
-use super::{Batch, Decoder, Model, Recordings, Workspace};
+use super::{Batch, Decoder, Handover, Model, Recordings, Workspace};
 use crate::Error;
 
 /// A model with the buffers of its forward and backward passes.
@@ -21,11 +21,23 @@ pub struct Network<D: Device> {
 impl<D: Device> Network<D> {
     /// Allocates buffers for batches of up to `positions` positions, and draws initial values.
     pub fn new(device: D, decoder: Decoder, positions: usize, seed: u64) -> Result<Self, Error> {
+        Self::recomputing(device, decoder, positions, seed, false)
+    }
+
+    /// The same, where `recomputes` says whether the backward pass computes the inside of blocks again
+    /// instead of keeping it.
+    pub fn recomputing(
+        device: D,
+        decoder: Decoder,
+        positions: usize,
+        seed: u64,
+        recomputes: bool,
+    ) -> Result<Self, Error> {
         let model = Model::initialised(device, decoder, seed)?;
         let device = &model.device;
         Ok(Self {
             gradients: device.floats(model.decoder.layout.len())?,
-            workspace: Workspace::new(&model, positions)?,
+            workspace: Workspace::recomputing(&model, positions, recomputes)?,
             predictions: device.indices(positions)?,
             total: device.floats(1)?,
             model,
@@ -65,9 +77,15 @@ impl<D: Device> Network<D> {
 
     /// Adds the loss of the batch's targets to [`loss`](Self::loss) and its gradient
     /// to [`gradients`](Self::gradients).
-    pub fn backward(&mut self, recordings: &mut Recordings<D>) {
+    /// With a `handover` it is the last one of a step, and parts of the gradient are taken as soon as
+    /// they are final; those that were not taken are final, too.
+    pub fn backward(
+        &mut self,
+        recordings: &mut Recordings<D>,
+        handover: Option<&mut dyn Handover<D>>,
+    ) -> Result<(), Error> {
         let Self { model, gradients, workspace, total, .. } = self;
-        workspace.backward(model, recordings, total, gradients);
+        workspace.backward(model, recordings, total, gradients, handover)
     }
 
     /// The losses since [`clear_loss`](Self::clear_loss), in nats.

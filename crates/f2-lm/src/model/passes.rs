@@ -1,39 +1,63 @@
 //! The decoder's two passes over a batch: forward from tokens to hidden states, backward from the
 //! gradient of the hidden states to that of every parameter below the head; and their buffers.
 
+use std::ops::Range;
+
 use f2_engine::{Device, Error, Norm, Sequences};
 
 use super::block::{
     ActivationGradients, Attention, Backward, BlockActivations, Pass, Residual, Site,
 };
 use super::{Decoder, Model};
+use crate::config::ModelConfig;
 
 /// The activations a forward pass saves for its backward pass, and the gradients of that,
 /// allocated once for the largest batch.
 pub(super) struct Activations<D: Device> {
-    /// The residual stream before the first block, then after each branch: `2 · layers + 1`.
-    pub(super) residuals: Vec<Residual<D>>,
-    pub(super) blocks: Vec<BlockActivations<D>>,
-    /// Of each block's attention, `[heads, positions]`.
-    pub(super) log_sums: Vec<D::Floats>,
+    /// The residual stream before every block and after the last: `layers + 1`.
+    pub(super) starts: Vec<Residual<D>>,
+    /// What is inside each block. One serves all of them where only their inputs are kept: a block's
+    /// forward pass is then run again before its backward pass.
+    pub(super) insides: Vec<Inside<D>>,
+    /// Whether it is so.
+    recomputes: bool,
     /// The output of a branch, added to the residual stream, and later its gradient, `[positions, width]`.
     pub(super) branch: D::Activations,
     pub(super) gradients: ActivationGradients<D>,
 }
 
+/// What a block's forward pass leaves for its backward pass.
+pub(super) struct Inside<D: Device> {
+    block: BlockActivations<D>,
+    /// The residual stream between the two branches.
+    middle: Residual<D>,
+    /// Of attention, `[heads, positions]`.
+    log_sums: D::Floats,
+}
+
 impl<D: Device> Activations<D> {
     /// Buffers for batches of up to `positions` positions.
-    pub(super) fn new(device: &D, decoder: &Decoder, positions: usize) -> Result<Self, Error> {
+    pub(super) fn new(
+        device: &D,
+        decoder: &Decoder,
+        positions: usize,
+        recomputes: bool,
+    ) -> Result<Self, Error> {
         let model = &decoder.shape.model;
         let (width, inner) = (model.width, model.feed_forward);
         let columns = |columns: usize| device.activations(positions * columns);
-        let residuals = (0..=2 * model.layers).map(|_| Residual::new(device, model, positions));
-        let blocks = (0..model.layers).map(|_| BlockActivations::new(device, model, positions));
-        let log_sums = (0..model.layers).map(|_| device.floats(positions * model.heads));
+        let starts = (0..=model.layers).map(|_| Residual::new(device, model, positions));
+        let insides = (0..insides(model, recomputes)).map(|_| {
+            Ok(Inside {
+                block: BlockActivations::new(device, model, positions)?,
+                middle: Residual::new(device, model, positions)?,
+                log_sums: device.floats(positions * model.heads)?,
+            })
+        });
         Ok(Self {
-            residuals: residuals.collect::<Result<_, Error>>()?,
-            blocks: blocks.collect::<Result<_, Error>>()?,
-            log_sums: log_sums.collect::<Result<_, Error>>()?,
+            starts: starts.collect::<Result<_, Error>>()?,
+            insides: insides.collect::<Result<_, Error>>()?,
+            recomputes,
             branch: columns(width)?,
             gradients: ActivationGradients {
                 normed: columns(width)?,
@@ -44,39 +68,47 @@ impl<D: Device> Activations<D> {
     }
 
     /// The bytes [`new`](Self::new) allocates on the device.
-    pub(super) fn bytes(decoder: &Decoder, positions: usize) -> usize {
+    pub(super) fn bytes(decoder: &Decoder, positions: usize, recomputes: bool) -> usize {
         let model = &decoder.shape.model;
         let (width, inner) = (model.width, model.feed_forward);
-        let residuals = 2 * model.layers + 1;
-        let activations = model.layers * (4 * width + 2 * inner)
+        let insides = insides(model, recomputes);
+        let residuals = model.layers + 1 + insides;
+        let activations = insides * (4 * width + 2 * inner)
             + residuals * 2 * width
             + 3 * width
             + inner.max(3 * width);
-        let floats = model.layers * model.heads + residuals * 2;
+        let floats = insides * model.heads + residuals * 2;
         positions * (activations * D::ACTIVATION_BYTES + floats * size_of::<f32>())
     }
 
     /// The hidden states the head reads, `[positions, width]`.
     pub(super) fn hidden(&self) -> &D::Activations {
-        &self.residuals[self.residuals.len() - 1].normed
+        &self.starts[self.starts.len() - 1].normed
     }
 
     /// The hidden states, and the buffer of their gradient.
     pub(super) fn hidden_and_gradient(&mut self) -> (&D::Activations, &mut D::Activations) {
-        (&self.residuals[self.residuals.len() - 1].normed, &mut self.gradients.normed)
+        (&self.starts[self.starts.len() - 1].normed, &mut self.gradients.normed)
     }
+}
+
+/// How many blocks have their inside kept.
+fn insides(model: &ModelConfig, recomputes: bool) -> usize {
+    if recomputes { 1 } else { model.layers }
 }
 
 impl<D: Device> Activations<D> {
     /// Computes the hidden states of a batch.
     pub(super) fn forward(&mut self, pass: &Pass<'_, D>, sequences: Sequences, tokens: &D::Tokens) {
         let decoder = &pass.model.decoder;
-        let Self { residuals, blocks, log_sums, branch, .. } = self;
-        embed(pass, sequences, tokens, &mut residuals[0]);
-        for ((block, inside), log_sums) in decoder.blocks.iter().zip(blocks).zip(log_sums) {
-            let [start, middle, end] = &mut residuals[2 * block.layer..][..3] else {
-                unreachable!("the residual stream has two states to a block, and one more")
+        let Self { starts, insides, branch, .. } = self;
+        embed(pass, sequences, tokens, &mut starts[0]);
+        for block in &decoder.blocks {
+            let [start, end] = &mut starts[block.layer..][..2] else {
+                unreachable!("the residual stream has a state before every block, and one more")
             };
+            let place = block.layer % insides.len();
+            let Inside { block: inside, middle, log_sums } = &mut insides[place];
             let attention = Attention::Full { sequences, log_sums };
             block.attention(pass, attention, start, inside, branch, middle);
             let next = decoder.norm_after(block.layer);
@@ -86,29 +118,40 @@ impl<D: Device> Activations<D> {
 
     /// Adds the gradients of every parameter below the head to `gradients`, from the gradient of
     /// the hidden states (see [`hidden_and_gradient`](Self::hidden_and_gradient)) after a
-    /// [`forward`](Self::forward) of the same batch.
+    /// [`forward`](Self::forward) of the same batch. Does some of the decoder's
+    /// [`stages`](Decoder::stages); all of them are done in their order.
     pub(super) fn backward(
         &mut self,
         pass: &Pass<'_, D>,
         sequences: Sequences,
         tokens: &D::Tokens,
+        stages: Range<usize>,
         gradients: &mut D::Floats,
     ) {
         let Model { device, decoder, .. } = pass.model;
-        let Self { residuals, blocks, log_sums, branch, gradients: activations } = self;
+        let Self { starts, insides, recomputes, branch, gradients: activations } = self;
         let width = decoder.shape.model.width;
-        device.zero_activations(pass.rows * width, &mut activations.stream);
+        if stages.start == 0 {
+            device.zero_activations(pass.rows * width, &mut activations.stream);
+        }
         let mut backward = Backward { pass, branch, activations, parameters: gradients };
-        let layers = decoder.blocks.iter().zip(blocks).zip(log_sums);
-        for ((block, inside), log_sums) in layers.rev() {
-            let [start, middle, end] = &residuals[2 * block.layer..][..3] else {
-                unreachable!("the residual stream has two states to a block, and one more")
-            };
+        for block in decoder.blocks.iter().rev().take(stages.end).skip(stages.start) {
+            let (start, end) = (&starts[block.layer], &starts[block.layer + 1]);
+            let place = block.layer % insides.len();
+            let Inside { block: inside, middle, log_sums } = &mut insides[place];
+            // The last block's is still there.
+            if *recomputes && block.layer + 1 < decoder.blocks.len() {
+                let attention = Attention::Full { sequences, log_sums };
+                block.attention(pass, attention, start, inside, backward.branch, middle);
+                block.expand(pass, middle, inside);
+            }
             let next = decoder.norm_after(block.layer);
             block.feed_forward_backward(&mut backward, next, [middle, end], inside);
             block.attention_backward(&mut backward, sequences, log_sums, [start, middle], inside);
         }
-        embed_backward(&mut backward, sequences, tokens, &residuals[0]);
+        if stages.end == decoder.stages() {
+            embed_backward(&mut backward, sequences, tokens, &starts[0]);
+        }
     }
 }
 

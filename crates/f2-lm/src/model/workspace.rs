@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use f2_engine::{Device, Labels, Moment, Penalties, Sequences, Weighting};
 
 use super::block::Pass;
-use super::{Activations, Decoder, Model};
+use super::{Activations, Decoder, Handover, Model};
 use crate::Error;
 
 /// A batch of input tokens.
@@ -30,6 +30,10 @@ pub struct Recordings<D: Device> {
 struct Recorded<D: Device> {
     forward: D::Recording,
     backward: D::Recording,
+    /// The stages of the backward pass that finish a part of the gradient, by the part's number.
+    parts: Vec<D::Recording>,
+    /// Whether the backward pass was ever run: devices may measure what is fastest then.
+    known: bool,
 }
 
 impl<D: Device> Default for Recordings<D> {
@@ -43,6 +47,8 @@ impl<D: Device> Recordings<D> {
         self.by_shape.entry([count, length]).or_insert_with(|| Recorded {
             forward: D::Recording::default(),
             backward: D::Recording::default(),
+            parts: Vec::new(),
+            known: false,
         })
     }
 }
@@ -65,9 +71,19 @@ pub struct Workspace<D: Device> {
 impl<D: Device> Workspace<D> {
     /// Buffers for batches of up to `positions` positions.
     pub fn new(model: &Model<D>, positions: usize) -> Result<Self, Error> {
+        Self::recomputing(model, positions, false)
+    }
+
+    /// The same, where `recomputes` says whether only the inputs of blocks are kept: less memory, and
+    /// the same bits.
+    pub(super) fn recomputing(
+        model: &Model<D>,
+        positions: usize,
+        recomputes: bool,
+    ) -> Result<Self, Error> {
         let Model { device, decoder, .. } = model;
         Ok(Self {
-            activations: Activations::new(device, decoder, positions)?,
+            activations: Activations::new(device, decoder, positions, recomputes)?,
             tokens: device.tokens(positions)?,
             targets: device.targets(positions, &decoder.head)?,
             clock: device.clock()?,
@@ -78,9 +94,9 @@ impl<D: Device> Workspace<D> {
         })
     }
 
-    /// The bytes that the activations of `positions` positions take.
-    pub fn activation_bytes(decoder: &Decoder, positions: usize) -> u64 {
-        Activations::<D>::bytes(decoder, positions) as u64
+    /// The bytes that the activations of `positions` positions take, all or only the inputs of blocks.
+    pub fn activation_bytes(decoder: &Decoder, positions: usize, recomputes: bool) -> u64 {
+        Activations::<D>::bytes(decoder, positions, recomputes) as u64
     }
 
     /// The bytes that the head's logits and targets take.
@@ -141,14 +157,16 @@ impl<D: Device> Workspace<D> {
         Ok(losses.iter().map(|loss| f64::from(*loss)).sum())
     }
 
-    /// Adds the loss of the batch's targets to `total` and its gradient to `gradients`.
+    /// Adds the loss of the batch's targets to `total` and its gradient to `gradients`. With a
+    /// `handover` the gradient is final afterwards, and its parts are taken as soon as they are.
     pub(super) fn backward(
         &mut self,
         model: &Model<D>,
         recordings: &mut Recordings<D>,
         total: &mut D::Floats,
         gradients: &mut D::Floats,
-    ) {
+        handover: Option<&mut dyn Handover<D>>,
+    ) -> Result<(), Error> {
         let Self { activations, tokens, targets, clock, losses, sequences, training, .. } = self;
         let Model { device, decoder, weights } = model;
         let (hidden, d_hidden) = activations.hidden_and_gradient();
@@ -156,9 +174,27 @@ impl<D: Device> Workspace<D> {
         device.loss_backward(head, weights, targets, hidden, losses, d_hidden, gradients);
         device.add_sum(losses, 0..2 * sequences.positions(), total, 0);
         let pass = pass(model, *sequences, *training, clock);
-        device.replay(&mut recordings.of(*sequences).backward, &mut || {
-            activations.backward(&pass, *sequences, tokens, gradients);
+        let recorded = recordings.of(*sequences);
+        let known = std::mem::replace(&mut recorded.known, true);
+        if let (Some(handover), true) = (handover, known) {
+            let (starts, finals, mut done) = (handover.starts(), decoder.finals(), 0);
+            recorded.parts.resize_with(starts.len(), D::Recording::default);
+            for (start, recording) in starts.into_iter().zip(&mut recorded.parts) {
+                let needed = finals.partition_point(|place| *place > start);
+                if needed > done {
+                    device.replay(recording, &mut || {
+                        activations.backward(&pass, *sequences, tokens, done..needed, gradients);
+                    });
+                    done = needed;
+                }
+                handover.take(device, gradients)?;
+            }
+            return Ok(());
+        }
+        device.replay(&mut recorded.backward, &mut || {
+            activations.backward(&pass, *sequences, tokens, 0..decoder.stages(), gradients);
         });
+        Ok(())
     }
 }
 

@@ -101,7 +101,7 @@ impl<D: Device> Objective<D> for Face {
         for index in (0..step.micro_batches()).rev() {
             step.forward(index)?;
             self.weigh(step)?;
-            step.backward(Weighting::Each(&self.weights), None);
+            step.backward(Weighting::Each(&self.weights), None)?;
         }
         Ok(())
     }

@@ -35,7 +35,8 @@ pub trait Objective<D: Device> {
     }
 
     /// Adds the loss and the gradient of a step's batch, or of the shard of it that the step is in,
-    /// to those of its network.
+    /// to those of its network. [`Step::backward`] is called at most once for each micro-batch: after
+    /// the last one parts of the gradient may be on their way to other ranks.
     fn accumulate(&mut self, step: &mut Step<'_, D>) -> Result<(), Error>;
 
     /// Sets the token that ends a text, before the first step; an objective that counts tokens
@@ -69,7 +70,7 @@ impl<D: Device> Objective<D> for Likelihood {
     fn accumulate(&mut self, step: &mut Step<'_, D>) -> Result<(), Error> {
         for index in 0..step.micro_batches() {
             step.forward(index)?;
-            step.backward(step.mean(), None);
+            step.backward(step.mean(), None)?;
         }
         Ok(())
     }

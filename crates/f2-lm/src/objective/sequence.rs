@@ -92,8 +92,7 @@ impl<D: Device> SequenceUnlikelihood<D> {
         let penalties = Penalties { candidates: &chosen, ranges: &ranges, weight, floor: FLOOR };
         let none = vec![IGNORED; batch.positions()];
         step.network.set_targets(&none, Weighting::Uniform(0.0), Some(penalties));
-        step.network.backward(&mut self.recordings);
-        Ok(())
+        step.network.backward(&mut self.recordings, None)
     }
 }
 

@@ -4,7 +4,7 @@ use f2_engine::{Device, IGNORED, Moment, Penalties, Sequences, Weighting};
 
 use crate::Error;
 use crate::batch::{TokenSource, TrainingBatches};
-use crate::model::{Batch, Network, Recordings, Work};
+use crate::model::{Batch, Handover, Network, Recordings, Work};
 
 /// One training step as an objective sees it: a batch of text, read one micro-batch at a time,
 /// and the network it goes through.
@@ -23,7 +23,10 @@ pub struct Step<'a, D: Device> {
     /// Whether the network holds its hidden states, and whether their predictions were taken.
     holds: bool,
     predicted: bool,
-    operations: f64,
+    /// Takes the gradient as the last backward pass finishes it; none where it stays.
+    handover: Option<&'a mut dyn Handover<D>>,
+    /// Backward passes so far, of the shard with the handover.
+    passes: usize,
 }
 
 /// The text of a step.
@@ -49,6 +52,8 @@ pub struct StepBuffers {
     inputs: Vec<u32>,
     ids: Vec<u32>,
     predictions: Vec<u32>,
+    /// Floating-point operations of the step so far.
+    operations: f64,
 }
 
 impl StepBuffers {
@@ -79,6 +84,7 @@ impl<'a, D: Device> Step<'a, D> {
     ) -> Self {
         let micro = Sequences { count: batch.micro, length: batch.batches.length(batch.number) };
         buffers.resize(micro);
+        buffers.operations = 0.0;
         Self {
             network,
             batch,
@@ -89,7 +95,26 @@ impl<'a, D: Device> Step<'a, D> {
             read: None,
             holds: false,
             predicted: false,
-            operations: 0.0,
+            handover: None,
+            passes: 0,
+        }
+    }
+
+    /// The same step in its last shard: parts of the gradient are handed over as soon as the last
+    /// backward pass has finished them.
+    pub fn handing_over<'b>(&'b mut self, handover: &'b mut dyn Handover<D>) -> Step<'b, D> {
+        Step {
+            network: self.network,
+            batch: self.batch,
+            shard: self.shard,
+            micro: self.micro,
+            buffers: self.buffers,
+            recordings: self.recordings,
+            read: self.read,
+            holds: self.holds,
+            predicted: self.predicted,
+            handover: Some(handover),
+            passes: 0,
         }
     }
 
@@ -201,27 +226,38 @@ impl<'a, D: Device> Step<'a, D> {
     }
 
     /// Adds loss and gradient of the current micro-batch.
-    pub fn backward(&mut self, weights: Weighting<'_>, penalties: Option<Penalties<'_>>) {
+    pub fn backward(
+        &mut self,
+        weights: Weighting<'_>,
+        penalties: Option<Penalties<'_>>,
+    ) -> Result<(), Error> {
         match (weights, penalties) {
             (Weighting::Each(weights), None) if self.predicted => {
                 self.network.reweigh_targets(weights);
             }
             _ => self.network.set_targets(&self.buffers.ids, weights, penalties),
         }
-        self.network.backward(self.recordings);
+        self.passes += 1;
+        let last = self.passes == self.micro_batches();
+        let handover: Option<&mut dyn Handover<D>> = match &mut self.handover {
+            Some(handover) if last => Some(&mut **handover),
+            _ => None,
+        };
+        self.network.backward(self.recordings, handover)?;
         (self.holds, self.predicted) = (false, false);
         let decoder = &self.network.model.decoder;
         let work = Work::new(decoder, self.micro.length);
         self.count(work.of_step(&decoder.head, &self.buffers.ids));
+        Ok(())
     }
 
     /// Adds to the floating-point operations the step needed.
     pub fn count(&mut self, operations: f64) {
-        self.operations += operations;
+        self.buffers.operations += operations;
     }
 
     /// The floating-point operations the step needed.
     pub fn operations(&self) -> f64 {
-        self.operations
+        self.buffers.operations
     }
 }

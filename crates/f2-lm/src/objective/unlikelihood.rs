@@ -33,7 +33,7 @@ impl<D: Device> Objective<D> for Unlikelihood {
             step.forward(index)?;
             self.candidates.collect(step.ids(), step.sequence());
             let penalties = self.candidates.penalised(self.alpha * step.share());
-            step.backward(step.mean(), Some(penalties));
+            step.backward(step.mean(), Some(penalties))?;
         }
         Ok(())
     }

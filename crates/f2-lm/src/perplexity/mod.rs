@@ -89,7 +89,7 @@ fn positions_at_a_time(windows: &ScoredWindows) -> usize {
 
 /// A workspace, where there is memory for it.
 fn checked_workspace<D: Device>(model: &Model<D>, positions: usize) -> Result<Workspace<D>, Error> {
-    let needed = Workspace::<D>::activation_bytes(&model.decoder, positions)
+    let needed = Workspace::<D>::activation_bytes(&model.decoder, positions, false)
         + Workspace::<D>::head_bytes(&model.decoder, positions);
     check_memory(&model.device, Purpose::Perplexity, needed)?;
     Workspace::new(model, positions)

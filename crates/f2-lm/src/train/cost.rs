@@ -1,6 +1,6 @@
 //! The memory and operations a run needs, computed before anything is allocated.
 
-use f2_engine::{Device, NORM_BLOCK, slices};
+use f2_engine::{Device, NORM_BLOCK};
 
 use crate::Error;
 use crate::batch::TrainingBatches;
@@ -8,7 +8,7 @@ use crate::config::{ObjectiveName, TrainConfig};
 use crate::memory::{Purpose, check_memory};
 use crate::model::{Decoder, Incremental, Work, Workspace};
 
-use super::parallel::{Sharded, Shards};
+use super::parallel::{Sharded, Shards, partition};
 
 /// The cost of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,12 +46,13 @@ impl RunCost {
     ) -> Self {
         let tokens_per_step = config.batch.tokens_per_step();
         let positions = config.batch.micro_size() * config.batch.sequence;
+        let recomputes = config.batch.recompute;
         let work = Work::new(decoder, config.batch.sequence);
         Self {
             parameters: decoder.layout.count(),
-            parameter_bytes: parameter_bytes::<D>(decoder.layout.len(), config, ranks),
-            sent_bytes: sent_bytes::<D>(decoder.layout.len(), config, ranks),
-            activation_bytes: Workspace::<D>::activation_bytes(decoder, positions)
+            parameter_bytes: parameter_bytes::<D>(decoder, config, ranks),
+            sent_bytes: sent_bytes::<D>(decoder, config, ranks),
+            activation_bytes: Workspace::<D>::activation_bytes(decoder, positions, recomputes)
                 + continuation_bytes::<D>(decoder, config),
             head_bytes: Workspace::<D>::head_bytes(decoder, positions),
             tokens_per_step,
@@ -96,11 +97,13 @@ fn shards(config: &TrainConfig, ranks: usize) -> Shards {
 }
 
 /// Parameters and gradients whole, moments of a slice, and what a step in shards keeps and receives.
-fn parameter_bytes<D: Device>(len: usize, config: &TrainConfig, ranks: usize) -> u64 {
+fn parameter_bytes<D: Device>(decoder: &Decoder, config: &TrainConfig, ranks: usize) -> u64 {
+    let (len, partition) = (decoder.layout.len(), partition(decoder, ranks));
     let shards = shards(config, ranks);
     let rank = |rank: usize| {
-        let owned = slices(len, ranks)[rank].len();
-        let kept = if shards.count == 1 { 0 } else { Sharded::<D>::floats(len, shards, rank) };
+        let owned = partition.owned(rank);
+        let floats = || Sharded::<D>::floats(&partition, shards, rank);
+        let kept = if shards.count == 1 { 0 } else { floats() };
         len * (D::WEIGHT_BYTES + size_of::<f32>()) + (2 * owned + kept) * size_of::<f32>()
     };
     (0..ranks).map(rank).max().unwrap_or(0) as u64
@@ -108,11 +111,11 @@ fn parameter_bytes<D: Device>(len: usize, config: &TrainConfig, ranks: usize) ->
 
 /// Gradients to the owners of their slices, updated slices to all, and the sums of squares. Losses
 /// are left out: a few bytes.
-fn sent_bytes<D: Device>(len: usize, config: &TrainConfig, ranks: usize) -> u64 {
-    let slices = slices(len, ranks);
+fn sent_bytes<D: Device>(decoder: &Decoder, config: &TrainConfig, ranks: usize) -> u64 {
+    let (len, partition) = (decoder.layout.len(), partition(decoder, ranks));
     let parts = shards(config, ranks).parts();
     let rank = |rank: usize| {
-        let own = slices[rank].len();
+        let own = partition.owned(rank);
         let gradients = parts[rank] * (len - own) * size_of::<f32>();
         let sums = 2 * own.div_ceil(NORM_BLOCK) * size_of::<f32>();
         gradients + (ranks - 1) * (D::weight_message_bytes(own) + sums)

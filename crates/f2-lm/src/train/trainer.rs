@@ -82,14 +82,16 @@ impl<D: Device> Trainer<D> {
     ) -> Result<Self, Error> {
         let positions = config.batch.micro_size() * config.batch.sequence;
         let parameters = decoder.layout.len();
-        let network = Network::new(device, decoder, positions, config.seed)?;
+        let recomputes = config.batch.recompute;
+        let network = Network::recomputing(device, decoder, positions, config.seed, recomputes)?;
         let device = &network.model.device;
         let [rank, size] = ranks.as_ref().map_or([0, 1], Ranks::place);
         let shards = Shards { count: config.batch.shards.max(1), ranks: size };
-        let sharded = (shards.count > 1).then(|| Sharded::new(device, parameters, shards, rank));
+        let decoder = &network.model.decoder;
+        let sharded = (shards.count > 1).then(|| Sharded::new(device, decoder, shards, rank));
         let sharded = sharded.transpose()?;
         let objective = objective(config, &network)?;
-        let owned = sharded.as_ref().map_or(parameters, |sharded| sharded.slice().len());
+        let owned = sharded.as_ref().map_or(parameters, |of| of.partition().owned(rank));
         Ok(Self {
             moments: Moments { first: device.floats(owned)?, second: device.floats(owned)? },
             ranks: ranks.take(),
@@ -147,7 +149,7 @@ impl<D: Device> Trainer<D> {
         text: &dyn TokenSource,
         step: u64,
     ) -> Result<f64, Error> {
-        self.forget_begun();
+        self.forget_begun()?;
         let Self { network, buffers, training, micro, objective, ranks, sharded, .. } = self;
         let (seed, size, micro) = (self.seed, self.shard_size, *micro);
         let batch = StepBatch { batches, text, number: step, seed, size, micro };
@@ -164,11 +166,16 @@ impl<D: Device> Trainer<D> {
     }
 
     /// Discards a step that was computed ahead.
-    fn forget_begun(&mut self) {
+    fn forget_begun(&mut self) -> Result<(), Error> {
         if self.begun.take().is_some() {
             let Network { model, gradients, .. } = &mut self.network;
+            if let Some(ranks) = &mut self.ranks {
+                // What is on its way to other ranks arrives, and nobody looks at it.
+                model.device.finish_scatters(&mut ranks.peers)?;
+            }
             model.device.zero_floats(gradients);
         }
+        Ok(())
     }
 
     /// Applies Adam, sets the gradients to zero and starts to read the outcome.
@@ -199,10 +206,12 @@ impl<D: Device> Trainer<D> {
         }
     }
 
-    /// The slice of the flat buffers whose moments this rank has.
-    pub(super) fn slice(&self) -> Range<usize> {
-        let all = 0..self.network.model.decoder.layout.len();
-        self.sharded.as_ref().map_or(all, Sharded::slice)
+    /// The pieces of the flat buffers whose moments this rank has, each with its place there.
+    pub(super) fn slice(&self) -> Vec<(usize, Range<usize>)> {
+        match &self.sharded {
+            Some(sharded) => sharded.partition().slice(sharded.rank()).collect(),
+            None => vec![(0, 0..self.network.model.decoder.layout.len())],
+        }
     }
 
     /// Brings what all ranks own to rank 0, for a checkpoint: parameters to its device, Adam's moments
@@ -211,20 +220,22 @@ impl<D: Device> Trainer<D> {
         if self.ranks.is_none() {
             return Ok(None);
         }
-        self.forget_begun();
+        self.forget_begun()?;
         let (Some(ranks), Some(sharded)) = (&mut self.ranks, &self.sharded) else {
             return Ok(None);
         };
         let Network { model, gradients, .. } = &mut self.network;
         let Model { device, weights, decoder } = model;
-        device.gather_full_weights(&mut ranks.peers, sharded.slices(), weights)?;
-        let own = sharded.slice();
+        let partition = sharded.partition();
+        device.gather_full_weights(&mut ranks.peers, partition, weights)?;
         let mut moments = [Vec::new(), Vec::new()];
         // The gradients are zero now: their buffer has room for all.
         for (from, to) in [&self.moments.first, &self.moments.second].into_iter().zip(&mut moments)
         {
-            device.copy_floats(from, 0..own.len(), gradients, own.start);
-            device.gather_floats(&mut ranks.peers, sharded.slices(), gradients)?;
+            for (at, piece) in partition.slice(sharded.rank()) {
+                device.copy_floats(from, at..at + piece.len(), gradients, piece.start);
+            }
+            device.gather_floats(&mut ranks.peers, partition, gradients)?;
             if ranks.leads() {
                 to.resize(decoder.layout.len(), 0.0);
                 device.read_floats(gradients, 0, to)?;
@@ -241,7 +252,7 @@ impl<D: Device> Trainer<D> {
         text: &dyn TokenSource,
         stop: &dyn Fn() -> bool,
     ) -> Result<Option<Likelihood>, Error> {
-        self.forget_begun();
+        self.forget_begun()?;
         let Network { model, workspace, .. } = &mut self.network;
         if let Some(ranks) = &mut self.ranks {
             let place = ranks.place();

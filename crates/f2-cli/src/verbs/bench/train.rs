@@ -46,6 +46,9 @@ pub(super) struct BenchTrain {
     /// Dropout after embedding, attention and feed-forward layer.
     #[arg(long, default_value_t = 0.1)]
     dropout: f64,
+    /// Keep only the inputs of blocks for the backward pass, and compute their inside again.
+    #[arg(long)]
+    recompute: bool,
     /// Steps to time, after two that are not.
     #[arg(long, default_value_t = 10)]
     steps: usize,
@@ -117,6 +120,7 @@ impl BenchTrain {
             flag("model.vocabulary", "vocab", self.vocab.to_string()),
             flag("batch.sequence", "sequence", self.sequence.to_string()),
             flag("batch.size", "batch", self.batch.to_string()),
+            ("batch.recompute", self.recompute.to_string(), "--recompute".to_owned()),
         ];
         let settings =
             settings.iter().map(|(key, value, words)| (*key, value.as_str(), words.as_str()));

@@ -2,6 +2,7 @@
 
 mod nccl;
 mod peers;
+mod side;
 
 use std::ops::Range;
 
@@ -11,7 +12,7 @@ use self::peers::Message;
 use super::memory::{Buffer, Weights};
 use super::runtime::{Address, Grid, kernels};
 use super::{Cuda, Precision};
-use crate::{Error, Exchange, Meeting, Scatter};
+use crate::{Error, Exchange, Meeting, Partition, Scatter};
 
 pub use nccl::{NcclId, nccl_version};
 pub use peers::NcclPeers;
@@ -20,6 +21,9 @@ kernels! {
     ADD_FLOATS: (usize, Address, Address) = add_floats;
     ADD_IN_ORDER: (usize, Address, Address) = add_in_order;
 }
+
+/// What a scatter does, in errors.
+const SCATTERING: &str = "sending gradients to their owners";
 
 impl<P: Precision> Exchange for Cuda<P> {
     type Peers = NcclPeers;
@@ -80,54 +84,58 @@ impl<P: Precision> Exchange for Cuda<P> {
         &self,
         peers: &mut NcclPeers,
         scatter: &Scatter<'_>,
+        bucket: usize,
         parts: &[&Buffer<f32>],
         to: &mut Buffer<f32>,
     ) -> Result<(), Error> {
-        let own = peers.rank();
-        let slice = &scatter.slices[own];
-        check_fits(to, &(0..scatter.all_rows() * slice.len()));
-        for (row, part) in scatter.rows(own).zip(parts) {
-            self.copy_floats(part, slice.clone(), to, row * slice.len());
-        }
-        let mut messages = Vec::new();
-        for (rank, theirs) in scatter.slices.iter().enumerate().filter(|(rank, _)| *rank != own) {
-            let bytes = theirs.len() * size_of::<f32>();
-            for part in parts.iter().filter(|_| bytes > 0) {
-                check_fits(part, theirs);
-                messages.push(Message::Send { to: rank, start: part.at(theirs.start), bytes });
-            }
-            let bytes = slice.len() * size_of::<f32>();
-            for row in scatter.rows(rank).filter(|_| bytes > 0) {
-                let start = to.at(row * slice.len());
-                messages.push(Message::Receive { from: rank, start, bytes });
-            }
-        }
+        let messages = self.scattered(peers.rank(), scatter, bucket, parts, to);
         // SAFETY: all ranges were checked against their buffers.
-        unsafe { peers.exchange("sending gradients to their owners", &messages) }
+        unsafe { peers.exchange(SCATTERING, &messages) }
+    }
+
+    /// On a stream of its own, which waits for what was enqueued so far.
+    fn begin_scatter(
+        &self,
+        peers: &mut NcclPeers,
+        scatter: &Scatter<'_>,
+        bucket: usize,
+        parts: &[&Buffer<f32>],
+        to: &mut Buffer<f32>,
+    ) -> Result<(), Error> {
+        let messages = self.scattered(peers.rank(), scatter, bucket, parts, to);
+        // SAFETY: all ranges were checked against their buffers.
+        unsafe { peers.begin_exchange(SCATTERING, &messages) }
+    }
+
+    fn finish_scatters(&self, peers: &mut NcclPeers) -> Result<(), Error> {
+        peers.finish_exchanges()
     }
 
     fn gather_floats(
         &self,
         peers: &mut NcclPeers,
-        slices: &[Range<usize>],
+        partition: &Partition,
         floats: &mut Buffer<f32>,
     ) -> Result<(), Error> {
-        spread(peers, "sending every rank's part to all", slices, floats)
+        gather(peers, "sending every rank's part to all", partition, floats)
     }
 
     /// In full precision, rounded by everyone who receives them.
     fn gather_weights(
         &self,
         peers: &mut NcclPeers,
-        slices: &[Range<usize>],
+        partition: &Partition,
         weights: &mut Weights<P>,
     ) -> Result<(), Error> {
-        spread(peers, "sending parameters to all", slices, &weights.values)?;
-        let own = &slices[peers.rank()];
-        let end = slices.last().map_or(0, |last| last.end);
+        gather(peers, "sending parameters to all", partition, &weights.values)?;
         // The update has rounded the own ones.
-        for received in [0..own.start, own.end..end] {
-            self.round_weights(received, weights);
+        let mut own: Vec<_> = partition.slice(peers.rank()).map(|(_, piece)| piece).collect();
+        own.sort_by_key(|piece| piece.start);
+        let end = partition.bucket(0).end;
+        let mut start = 0;
+        for piece in own.into_iter().chain(std::iter::once(end..end)) {
+            self.round_weights(start..piece.start, weights);
+            start = piece.end;
         }
         Ok(())
     }
@@ -136,7 +144,7 @@ impl<P: Precision> Exchange for Cuda<P> {
     fn gather_full_weights(
         &self,
         _: &mut NcclPeers,
-        _: &[Range<usize>],
+        _: &Partition,
         _: &mut Weights<P>,
     ) -> Result<(), Error> {
         Ok(())
@@ -148,20 +156,60 @@ impl<P: Precision> Cuda<P> {
         // SAFETY: callers check both ranges against their buffers.
         unsafe { self.launch(ADD_FLOATS, Grid::items(count.div_ceil(4)), (count, from, to)) };
     }
+
+    /// Copies this rank's own pieces of a bucket, and lists the messages of all others'.
+    fn scattered(
+        &self,
+        own: usize,
+        scatter: &Scatter<'_>,
+        bucket: usize,
+        parts: &[&Buffer<f32>],
+        to: &mut Buffer<f32>,
+    ) -> Vec<Message> {
+        let Scatter { partition, .. } = scatter;
+        let (pieces, owned) = (partition.pieces(bucket), partition.owned(own));
+        let (piece, at) = (&pieces[own], partition.place(bucket, own));
+        check_fits(to, &(0..scatter.all_rows() * owned));
+        for (row, part) in scatter.rows(own).zip(parts) {
+            self.copy_floats(part, piece.clone(), to, row * owned + at);
+        }
+        let mut messages = Vec::new();
+        for (rank, theirs) in pieces.iter().enumerate().filter(|(rank, _)| *rank != own) {
+            let bytes = theirs.len() * size_of::<f32>();
+            for part in parts.iter().filter(|_| bytes > 0) {
+                check_fits(part, theirs);
+                messages.push(Message::Send { to: rank, start: part.at(theirs.start), bytes });
+            }
+            let bytes = piece.len() * size_of::<f32>();
+            for row in scatter.rows(rank).filter(|_| bytes > 0) {
+                let start = to.at(row * owned + at);
+                messages.push(Message::Receive { from: rank, start, bytes });
+            }
+        }
+        messages
+    }
 }
 
-/// Every rank's slice to all others, at the same place.
-fn spread(
+/// Every rank's pieces to all others, at the same place.
+fn gather(
     peers: &mut NcclPeers,
     what: &str,
-    slices: &[Range<usize>],
+    partition: &Partition,
     floats: &Buffer<f32>,
 ) -> Result<(), Error> {
     let mut messages = Vec::new();
-    for (from, slice) in slices.iter().enumerate().filter(|(_, slice)| !slice.is_empty()) {
-        check_fits(floats, slice);
-        let bytes = slice.len() * size_of::<f32>();
-        messages.push(Message::Spread { from, start: floats.at(slice.start), bytes });
+    for bucket in 0..partition.buckets() {
+        let pieces = partition.pieces(bucket);
+        check_fits(floats, &partition.bucket(bucket));
+        let (start, each) = (floats.at(pieces[0].start), pieces[0].len());
+        if each > 0 && pieces.iter().all(|piece| piece.len() == each) {
+            messages.push(Message::Gather { start, each: each * size_of::<f32>() });
+            continue;
+        }
+        for (from, piece) in pieces.iter().enumerate().filter(|(_, piece)| !piece.is_empty()) {
+            let bytes = piece.len() * size_of::<f32>();
+            messages.push(Message::Spread { from, start: floats.at(piece.start), bytes });
+        }
     }
     // SAFETY: all ranges were checked against the buffer.
     unsafe { peers.exchange(what, &messages) }

@@ -1,10 +1,13 @@
 //! The connection of a GPU to those of all other ranks, by NCCL.
 
+use std::cell::OnceCell;
 use std::ffi::{c_int, c_void};
 
+use cudarc::driver::DriverError;
 use cudarc::nccl::sys::{cudaStream_t, ncclComm_t, ncclDataType_t};
 
 use super::nccl::{Nccl, NcclId, failed};
+use super::side::Side;
 use crate::Error;
 use crate::cuda::runtime::{Address, Stream};
 use crate::cuda::{Cuda, Precision};
@@ -18,6 +21,11 @@ pub struct NcclPeers {
     comm: ncclComm_t,
     rank: usize,
     stream: Stream,
+    /// The stream of messages beside computation, made when the first are sent; none where it could
+    /// not be made.
+    side: OnceCell<Option<Side>>,
+    /// Whether messages were sent on it that nothing waits for yet.
+    begun: bool,
     /// Whether an operation failed: then nothing more is waited for.
     failed: bool,
 }
@@ -37,6 +45,11 @@ pub(super) enum Message {
         from: usize,
         start: Address,
         bytes: usize,
+    },
+    /// From every rank to all others: rank `j` has `each` bytes at `start + j · each`.
+    Gather {
+        start: Address,
+        each: usize,
     },
     /// From rank `from` to all others, at the same place in everyone's memory.
     Spread {
@@ -64,7 +77,16 @@ impl<P: Precision> Cuda<P> {
             let shared = reason.contains("Duplicate GPU") || reason.contains("same GPU");
             failed(reason + if shared { "; each rank needs a GPU of its own" } else { "" })
         })?;
-        Ok(NcclPeers { nccl, comm, rank, stream: self.stream.clone(), failed: false })
+        let stream = self.stream.clone();
+        Ok(NcclPeers {
+            nccl,
+            comm,
+            rank,
+            stream,
+            side: OnceCell::new(),
+            begun: false,
+            failed: false,
+        })
     }
 }
 
@@ -83,6 +105,52 @@ impl NcclPeers {
         what: &str,
         messages: &[Message],
     ) -> Result<(), Error> {
+        let stream = self.stream.raw().cast();
+        // SAFETY: as the caller guarantees.
+        unsafe { self.exchange_on(stream, what, messages) }
+    }
+
+    /// The same beside what the device's stream is given afterwards: messages wait for what it was given
+    /// before, and it waits for them from [`finish_exchanges`](Self::finish_exchanges) on. Where there can
+    /// be no second stream they go on the device's own.
+    ///
+    /// # Safety
+    /// As for [`exchange`](Self::exchange); nothing may write to what is sent, or use what is
+    /// received, before they are finished.
+    pub(super) unsafe fn begin_exchange(
+        &mut self,
+        what: &str,
+        messages: &[Message],
+    ) -> Result<(), Error> {
+        let Some(side) = self.side.get_or_init(|| Side::new(&self.stream).ok()) else {
+            // SAFETY: as the caller guarantees.
+            return unsafe { self.exchange(what, messages) };
+        };
+        let (followed, stream) = (side.follow(&self.stream), side.raw().cast());
+        self.note_driver(what, followed)?;
+        self.begun = true;
+        // SAFETY: as the caller guarantees; the stream lives as long as this.
+        unsafe { self.exchange_on(stream, what, messages) }
+    }
+
+    /// Lets the device's stream wait for all that [`begin_exchange`](Self::begin_exchange) began.
+    pub(super) fn finish_exchanges(&mut self) -> Result<(), Error> {
+        if !std::mem::take(&mut self.begun) {
+            return Ok(());
+        }
+        let Some(Some(side)) = self.side.get() else { return Ok(()) };
+        let led = side.lead(&self.stream);
+        self.note_driver("waiting for gradients", led)
+    }
+
+    /// # Safety
+    /// As for [`exchange`](Self::exchange); the stream is one of this device.
+    unsafe fn exchange_on(
+        &mut self,
+        stream: cudaStream_t,
+        what: &str,
+        messages: &[Message],
+    ) -> Result<(), Error> {
         if messages.is_empty() {
             return self.check_others(what);
         }
@@ -93,7 +161,7 @@ impl NcclPeers {
         for message in messages {
             if result == 0 {
                 // SAFETY: as the caller guarantees.
-                result = unsafe { self.enqueue(*message) };
+                result = unsafe { self.enqueue(*message, stream) };
             }
         }
         // SAFETY: begun above. It is ended also when a message was refused.
@@ -105,10 +173,8 @@ impl NcclPeers {
 
     /// # Safety
     /// As for [`exchange`](Self::exchange).
-    unsafe fn enqueue(&self, message: Message) -> c_int {
-        let (nccl, comm) = (self.nccl, self.comm);
-        let (byte, stream) = (ncclDataType_t::ncclUint8, self.stream.raw().cast());
-        let stream: cudaStream_t = stream;
+    unsafe fn enqueue(&self, message: Message, stream: cudaStream_t) -> c_int {
+        let (nccl, comm, byte) = (self.nccl, self.comm, ncclDataType_t::ncclUint8);
         // SAFETY: the caller guarantees the addresses; communicator and stream live as long as this.
         unsafe {
             match message {
@@ -117,6 +183,12 @@ impl NcclPeers {
                 }
                 Message::Receive { from, start, bytes } => {
                     (nccl.receive)(start as *mut c_void, bytes, byte, from as c_int, comm, stream)
+                }
+                Message::Gather { start, each } => {
+                    // In place: what a rank sends lies where it would receive it.
+                    let sent = start + (self.rank * each) as u64;
+                    let (read, written) = (sent as *const c_void, start as *mut c_void);
+                    (nccl.all_gather)(read, written, each, byte, comm, stream)
                 }
                 Message::Spread { from, start, bytes } => {
                     let (read, written) = (start as *const c_void, start as *mut c_void);
@@ -134,6 +206,13 @@ impl NcclPeers {
         let asked = unsafe { (self.nccl.comm_get_async_error)(self.comm, &raw mut behind) };
         let behind = if behind == IN_PROGRESS { 0 } else { behind };
         self.note(what, if asked == 0 { behind } else { asked })
+    }
+
+    fn note_driver(&mut self, what: &str, result: Result<(), DriverError>) -> Result<(), Error> {
+        result.map_err(|error| {
+            self.failed = true;
+            Error::Exchange { reason: format!("{what}: {error}") }
+        })
     }
 
     fn note(&mut self, what: &str, result: c_int) -> Result<(), Error> {

@@ -70,12 +70,12 @@ pub(in crate::run) fn check_model(folder: &Path, layout: &Layout) -> Result<(), 
     Tensors::open(&folder.join(MODEL))?.check("", layout)
 }
 
-/// Reads Adam's moments of a checkpoint: those of a slice of the flat buffers, with which the moments
-/// begin.
+/// Reads Adam's moments of a checkpoint: those of some pieces of the flat buffers, each with its place in
+/// the moments.
 pub fn load_moments<D: Device>(
     folder: &Path,
     model: &Model<D>,
-    slice: &Range<usize>,
+    pieces: &[(usize, Range<usize>)],
     moments: &mut Moments<D>,
 ) -> Result<(), Error> {
     let path = folder.join(OPTIMISER);
@@ -83,10 +83,12 @@ pub fn load_moments<D: Device>(
     for (prefix, to) in [(FIRST, &mut moments.first), (SECOND, &mut moments.second)] {
         tensors.read(prefix, &model.decoder.layout, TensorFile::floats, |named, values| {
             let range = named.parameter.range();
-            let (start, end) = (range.start.max(slice.start), range.end.min(slice.end));
-            if start < end {
-                let values = &values[start - range.start..end - range.start];
-                model.device.write_floats(values, start - slice.start, to);
+            for (at, piece) in pieces {
+                let (start, end) = (range.start.max(piece.start), range.end.min(piece.end));
+                if start < end {
+                    let values = &values[start - range.start..end - range.start];
+                    model.device.write_floats(values, at + start - piece.start, to);
+                }
             }
         })?;
     }

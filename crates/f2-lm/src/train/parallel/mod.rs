@@ -2,10 +2,12 @@
 //!
 //! A batch is cut into shards, and their gradients are added along a fixed tree ([`Shards`]), whoever
 //! computed them: any number of ranks gives the same bits. Each rank owns a slice of the moments and
-//! updates that slice of the parameters (`sharded.rs`). [`Ranks`] is the connection to the others.
+//! updates that slice of the parameters (`sharded.rs`); gradients go to the owners of their slices in
+//! buckets, while the backward pass goes on (`outgoing.rs`). [`Ranks`] is the connection to the others.
 
 mod likeness;
 mod message;
+mod outgoing;
 mod ranks;
 mod settle;
 mod sharded;
@@ -13,6 +15,7 @@ mod shards;
 
 pub(super) use likeness::Likeness;
 pub(super) use message::Pace;
+pub(super) use outgoing::partition;
 pub use ranks::Ranks;
 pub(super) use settle::session_shards;
 pub use settle::settle_shards;

@@ -12,7 +12,13 @@ pub struct Ranks<D: Device> {
     pub control: Control,
     /// Numbers.
     pub peers: D::Peers,
+    /// Whether gradients are sent while the backward pass goes on. The bits are the same either way, and
+    /// ranks need not agree.
+    pub overlap: bool,
 }
+
+/// The variable that turns [`overlap`](Ranks::overlap) off where it is 0.
+const OVERLAP: &str = "F2_EXCHANGE_OVERLAP";
 
 impl<D: Device> Ranks<D> {
     /// Connects a device with those of the other ranks, over their hosts. `post` carries the numbers
@@ -24,7 +30,8 @@ impl<D: Device> Ranks<D> {
     ) -> Result<Self, Error> {
         let peers = device.join(&mut Hosts { control: &mut control, post });
         let peers = peers.inspect_err(|error| control.fail(&error.to_string()))?;
-        Ok(Self { control, peers })
+        let overlap = std::env::var_os(OVERLAP).is_none_or(|given| given != "0");
+        Ok(Self { control, peers, overlap })
     }
 
     /// Whether this is rank 0, which decides and writes.

@@ -3,25 +3,24 @@
 
 use std::ops::Range;
 
-use f2_engine::{AdamW, Device, Moments, NORM_BLOCK, Scatter, slices};
+use f2_engine::{AdamW, Device, Moments, NORM_BLOCK, Partition};
 
-use super::{Ranks, Shards};
+use super::outgoing::{Outgoing, Sums};
+use super::{Ranks, Shards, partition};
 use crate::Error;
-use crate::model::{Model, Network};
+use crate::model::{Decoder, Model, Network};
 use crate::objective::{Objective, Step};
 
 /// The buffers of a step in shards, and who owns what.
 pub(in crate::train) struct Sharded<D: Device> {
     shards: Shards,
     rank: usize,
-    /// The slice of the flat buffers that each rank owns.
-    slices: Vec<Range<usize>>,
+    /// Who owns which part of the flat buffers.
+    partition: Partition,
     /// Sums of shards that wait for their other half; the gradient of the last one may be in the
     /// network's own buffer.
     kept: Vec<D::Floats>,
     nodes: Vec<Range<usize>>,
-    /// Whether the last node is in the network's buffer.
-    in_network: bool,
     /// `[parts of all ranks, own slice]`; nothing where there is one rank.
     received: D::Floats,
     /// `[ranks, most shards]`: the loss of every shard.
@@ -33,47 +32,44 @@ pub(in crate::train) struct Sharded<D: Device> {
 }
 
 impl<D: Device> Sharded<D> {
-    /// Allocates the buffers of rank `rank`, for `len` parameters.
+    /// Allocates the buffers of rank `rank`.
     pub(in crate::train) fn new(
         device: &D,
-        len: usize,
+        decoder: &Decoder,
         shards: Shards,
         rank: usize,
     ) -> Result<Self, Error> {
-        let slices = slices(len, shards.ranks);
+        let (len, partition) = (decoder.layout.len(), partition(decoder, shards.ranks));
         let kept = (0..shards.kept(rank)).map(|_| device.floats(len));
-        let parts = if shards.ranks == 1 { 0 } else { shards.parts().iter().sum() };
         Ok(Self {
             kept: kept.collect::<Result<_, _>>()?,
             nodes: Vec::new(),
-            in_network: false,
-            received: device.floats(parts * slices[rank].len())?,
+            received: device.floats(received(&partition, shards, rank))?,
             losses: device.floats(shards.ranks * shards.most())?,
             loss: device.floats(1)?,
             sums: device.floats(2 * len.div_ceil(NORM_BLOCK))?,
-            slices,
+            partition,
             shards,
             rank,
         })
     }
 
     /// The floats that [`new`](Self::new) allocates for the gradients of others, or of earlier shards.
-    pub(in crate::train) fn floats(len: usize, shards: Shards, rank: usize) -> usize {
-        let parts = if shards.ranks == 1 { 0 } else { shards.parts().iter().sum() };
-        shards.kept(rank) * len + parts * slices(len, shards.ranks)[rank].len()
+    pub(in crate::train) fn floats(partition: &Partition, shards: Shards, rank: usize) -> usize {
+        shards.kept(rank) * partition.bucket(0).end + received(partition, shards, rank)
     }
 
-    /// The slice that this rank owns.
-    pub(in crate::train) fn slice(&self) -> Range<usize> {
-        self.slices[self.rank].clone()
+    /// The number of this rank.
+    pub(in crate::train) fn rank(&self) -> usize {
+        self.rank
     }
 
-    /// The slices of all ranks.
-    pub(in crate::train) fn slices(&self) -> &[Range<usize>] {
-        &self.slices
+    /// Who owns which part of the flat buffers.
+    pub(in crate::train) fn partition(&self) -> &Partition {
+        &self.partition
     }
 
-    /// Computes the gradients of this rank's shards.
+    /// Computes the gradients of this rank's shards, and begins to send them to their owners.
     pub(in crate::train) fn accumulate(
         &mut self,
         step: &mut Step<'_, D>,
@@ -92,39 +88,68 @@ impl<D: Device> Sharded<D> {
         self.nodes.clear();
         for (place, shard) in own.clone().enumerate() {
             step.enter(shard);
-            objective.accumulate(step)?;
+            let completed = self.complete(shard);
+            match others(ranks).filter(|_| shard + 1 == own.end) {
+                Some(ranks) => self.send(step, objective, ranks, &completed)?,
+                None => {
+                    objective.accumulate(step)?;
+                    self.keep(step.network, &completed);
+                }
+            }
             let network = &mut *step.network;
             let at = self.rank * self.shards.most() + place;
             network.model.device.copy_floats(&network.total, 0..1, &mut self.losses, at);
             network.clear_loss();
-            self.add(network, shard, shard + 1 == own.end);
         }
         Ok(())
     }
 
-    /// Adds the gradient of a shard to the sums it completes, and keeps it for later where it
-    /// completes none.
-    fn add(&mut self, network: &mut Network<D>, shard: usize, last: bool) {
-        let Network { model: Model { device, .. }, gradients, .. } = network;
-        let len = self.slices[self.shards.ranks - 1].end;
+    /// Adds a shard to the nodes, and lists the sums it completes in turn.
+    fn complete(&mut self, shard: usize) -> Vec<usize> {
         self.nodes.push(shard..shard + 1);
-        self.in_network = true;
+        let mut completed = Vec::new();
         while self.shards.joined(&mut self.nodes) {
-            let left = self.nodes.len() - 1;
-            if self.in_network {
-                device.add_floats(gradients, 0..len, &mut self.kept[left], 0);
-                device.zero_floats(gradients);
-                self.in_network = false;
-            } else {
-                let (lefts, rights) = self.kept.split_at_mut(left + 1);
-                device.add_floats(&rights[0], 0..len, &mut lefts[left], 0);
-            }
+            completed.push(self.nodes.len() - 1);
         }
-        if self.in_network && !last {
-            device.copy_floats(gradients, 0..len, &mut self.kept[self.nodes.len() - 1], 0);
-            device.zero_floats(gradients);
-            self.in_network = false;
+        completed
+    }
+
+    /// Adds the gradient of a shard to the sums it completes, or keeps it for later.
+    fn keep(&mut self, network: &mut Network<D>, completed: &[usize]) {
+        let Network { model: Model { device, decoder, .. }, gradients, .. } = network;
+        let all = 0..decoder.layout.len();
+        if completed.is_empty() {
+            device.copy_floats(gradients, all, &mut self.kept[self.nodes.len() - 1], 0);
+        } else {
+            Sums { kept: &mut self.kept, completed }.add(device, gradients, &all);
         }
+        device.zero_floats(gradients);
+    }
+
+    /// Computes the gradient of the last shard, and begins to send all there is as it becomes final.
+    fn send(
+        &mut self,
+        step: &mut Step<'_, D>,
+        objective: &mut dyn Objective<D>,
+        ranks: &mut Ranks<D>,
+        completed: &[usize],
+    ) -> Result<(), Error> {
+        let overlap = ranks.overlap;
+        let mut outgoing = Outgoing {
+            ranks,
+            shards: self.shards,
+            partition: &self.partition,
+            sums: Sums { kept: &mut self.kept, completed },
+            nodes: self.nodes.len(),
+            received: &mut self.received,
+            sent: 0,
+        };
+        if overlap {
+            objective.accumulate(&mut step.handing_over(&mut outgoing))?;
+        } else {
+            objective.accumulate(step)?;
+        }
+        outgoing.send_rest(&step.network.model.device, &step.network.gradients)
     }
 
     /// Makes one sum of all ranks' gradients, of this rank's slice, and one loss. Then the norm of
@@ -136,36 +161,30 @@ impl<D: Device> Sharded<D> {
         norm: &mut D::Floats,
     ) -> Result<(), Error> {
         let device = &network.model.device;
-        let own = self.slice();
+        let own = self.partition.owned(self.rank);
         let ranks = &mut others(ranks);
         if let Some(ranks) = ranks {
-            let count = self.nodes.len() - usize::from(self.in_network);
-            let kept = self.kept[..count].iter();
-            let parts: Vec<&D::Floats> =
-                kept.chain(self.in_network.then_some(&network.gradients)).collect();
-            let scatter = Scatter { slices: &self.slices, parts: &self.shards.parts() };
-            device.scatter(&mut ranks.peers, &scatter, &parts, &mut self.received)?;
+            device.finish_scatters(&mut ranks.peers)?;
             device.zero_floats(&mut network.gradients);
             for (to, from) in self.shards.additions() {
-                let from = from * own.len()..(from + 1) * own.len();
-                device.add_within(&mut self.received, from, to * own.len());
+                device.add_within(&mut self.received, from * own..(from + 1) * own, to * own);
             }
             let most = self.shards.most();
-            let rows: Vec<_> =
-                (0..self.shards.ranks).map(|rank| rank * most..(rank + 1) * most).collect();
+            let rows = (0..self.shards.ranks).map(|rank| rank * most..(rank + 1) * most);
+            let rows = Partition::of_pieces(rows.collect());
             device.gather_floats(&mut ranks.peers, &rows, &mut self.losses)?;
         }
         let losses = self.shards.ranks * self.shards.most();
         device.add_in_order(losses, &self.losses, &mut self.loss);
         let block = |at: usize| 2 * at.div_ceil(NORM_BLOCK);
         let total = if ranks.is_some() { &self.received } else { &self.kept[0] };
-        device.square_sums(own.len(), total, &mut self.sums, block(own.start));
-        if let Some(ranks) = ranks {
-            let rows: Vec<_> =
-                self.slices.iter().map(|slice| block(slice.start)..block(slice.end)).collect();
-            device.gather_floats(&mut ranks.peers, &rows, &mut self.sums)?;
+        for (at, piece) in self.partition.slice(self.rank) {
+            device.square_sums(at..at + piece.len(), total, &mut self.sums, block(piece.start));
         }
-        let blocks = self.slices[self.shards.ranks - 1].end.div_ceil(NORM_BLOCK);
+        if let Some(ranks) = ranks {
+            device.gather_floats(&mut ranks.peers, &self.partition.map(block), &mut self.sums)?;
+        }
+        let blocks = self.partition.bucket(0).end.div_ceil(NORM_BLOCK);
         device.norm_of_sums(blocks, &self.sums, norm);
         Ok(())
     }
@@ -181,15 +200,22 @@ impl<D: Device> Sharded<D> {
         moments: &mut Moments<D>,
     ) -> Result<(), Error> {
         let Model { device, weights, .. } = model;
-        let own = self.slice();
         let ranks = others(ranks);
         let total = if ranks.is_some() { &mut self.received } else { &mut self.kept[0] };
-        device.adamw_slice(update, decayed, norm, own, weights, moments, total);
+        for (at, piece) in self.partition.slice(self.rank) {
+            device.adamw_piece(update, decayed, norm, piece, at, weights, moments, total);
+        }
         if let Some(ranks) = ranks {
-            device.gather_weights(&mut ranks.peers, &self.slices, weights)?;
+            device.gather_weights(&mut ranks.peers, &self.partition, weights)?;
         }
         Ok(())
     }
+}
+
+/// The floats a rank receives.
+fn received(partition: &Partition, shards: Shards, rank: usize) -> usize {
+    let parts = if shards.ranks == 1 { 0 } else { shards.parts().iter().sum() };
+    parts * partition.owned(rank)
 }
 
 /// The connection, where it leads to another rank.
