@@ -43,7 +43,7 @@ pub fn hidden_states<D: Device>(
     let mut order: Vec<usize> = (0..texts.len()).filter(|&text| !texts[text].is_empty()).collect();
     order.sort_by_key(|&text| padded(text));
     let most = order.last().map_or(0, |&text| padded(text)).max(MOST_POSITIONS);
-    let needed = Workspace::<D>::activation_bytes(&model.decoder, most)
+    let needed = Workspace::<D>::activation_bytes(&model.decoder, most, false)
         + Workspace::<D>::head_bytes(&model.decoder, most);
     check_memory(&model.device, Purpose::Embedding, needed)?;
     let mut workspace = Workspace::new(model, most)?;
