@@ -19,8 +19,8 @@ pub(super) fn section(results: &Results) -> Option<Section> {
     if let Some(table) = differences(&main.records) {
         text.push(format!(
             "A difference between two models is drawn in pairs: continuations of the same \
-             prefixes against the same references. Where its 95 % interval holds 0 it is not \
-             significant, which {LEVEL}marks."
+             prefixes against the same references. Where its 95 % interval, in parentheses, holds 0 \
+             it is not significant, which {LEVEL}marks."
         ));
         let caption = format!("Differences between models, {}", main.decoding);
         blocks.push(Block::table("differences", caption, table));
@@ -66,8 +66,10 @@ fn differences(records: &[ResultRecord]) -> Option<Table> {
             };
             let mark = if interval.holds(0.0) { LEVEL } else { "" };
             let sign = if value > 0.0 { "+" } else { "" };
-            let half = column.number((interval.high - interval.low) / 2.0);
-            let text = format!("{mark}{sign}{} ±{half}", column.number(value));
+            // Both ends: an interval need not lie evenly around the value, and a half of its width could
+            // reach over 0 where the interval does not.
+            let [low, high] = [interval.low, interval.high].map(|end| column.number(end));
+            let text = format!("{mark}{sign}{} ({low} to {high})", column.number(value));
             Cell::from(text).with_numbers(column.numbers(Some(value), Some(interval)))
         });
         let name = format!("{} − {}", one.name, other.name);
@@ -156,9 +158,9 @@ mod tests {
         let lines = "\
 | difference | KLD |
 | --- | --: |
-| b − a | +0.50 ±0.10 |
-| c − a | ≈ +0.01 ±0.03 |
-| c − b | -0.49 ±0.10 |
+| b − a | +0.50 (0.40 to 0.60) |
+| c − a | ≈ +0.01 (-0.02 to 0.04) |
+| c − b | -0.49 (-0.59 to -0.39) |
 ";
         let records = [one, two, three];
         assert_eq!(differences(&records).unwrap().to_markdown(), lines);
