@@ -17,8 +17,8 @@ pub(crate) struct RankedCounts {
 }
 
 impl RankedCounts {
-    /// Reads a corpus's `counts.json`, whose counts go by rank and whose `ranks.json` lies beside
-    /// it where ids are not ranks; or a plain array of counts by id, in any order.
+    /// Reads a corpus's `counts.json`, which goes by rank, as the ids of generated texts do, also where the
+    /// corpus keeps other ids; or a plain array of counts by id, in any order.
     pub(crate) fn load(path: &Path) -> Result<Self, Failure> {
         let text = f2_files::read_text(path)?;
         let (counts, ranks) = if text.trim_start().starts_with('[') {
@@ -29,7 +29,7 @@ impl RankedCounts {
             let (ranks, counts) = Ranks::by_count(&count_of_id);
             (counts.counts, Some(ranks))
         } else {
-            counts_and_ranks(path)?
+            (counts_by_rank(path)?, None)
         };
         let bands = Bands::from_counts(&counts)
             .map_err(|error| Failure::data(format!("{}: {error}", path.display())))
@@ -66,13 +66,10 @@ impl RankedCounts {
 }
 
 /// The counts of a corpus, which must be what its manifest says, or those of a model.
-fn counts_and_ranks(path: &Path) -> Result<(Vec<u64>, Option<Ranks>), Failure> {
+fn counts_by_rank(path: &Path) -> Result<Vec<u64>, Failure> {
     let folder = path.parent().unwrap_or(Path::new(""));
     if path.ends_with(names::COUNTS) && folder.join(names::MANIFEST).exists() {
-        let corpus = Corpus::open(folder)?;
-        return Ok((corpus.counts()?.counts, corpus.ranks()?));
+        return Ok(Corpus::open(folder)?.counts()?.counts);
     }
-    let beside = path.with_file_name(names::RANKS);
-    let ranks = beside.exists().then(|| Ranks::load(&beside)).transpose()?;
-    Ok((Counts::load(path)?.counts, ranks))
+    Ok(Counts::load(path)?.counts)
 }

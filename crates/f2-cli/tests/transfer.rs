@@ -108,6 +108,15 @@ fn a_model_is_scored_on_a_corpus_with_its_tokenizer_before_it_learns_from_it() {
         let text = human["text"].as_str().unwrap();
         assert!(TEXT.contains(text) && text.len() > 4, "{human}");
     }
+    // Counts go by rank, as the ids of texts do, whatever ids the corpus keeps.
+    folder.write("ids.jsonl", "{\"ids\":[0,1,2,3,4,5,6,7]}\n{\"ids\":[0,0,1,9,30,31]}\n");
+    let [ranked, kept] = ["ranked/counts.json", "kept/counts.json"].map(|counts| {
+        let files = ["--hyps", "ids.jsonl", "--refs", "ids.jsonl", "--counts", counts, "--json"];
+        let run = folder.f2(&[&["eval"], &files[..]].concat());
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        run.stdout
+    });
+    assert_eq!(ranked, kept);
     let refused = folder.f2(&["perplexity", "gpt2", "other", "--split", "valid"]);
     assert_eq!(refused.code, 3);
     assert!(refused.stderr.contains("was prepared with another tokenizer"), "{}", refused.stderr);

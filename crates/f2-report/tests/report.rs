@@ -358,7 +358,10 @@ fn differences_that_may_be_chance_are_marked() {
     let report = Report::new(&invented::results());
     let differences = table(&report, "differences");
     assert!(!differences.contains("PPL"), "{differences}");
-    assert!(differences.contains("| FACE − MLE | -0.25 (-0.28 to -0.22) | +1.2 (0.1 to 2.3) |"), "{differences}");
+    assert!(
+        differences.contains("| FACE − MLE | -0.25 (-0.28 to -0.22) | +1.2 (0.1 to 2.3) |"),
+        "{differences}"
+    );
     // KLD 1.28 and 1.26.
     assert!(differences.contains("| UL-token − FACE | ≈ +0.02 (-0.01 to 0.05) |"), "{differences}");
     let seeds = table(&report, "seeds");
