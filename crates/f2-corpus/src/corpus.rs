@@ -36,6 +36,11 @@ impl Corpus {
         &self.folder
     }
 
+    /// Whether its documents are pairs of a source and a target.
+    pub fn is_of_pairs(&self) -> bool {
+        self.manifest.options.pairs.is_some()
+    }
+
     /// The tokenizer whose ids the shards hold.
     pub fn tokenizer(&self) -> Result<Tokenizer> {
         let (path, bytes) = self.read(names::TOKENIZER)?;

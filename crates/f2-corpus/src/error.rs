@@ -44,6 +44,44 @@ pub enum Error {
         /// Broken syntax, a missing field, or a field that is not a string.
         reason: String,
     },
+    /// A line of a JSON Lines file that is no pair.
+    #[error("{path}, line {line}: {reason}")]
+    PairLine {
+        /// The file.
+        path: PathBuf,
+        /// Line number, from 1.
+        line: u64,
+        /// Broken syntax, a field that is missing or empty, or a mark inside the text.
+        reason: String,
+    },
+    /// Pairs in a format that is not read for them.
+    #[error("{path} is Parquet, and pairs are read from JSON Lines")]
+    PairsOfParquet {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A separator that the tokenizer does not keep whole.
+    #[error("{tokenizer} has no token {separator} to separate sources from targets")]
+    NoSeparator {
+        /// The tokenizer.
+        tokenizer: String,
+        /// The separator that was asked for.
+        separator: String,
+    },
+    /// A separator that is no mark.
+    #[error("the separator {separator:?} is empty or has white space in it")]
+    BadSeparator {
+        /// The separator that was asked for.
+        separator: String,
+    },
+    /// A split that should have pairs got none.
+    #[error("no pair fell into the {split} split: the input has {pairs} in all")]
+    TooFewPairs {
+        /// Name of the split.
+        split: &'static str,
+        /// Pairs found in the input.
+        pairs: u64,
+    },
     /// A Parquet file that cannot be used.
     #[error("{path}: {reason}")]
     Parquet {

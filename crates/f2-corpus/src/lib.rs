@@ -28,6 +28,7 @@ mod error;
 mod input;
 mod manifest;
 pub mod names;
+mod pairs;
 mod parallel;
 mod parts;
 mod prepare;
@@ -41,7 +42,8 @@ pub use corpus::Corpus;
 pub use counts::{Counts, Ranks};
 pub use error::{Error, Result};
 pub use input::{Boundaries, Digest, open_text};
-pub use manifest::{Manifest, SplitSize};
+pub use manifest::{Manifest, SplitSize, TargetSize};
+pub use pairs::{Pairs, SEPARATOR};
 pub use parts::{
     LearnedVocabulary, Merged, Part, PartDone, Record, learn_vocabulary, merge, prepare_part,
 };

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::input::{Boundaries, Digest};
 use crate::names;
+use crate::pairs::Pairs;
 use crate::sealed::Sealed;
 use crate::split::{Fractions, Split};
 
@@ -16,6 +17,8 @@ use crate::split::{Fractions, Split};
 const ONE_FILE: u32 = 2;
 /// The version where a split may be several files.
 const SEVERAL_FILES: u32 = 3;
+/// The version where documents are pairs: a program that takes them for text must not read it.
+const PAIRS: u32 = 4;
 
 /// The origin and contents of a corpus: `manifest.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -69,6 +72,9 @@ pub struct Recorded {
     /// The token before every document, which is not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_of_text: Option<String>,
+    /// Where documents are pairs: the fields they were read from, and the token between.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pairs: Option<Pairs>,
 }
 
 /// The paper's dataset table: one row.
@@ -84,11 +90,39 @@ pub struct SplitSize {
     pub bytes: u64,
     /// Tokens.
     pub tokens: u64,
+    /// Of pairs: how much of it the targets are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub targets: Option<TargetSize>,
+}
+
+/// The size of all targets of a split of pairs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TargetSize {
+    /// Words, separated by white space.
+    pub words: u64,
+    /// Bytes of text.
+    pub bytes: u64,
+    /// Tokens, with those that end the texts.
+    pub tokens: u64,
 }
 
 impl SplitSize {
     pub(crate) fn empty(split: Split) -> Self {
-        Self { split, documents: 0, words: 0, bytes: 0, tokens: 0 }
+        Self { split, documents: 0, words: 0, bytes: 0, tokens: 0, targets: None }
+    }
+
+    /// Adds what a part of the split has.
+    pub(crate) fn add(&mut self, more: &Self) {
+        self.documents += more.documents;
+        self.words += more.words;
+        self.bytes += more.bytes;
+        self.tokens += more.tokens;
+        if let Some(more) = &more.targets {
+            let targets = self.targets.get_or_insert_default();
+            targets.words += more.words;
+            targets.bytes += more.bytes;
+            targets.tokens += more.tokens;
+        }
     }
 }
 
@@ -100,14 +134,12 @@ pub(crate) fn made_by() -> String {
 impl Sealed for Manifest {
     fn check_version(version: u32) -> std::result::Result<(), String> {
         match version {
-            ONE_FILE..=SEVERAL_FILES => Ok(()),
+            ONE_FILE..=PAIRS => Ok(()),
             ..ONE_FILE => Err(format!(
                 "version {version} of the corpus, from before its files were bound together; \
-                 this program reads versions {ONE_FILE} and {SEVERAL_FILES}"
+                 this program reads versions {ONE_FILE} to {PAIRS}"
             )),
-            _ => Err(format!(
-                "version {version} of the corpus, expected {ONE_FILE} or {SEVERAL_FILES}"
-            )),
+            _ => Err(format!("version {version} of the corpus, expected {ONE_FILE} to {PAIRS}")),
         }
     }
 
@@ -131,7 +163,10 @@ impl Manifest {
 
     /// The version that says how these files are read: programs that know one file for each split
     /// alone still read what has no more.
-    pub(crate) fn version_of(files: &BTreeMap<String, FileRecord>) -> u32 {
+    pub(crate) fn version_of(files: &BTreeMap<String, FileRecord>, pairs: bool) -> u32 {
+        if pairs {
+            return PAIRS;
+        }
         let alone = |split| files.contains_key(&names::shard(split, None));
         if Split::ALL.into_iter().all(alone) { ONE_FILE } else { SEVERAL_FILES }
     }
@@ -148,7 +183,7 @@ impl Manifest {
     }
 
     /// The size of a split.
-    pub(crate) fn size(&self, split: Split) -> Option<&SplitSize> {
+    pub fn size(&self, split: Split) -> Option<&SplitSize> {
         self.splits.iter().find(|size| size.split == split)
     }
 }

@@ -1,4 +1,4 @@
-//! Documents of JSON Lines files.
+//! Documents of JSON Lines files: a field of each record, or a pair of fields.
 
 use serde_json::Value;
 
@@ -7,19 +7,22 @@ use super::open::Opened;
 use super::reader::Reading;
 use super::text::Lines;
 use crate::error::{Error, Result};
+use crate::pairs::Pairs;
 
-/// Documents of a JSON Lines file: one field of each object.
+/// Documents of a JSON Lines file.
 pub(crate) struct JsonLinesFile {
     lines: Lines,
     source: InputFile,
     field: String,
+    pairs: Option<Pairs>,
     number: u64,
 }
 
 impl JsonLinesFile {
     pub(crate) fn new(source: &InputFile, reading: &Reading) -> Result<Self> {
         let lines = Lines::new(source, reading)?;
-        Ok(Self { lines, source: source.clone(), field: reading.field.clone(), number: 0 })
+        let (field, pairs) = (reading.field.clone(), reading.pairs.clone());
+        Ok(Self { lines, source: source.clone(), field, pairs, number: 0 })
     }
 
     pub(crate) fn next_document(&mut self) -> Result<Option<String>> {
@@ -28,13 +31,17 @@ impl JsonLinesFile {
             if line.trim().is_empty() {
                 continue;
             }
-            let text = text_of(line, &self.field).map_err(|reason| Error::JsonLine {
-                path: self.source.path.clone(),
-                line: self.number,
-                reason,
+            let found = record(line).and_then(|record| match &self.pairs {
+                Some(pairs) => pairs.document(&record).map(Some),
+                None => Ok(ended_by_break(field_of(&record, &self.field)?.to_owned())),
+            });
+            let (path, line) = (&self.source.path, self.number);
+            let document = found.map_err(|reason| match self.pairs {
+                Some(_) => Error::PairLine { path: path.clone(), line, reason },
+                None => Error::JsonLine { path: path.clone(), line, reason },
             })?;
-            if let Some(document) = ended_by_break(text) {
-                return Ok(Some(document));
+            if document.is_some() {
+                return Ok(document);
             }
         }
         Ok(None)
@@ -45,10 +52,13 @@ impl JsonLinesFile {
     }
 }
 
-fn text_of(line: &str, field: &str) -> std::result::Result<String, String> {
-    let mut record: Value =
-        serde_json::from_str(line).map_err(|error| format!("broken JSON: {error}"))?;
-    match record.get_mut(field).map(Value::take) {
+fn record(line: &str) -> std::result::Result<Value, String> {
+    serde_json::from_str(line).map_err(|error| format!("broken JSON: {error}"))
+}
+
+/// A field of a record, which must be a string.
+pub(crate) fn field_of<'a>(record: &'a Value, field: &str) -> std::result::Result<&'a str, String> {
+    match record.get(field) {
         Some(Value::String(text)) => Ok(text),
         Some(_) => Err(format!("the field \"{field}\" is not a string")),
         None => Err(match record {

@@ -13,4 +13,5 @@ pub use documents::Boundaries;
 pub use open::{Digest, open_text};
 
 pub(crate) use input_file::{InputFile, resolve};
+pub(crate) use jsonl::field_of;
 pub(crate) use reader::{DocumentReader, Reading};

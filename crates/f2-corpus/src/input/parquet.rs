@@ -200,7 +200,8 @@ mod tests {
 
     fn open(path: &Path, field: &str) -> Result<ParquetFile> {
         let field = field.to_owned();
-        let reading = Reading { boundaries: Boundaries::Auto, field, lossy: false, longest: 99 };
+        let boundaries = Boundaries::Auto;
+        let reading = Reading { boundaries, field, pairs: None, lossy: false, longest: 99 };
         ParquetFile::new(&InputFile::file(path), &reading)
     }
 

@@ -6,7 +6,8 @@ use super::jsonl::JsonLinesFile;
 use super::open::Digest;
 use super::parquet::ParquetFile;
 use super::text::TextFile;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::pairs::Pairs;
 
 /// How to find documents in files.
 #[derive(Clone, Debug)]
@@ -14,6 +15,8 @@ pub(crate) struct Reading {
     pub(crate) boundaries: Boundaries,
     /// The field or column that holds the text of a record.
     pub(crate) field: String,
+    /// Read pairs of fields, not one.
+    pub(crate) pairs: Option<Pairs>,
     /// Replace what is not UTF-8 instead of refusing it.
     pub(crate) lossy: bool,
     /// Bytes that a document, or a line that holds one, may have.
@@ -36,6 +39,13 @@ enum OpenFile {
 impl DocumentReader {
     pub(crate) fn open(source: &InputFile, reading: &Reading) -> Result<Self> {
         let file = match source.format {
+            Format::Parquet if reading.pairs.is_some() => {
+                return Err(Error::PairsOfParquet { path: source.path.clone() });
+            }
+            // Whatever the name: standard input has none.
+            _ if reading.pairs.is_some() => {
+                OpenFile::JsonLines(JsonLinesFile::new(source, reading)?)
+            }
             Format::Text | Format::Wikitext => OpenFile::Text(TextFile::new(source, reading)?),
             Format::JsonLines => OpenFile::JsonLines(JsonLinesFile::new(source, reading)?),
             Format::Parquet => OpenFile::Parquet(Box::new(ParquetFile::new(source, reading)?)),
@@ -81,7 +91,8 @@ mod tests {
 
     fn read(path: &Path, lossy: bool) -> Result<Vec<String>> {
         let field = "text".to_owned();
-        let reading = Reading { boundaries: Boundaries::Auto, field, lossy, longest: 99 };
+        let boundaries = Boundaries::Auto;
+        let reading = Reading { boundaries, field, pairs: None, lossy, longest: 99 };
         let mut reader = DocumentReader::open(&InputFile::file(path), &reading)?;
         let mut documents = Vec::new();
         while let Some(document) = reader.next_document()? {

@@ -2,7 +2,7 @@
 
 use super::job::{Job, JobFile};
 use crate::split::Fractions;
-use crate::{Options, TokenizerChoice};
+use crate::{Options, Pairs, TokenizerChoice};
 
 impl Job {
     /// How another job differs from this one, in words.
@@ -63,6 +63,7 @@ fn settings(job: &Job) -> Vec<(&'static str, String)> {
         keep_ids,
         end_of_text,
         start_of_text,
+        pairs,
         shard_tokens,
         threads: _,
     } = options;
@@ -85,9 +86,14 @@ fn settings(job: &Job) -> Vec<(&'static str, String)> {
         ("--keep-ids", keep_ids.to_string()),
         ("--end-of-text", end_of_text.to_string()),
         ("--start-of-text", start_of_text.to_string()),
+        ("--pairs", list(pairs.as_ref().map(words_of_pairs))),
         ("--text", list(text_of.iter().map(|split| split.name()))),
         ("--shard-tokens", shard_tokens.to_string()),
     ]
+}
+
+fn words_of_pairs(Pairs { source, target, separator }: &Pairs) -> String {
+    format!("{source} {separator} {target}")
 }
 
 /// Values with commas between, as flags take them.

@@ -11,7 +11,7 @@ use super::record::Step;
 use crate::error::{Error, Result};
 use crate::manifest::{SplitSize, shard_files};
 use crate::names;
-use crate::prepare::encode::Encoded;
+use crate::prepare::encode::{Encoded, Given};
 use crate::prepare::place;
 use crate::shard::{Shard, ShardShape};
 use crate::split::Split;
@@ -33,11 +33,11 @@ pub(super) fn join(
     let files = parts.iter().flat_map(|part| part.record.files.values());
     observer.stage("joining the parts", Some(files.map(|file| file.bytes).sum()));
     let mut joined = Encoded::begin(shape, folder)?;
+    let given = Given::new(options, tokenizer)?;
     for part in parts {
         for split in Split::ALL {
             let shard = open(part, split, shape.vocabulary)?;
-            // A start symbol is given and never predicted: it is not counted.
-            joined.take_shard(split, &shard, usize::from(options.start_of_text), &|| {
+            joined.take_shard(split, &shard, given, &|| {
                 if observer.interrupted() { Err(Error::Interrupted) } else { Ok(()) }
             })?;
             joined.add_size(size_of(part, split)?);
@@ -93,12 +93,12 @@ fn join_texts(parts: &[Done], name: &str, folder: &Path, observer: &dyn Observer
 }
 
 impl Encoded {
-    /// Appends all documents of a shard, and counts their tokens but the first `uncounted` of each.
+    /// Appends all documents of a shard, and counts their tokens but those that are given.
     fn take_shard(
         &mut self,
         split: Split,
         shard: &Shard,
-        uncounted: usize,
+        given: Given,
         go_on: &dyn Fn() -> Result<()>,
     ) -> Result<()> {
         let mut ids = vec![0; CHUNK.min(shard.len())];
@@ -106,17 +106,16 @@ impl Encoded {
         for document in 0..shard.documents() {
             writer.begin_document()?;
             let range = shard.document(document);
-            let (mut at, mut skipped) = (range.start, uncounted);
+            let (mut at, mut given) = (range.start, given);
             while at < range.end {
                 let chunk = &mut ids[..CHUNK.min(range.end - at)];
                 shard.copy_to(at, chunk);
                 writer.append(chunk)?;
                 if split == Split::Train {
-                    let counted = chunk.iter().skip(skipped);
-                    counted.for_each(|&id| self.count_of_id[id as usize] += 1);
+                    let counted = &chunk[given.take(chunk)..];
+                    counted.iter().for_each(|&id| self.count_of_id[id as usize] += 1);
                 }
                 at += chunk.len();
-                skipped = 0;
                 go_on()?;
             }
         }
@@ -124,10 +123,6 @@ impl Encoded {
     }
 
     fn add_size(&mut self, more: &SplitSize) {
-        let size = &mut self.sizes[place(more.split)];
-        size.documents += more.documents;
-        size.words += more.words;
-        size.bytes += more.bytes;
-        size.tokens += more.tokens;
+        self.sizes[place(more.split)].add(more);
     }
 }

@@ -13,7 +13,9 @@ use crate::names;
 use crate::prepare::inputs::Planned;
 use crate::prepare::learn::Counted;
 use crate::prepare::spread::Spreading;
-use crate::prepare::{check_unchanged, encode, given_tokenizer, learn, recorded_inputs};
+use crate::prepare::{
+    check_separator, check_unchanged, encode, given_tokenizer, learn, recorded_inputs,
+};
 use crate::{Observer, Options};
 
 /// What a part has done.
@@ -39,6 +41,7 @@ pub fn prepare_part(
     part: Part,
     observer: &dyn Observer,
 ) -> Result<(PartDone, bool)> {
+    check_separator(options)?;
     let folder = PartsFolder::at(&options.out)?;
     let (job, plan) = Job::new(options, part.of)?;
     if let Some(size) = job.vocabulary_to_learn() {

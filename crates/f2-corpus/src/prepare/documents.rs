@@ -65,6 +65,8 @@ impl<'a> Batches<'a> {
         observer: &'a dyn Observer,
         digests: &'a mut Vec<Digest>,
     ) -> Self {
+        // A pair is never cut: its separator must stay whole.
+        let cut = cut && options.pairs.is_none();
         let reading = options.reading();
         let waiting = std::collections::VecDeque::new();
         let plan = plan.iter();

@@ -11,7 +11,8 @@ use super::spread::Spreading;
 use super::texts::TextWriter;
 use crate::error::{Error, Result};
 use crate::input::Digest;
-use crate::manifest::SplitSize;
+use crate::manifest::{SplitSize, TargetSize};
+use crate::pairs::Pairs;
 use crate::parallel;
 use crate::shard::{ShardShape, SplitWriter};
 use crate::split::Split;
@@ -31,8 +32,11 @@ struct EncodedPart {
     part: DocumentPart,
     ids: Vec<u32>,
     words: u64,
-    /// Tokens at the beginning that are no text: the start symbol is given, never predicted.
-    uncounted: usize,
+    bytes: u64,
+    /// Tokens at the beginning that are given, never predicted: a start symbol, or a source.
+    given: usize,
+    /// The size of the target, where the document is a pair.
+    targets: Option<TargetSize>,
 }
 
 /// Encodes all documents and counts the tokens of the training split.
@@ -55,7 +59,13 @@ pub(crate) fn encode(
         options.threads,
         Batches::new(options, plan, spreading, cut, observer, &mut digests),
         || tokenizer.encoder(),
-        |encoder, batch| batch.into_iter().map(|part| encode_part(encoder, part, marks)).collect(),
+        |encoder, batch| {
+            let encode = |part| match &options.pairs {
+                Some(pairs) => encode_pair(encoder, part, pairs, marks),
+                None => encode_part(encoder, part, marks),
+            };
+            batch.into_iter().map(encode).collect()
+        },
         |parts: Vec<EncodedPart>| {
             parts.iter().try_for_each(|part| {
                 texts.take(&part.part)?;
@@ -67,25 +77,100 @@ pub(crate) fn encode(
     Ok(Encoded { digests, ..encoded })
 }
 
-/// The tokens around every document.
+/// The tokens around every document, and between the texts of a pair.
 #[derive(Clone, Copy)]
 struct Marks {
     start: Option<u32>,
+    separator: Option<u32>,
     end: Option<u32>,
 }
 
 impl Marks {
     fn new(options: &Options, tokenizer: &Tokenizer) -> Result<Self> {
         if !options.marks_documents() {
-            return Ok(Self { start: None, end: None });
+            return Ok(Self { start: None, separator: None, end: None });
         }
         let id = tokenizer.token_id(END_OF_TEXT).ok_or_else(|| Error::Tokenizer {
             origin: options.tokenizer.describe(),
             reason: format!("there is no token {END_OF_TEXT} to mark documents with"),
         })?;
         let mark = |wanted: bool| wanted.then_some(id);
-        Ok(Self { start: mark(options.start_of_text), end: mark(options.end_of_text) })
+        Ok(Self {
+            start: mark(options.starts_documents()),
+            separator: separator(options, tokenizer)?,
+            end: mark(options.ends_documents()),
+        })
     }
+}
+
+/// The token between source and target, where documents are pairs. It must be whole in text, so that
+/// text without it never has its id.
+fn separator(options: &Options, tokenizer: &Tokenizer) -> Result<Option<u32>> {
+    let Some(Pairs { separator, .. }) = &options.pairs else { return Ok(None) };
+    let id = tokenizer.token_id(separator);
+    if id.is_none() || tokenizer.encode(separator)? != id.as_slice() {
+        let (tokenizer, separator) = (options.tokenizer.describe(), separator.clone());
+        return Err(Error::NoSeparator { tokenizer, separator });
+    }
+    Ok(id)
+}
+
+/// The tokens at the beginning of a document that are given and never predicted, and so not counted.
+#[derive(Clone, Copy)]
+pub(crate) enum Given {
+    /// As many as this.
+    First(usize),
+    /// All up to this token.
+    Through(u32),
+}
+
+impl Given {
+    pub(crate) fn new(options: &Options, tokenizer: &Tokenizer) -> Result<Self> {
+        let first = Self::First(usize::from(options.starts_documents()));
+        Ok(separator(options, tokenizer)?.map_or(first, Self::Through))
+    }
+
+    /// How many tokens at the beginning of the next piece of a document are given; what is left of
+    /// them is in the pieces after it.
+    pub(crate) fn take(&mut self, piece: &[u32]) -> usize {
+        let (taken, left) = match *self {
+            Self::First(count) => {
+                let taken = count.min(piece.len());
+                (taken, Self::First(count - taken))
+            }
+            Self::Through(last) => match piece.iter().position(|id| *id == last) {
+                Some(place) => (place + 1, Self::First(0)),
+                None => (piece.len(), *self),
+            },
+        };
+        *self = left;
+        taken
+    }
+}
+
+fn words_of(text: &str) -> u64 {
+    text.split_whitespace().count() as u64
+}
+
+/// Source, separator, target, end of text.
+fn encode_pair(
+    encoder: &mut Encoder,
+    part: DocumentPart,
+    pairs: &Pairs,
+    marks: Marks,
+) -> Result<EncodedPart> {
+    let [source, target] = pairs.sides(&part.text);
+    let mut ids = Vec::with_capacity(part.text.len() / 3);
+    encoder.encode(source, &mut ids)?;
+    ids.extend(marks.separator);
+    let given = ids.len();
+    encoder.encode(target, &mut ids)?;
+    ids.extend(marks.end);
+    let (words, bytes, tokens) =
+        (words_of(target), target.len() as u64, (ids.len() - given) as u64);
+    let targets = Some(TargetSize { words, bytes, tokens });
+    let (words, bytes) = (words + words_of(source), bytes + source.len() as u64);
+    Ok(EncodedPart { part, ids, words, bytes, given, targets })
 }
 
 fn encode_part(encoder: &mut Encoder, part: DocumentPart, marks: Marks) -> Result<EncodedPart> {
@@ -96,8 +181,9 @@ fn encode_part(encoder: &mut Encoder, part: DocumentPart, marks: Marks) -> Resul
     if part.ends_document {
         ids.extend(marks.end);
     }
-    let words = part.text.split_whitespace().count() as u64;
-    Ok(EncodedPart { part, ids, words, uncounted: usize::from(start.is_some()) })
+    let (words, given) = (words_of(&part.text), usize::from(start.is_some()));
+    let bytes = part.text.len() as u64;
+    Ok(EncodedPart { part, ids, words, bytes, given, targets: None })
 }
 
 impl Encoded {
@@ -112,20 +198,23 @@ impl Encoded {
     }
 
     fn take(&mut self, encoded: &EncodedPart) -> Result<()> {
-        let EncodedPart { part, ids, words, uncounted } = encoded;
+        let EncodedPart { part, ids, words, bytes, given, targets } = encoded;
         let writer = &mut self.writers[place(part.split)];
         if part.begins_document {
             writer.begin_document()?;
         }
         writer.append(ids)?;
         if part.split == Split::Train {
-            ids[*uncounted..].iter().for_each(|&id| self.count_of_id[id as usize] += 1);
+            ids[*given..].iter().for_each(|&id| self.count_of_id[id as usize] += 1);
         }
-        let size = &mut self.sizes[place(part.split)];
-        size.documents += u64::from(part.begins_document);
-        size.words += words;
-        size.bytes += part.text.len() as u64;
-        size.tokens += ids.len() as u64;
+        self.sizes[place(part.split)].add(&SplitSize {
+            split: part.split,
+            documents: u64::from(part.begins_document),
+            words: *words,
+            bytes: *bytes,
+            tokens: ids.len() as u64,
+            targets: *targets,
+        });
         Ok(())
     }
 }

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::manifest::Input;
 use crate::parallel;
 use crate::split::Split;
-use crate::tokenizer::{END_OF_TEXT, Tokenizer, WordCounts, train};
+use crate::tokenizer::{Tokenizer, WordCounts, train};
 
 /// A tokenizer and the files it was learned from.
 pub(crate) struct Learned {
@@ -36,9 +36,9 @@ pub(crate) fn learn(
     Ok(Learned { tokenizer, divisor, inputs })
 }
 
-/// The bytes, and the token that marks documents, must have room.
+/// The bytes, and the special tokens, must have room.
 pub(crate) fn check_size(options: &Options, vocabulary_size: usize) -> Result<()> {
-    if vocabulary_size < 256 + usize::from(options.marks_documents()) {
+    if vocabulary_size < 256 + options.special_tokens().len() {
         return Err(Error::VocabularyTooSmall { asked: vocabulary_size });
     }
     Ok(())
@@ -53,12 +53,10 @@ pub(crate) fn learn_from(
 ) -> Result<(Tokenizer, u64)> {
     observer.stage("learning the vocabulary", None);
     let divisor = words.fit();
-    let specials = usize::from(options.marks_documents());
-    let tokenizer = train(words, vocabulary_size - specials, &|| observer.interrupted())?;
-    let tokenizer = match specials {
-        0 => tokenizer,
-        _ => tokenizer.with_special_token(END_OF_TEXT)?,
-    };
+    let specials = options.special_tokens();
+    let size = vocabulary_size - specials.len();
+    let tokenizer = train(words, size, &|| observer.interrupted())?;
+    let tokenizer = specials.into_iter().try_fold(tokenizer, Tokenizer::with_special_token)?;
     Ok((tokenizer, divisor))
 }
 
@@ -78,7 +76,16 @@ pub(crate) fn check_words(words: &WordCounts, documents: u64, options: &Options)
     match documents {
         _ if !words.is_empty() => Ok(()),
         0 => Err(Error::Empty { inputs: options.inputs.describe() }),
-        _ => Err(Error::EmptySplit { split: Split::Train.name(), documents }),
+        _ => Err(empty_split(options, Split::Train, documents)),
+    }
+}
+
+/// A split without documents that should have some.
+pub(crate) fn empty_split(options: &Options, split: Split, documents: u64) -> Error {
+    let split = split.name();
+    match options.pairs {
+        Some(_) => Error::TooFewPairs { split, pairs: documents },
+        None => Error::EmptySplit { split, documents },
     }
 }
 
@@ -112,7 +119,10 @@ pub(crate) fn count(
         WordCounts::default,
         |words, batch| {
             let training = batch.iter().filter(|part| part.split == Split::Train);
-            training.for_each(|part| words.add(&part.text));
+            training.for_each(|part| match &options.pairs {
+                Some(pairs) => pairs.sides(&part.text).into_iter().for_each(|side| words.add(side)),
+                None => words.add(&part.text),
+            });
             Ok(batch.iter().filter(|part| part.begins_document).count() as u64)
         },
         |begun| {

@@ -48,6 +48,7 @@ pub struct Summary {
 /// Everything is written into a staging folder beside [`Options::out`], which gets its name only
 /// once it is complete; on any error, and when interrupted, it is removed.
 pub fn prepare(options: &Options, observer: &dyn Observer) -> Result<Summary> {
+    check_separator(options)?;
     publish(options, |folder| {
         let mut plan = Planned::all(options, Some(folder), observer)?;
         let spreading = Spreading::of(options, &mut plan, observer)?;
@@ -88,6 +89,15 @@ pub(crate) fn encode_and_write(
     check_unchanged(&learned.inputs, &inputs)?;
     let summary = write_folder(options, inputs, tokenizer, encoded, folder)?;
     Ok(Summary { counts_divided_by: learned.divisor, ..summary })
+}
+
+/// A separator must be a mark that can be told from text.
+pub(crate) fn check_separator(options: &Options) -> Result<()> {
+    let separator = options.pairs.as_ref().map(|pairs| &pairs.separator);
+    match separator.filter(|token| token.is_empty() || token.contains(char::is_whitespace)) {
+        Some(separator) => Err(Error::BadSeparator { separator: separator.clone() }),
+        None => Ok(()),
+    }
 }
 
 /// Only a corpus with nothing else in it, or an empty folder, is ever replaced.
@@ -164,7 +174,7 @@ fn check_splits(options: &Options, sizes: &[SplitSize]) -> Result<()> {
     }
     for size in sizes {
         if size.documents == 0 && options.inputs.expects(size.split) {
-            return Err(Error::EmptySplit { split: size.split.name(), documents });
+            return Err(learn::empty_split(options, size.split, documents));
         }
     }
     Ok(())
@@ -198,7 +208,7 @@ pub(crate) fn write_folder(
     let vocabulary_size = encoded.count_of_id.len();
     let files = recorded_files(folder, files_of(options, shards))?;
     let manifest = Manifest {
-        version: Manifest::version_of(&files),
+        version: Manifest::version_of(&files, options.pairs.is_some()),
         made_by: made_by(),
         inputs,
         options: recorded_options(options),
@@ -237,8 +247,9 @@ pub(crate) fn recorded_options(options: &Options) -> Recorded {
         in_order: options.in_order && options.inputs.fractions().is_some(),
         tokenizer: options.tokenizer.describe(),
         keep_ids: options.keep_ids,
-        end_of_text: options.end_of_text.then(|| END_OF_TEXT.to_owned()),
-        start_of_text: options.start_of_text.then(|| END_OF_TEXT.to_owned()),
+        end_of_text: options.ends_documents().then(|| END_OF_TEXT.to_owned()),
+        start_of_text: options.starts_documents().then(|| END_OF_TEXT.to_owned()),
+        pairs: options.pairs.clone(),
     }
 }
 

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::input::{Boundaries, Reading};
+use crate::pairs::Pairs;
 use crate::split::{Fractions, Split};
+use crate::tokenizer::END_OF_TEXT;
 
 /// The default limit of a document, in bytes; a few such documents must fit into memory.
 pub const LONGEST_DOCUMENT: u64 = 256 << 20;
@@ -45,6 +47,10 @@ pub struct Options {
     pub end_of_text: bool,
     /// Put it before every document too, as a start symbol that is not counted.
     pub start_of_text: bool,
+    /// Read pairs of a source and a target, from JSON Lines: each is one document, with a separator
+    /// between and `<|endoftext|>` after it, never before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pairs: Option<Pairs>,
     /// Tokens after which the next document begins another file of its split.
     pub shard_tokens: u64,
     /// Threads to work on.
@@ -69,6 +75,7 @@ impl Options {
             keep_ids: false,
             end_of_text: false,
             start_of_text: false,
+            pairs: None,
             shard_tokens: SHARD_TOKENS,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
         }
@@ -78,7 +85,25 @@ impl Options {
 impl Options {
     /// Whether the tokenizer must have the token `<|endoftext|>`.
     pub(crate) fn marks_documents(&self) -> bool {
-        self.end_of_text || self.start_of_text
+        self.ends_documents() || self.start_of_text
+    }
+
+    /// Whether `<|endoftext|>` follows every document.
+    pub(crate) fn ends_documents(&self) -> bool {
+        self.end_of_text || self.pairs.is_some()
+    }
+
+    /// Whether it precedes every document, too.
+    pub(crate) fn starts_documents(&self) -> bool {
+        self.start_of_text && self.pairs.is_none()
+    }
+
+    /// The special tokens that the tokenizer must have.
+    pub(crate) fn special_tokens(&self) -> Vec<&str> {
+        let end = self.marks_documents().then_some(END_OF_TEXT);
+        let separator = self.pairs.as_ref().map(|pairs| pairs.separator.as_str());
+        // One token may be both: the first is the separator, the second the end.
+        end.into_iter().chain(separator.filter(|token| *token != END_OF_TEXT)).collect()
     }
 
     /// The splits whose text is written out, each once, in the order of [`Split::ALL`].
@@ -91,6 +116,7 @@ impl Options {
         Reading {
             boundaries: self.documents,
             field: self.field.clone(),
+            pairs: self.pairs.clone(),
             lossy: self.lossy,
             longest: self.longest_document,
         }

@@ -5,6 +5,7 @@ use super::observer::Observer;
 use super::options::Options;
 use crate::error::{Error, Result};
 use crate::input::DocumentReader;
+use crate::pairs::Pairs;
 use crate::split::{Fractions, Split};
 
 /// Assigns documents to splits.
@@ -13,6 +14,8 @@ pub(crate) struct Spreading {
     fractions: Fractions,
     /// Bytes of the whole text, where a document's place in it decides.
     total: Option<u64>,
+    /// Where documents are pairs: pairs of one source stay together.
+    pairs: Option<Pairs>,
 }
 
 impl Spreading {
@@ -25,13 +28,16 @@ impl Spreading {
         let fractions = options.inputs.fractions().unwrap_or_default();
         let in_order = options.in_order && options.inputs.fractions().is_some();
         let total = in_order.then(|| measure(options, plan, observer)).transpose()?;
-        Ok(Self { fractions, total })
+        Ok(Self { fractions, total, pairs: options.pairs.clone() })
     }
 
     /// The split of a document that begins at a byte of the whole text.
     pub(crate) fn place(&self, document: &str, at: u64) -> Split {
         match self.total {
-            None => self.fractions.place(document),
+            None => {
+                let source = self.pairs.as_ref().map(|pairs| pairs.sides(document)[0]);
+                self.fractions.place(source.unwrap_or(document))
+            }
             Some(total) => {
                 // Its middle decides: a long chapter goes where most of it lies.
                 let middle = at as f64 + document.len() as f64 / 2.0;

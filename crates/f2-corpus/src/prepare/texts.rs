@@ -10,12 +10,15 @@ use super::options::Options;
 use super::place;
 use crate::error::Result;
 use crate::names;
+use crate::pairs::Pairs;
 use crate::split::Split;
 
 /// Writes the documents of some splits as JSON lines, in the order of their shards.
 pub(crate) struct TextWriter {
     /// One for each split whose text was asked for.
     files: [Option<TextFile>; Split::ALL.len()],
+    /// Where documents are pairs: how they were read, and so are written.
+    pairs: Option<Pairs>,
 }
 
 struct TextFile {
@@ -34,14 +37,20 @@ impl TextWriter {
             let out = BufWriter::with_capacity(1 << 20, file);
             files[place(split)] = Some(TextFile { out, path, document: String::new() });
         }
-        Ok(Self { files })
+        Ok(Self { files, pairs: options.pairs.clone() })
     }
 
     pub(crate) fn take(&mut self, part: &DocumentPart) -> Result<()> {
         let Some(file) = &mut self.files[place(part.split)] else { return Ok(()) };
         file.document.push_str(&part.text);
         if part.ends_document {
-            let record = serde_json::json!({ "text": file.document });
+            let record = match &self.pairs {
+                Some(pairs) => {
+                    let [source, target] = pairs.sides(&file.document);
+                    serde_json::json!({ &pairs.source: source, &pairs.target: target })
+                }
+                None => serde_json::json!({ "text": file.document }),
+            };
             writeln!(file.out, "{record}").map_err(WriteError::of(&file.path))?;
             file.document.clear();
         }
