@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use f2_corpus::{
-    Corpus, END_OF_TEXT, Error, Inputs, Options, Pairs, Part, SEPARATOR, Silent, Split,
+    Corpus, END_OF_TEXT, Error, Fractions, Inputs, Options, Pairs, Part, SEPARATOR, Silent, Split,
     TokenizerChoice, merge, prepare, prepare_part,
 };
 use serde_json::{Value, json};
@@ -144,7 +144,7 @@ fn pairs_of_one_source_go_to_one_split() {
     let path = write(folder.path(), "pairs.jsonl", &text.join("\n"));
     let out = folder.path().join("corpus");
     let mut options = options(path.clone(), &out);
-    options.inputs = Inputs::Spread { paths: vec![path], fractions: Default::default() };
+    options.inputs = Inputs::Spread { paths: vec![path], fractions: Fractions::default() };
     let summary = prepare(&options, &Silent).unwrap();
     let documents: Vec<u64> = summary.splits.iter().map(|size| size.documents).collect();
     assert_eq!(documents.iter().sum::<u64>(), 240);
@@ -227,7 +227,7 @@ fn bad_separators_one_pair_and_parquet_are_refused() {
     let one = prepared("pairs.jsonl", lines.lines().next().unwrap(), |options| {
         let paths = options.inputs.clone();
         let Inputs::PerSplit { train, .. } = paths else { unreachable!() };
-        options.inputs = Inputs::Spread { paths: train, fractions: Default::default() };
+        options.inputs = Inputs::Spread { paths: train, fractions: Fractions::default() };
     });
     assert!(matches!(one.unwrap_err(), Error::TooFewPairs { pairs: 1, .. }));
     let parquet = prepared("pairs.parquet", "PAR1", |_| {}).unwrap_err();

@@ -76,6 +76,39 @@ pub enum Error {
         /// The fewest tokens a document may have.
         shortest: usize,
     },
+    /// A document of a corpus of pairs that is none.
+    #[error("document {document} of the split has no target after a separator, as pairs do")]
+    NoTarget {
+        /// Which, from 1.
+        document: usize,
+    },
+    /// Pairs in windows that go across them.
+    #[error("a corpus of pairs is trained a pair to a row: `batch.order` must be \"documents\"")]
+    OrderOfPairs,
+    /// An objective that has no meaning on pairs.
+    #[error(
+        "the objective {objective} continues pieces of running text, and the corpus is of pairs"
+    )]
+    ObjectiveOfPairs {
+        /// Its name.
+        objective: &'static str,
+    },
+    /// A model trained on pairs, and a corpus of running text.
+    #[error("{} holds no pairs, and the model in {} was trained on pairs", corpus.display(), model.display())]
+    NoPairs {
+        /// The corpus.
+        corpus: PathBuf,
+        /// The model.
+        model: PathBuf,
+    },
+    /// A corpus of pairs, and a model of running text.
+    #[error("{} holds pairs, and the model in {} was not trained on pairs", corpus.display(), model.display())]
+    NotTrainedOnPairs {
+        /// The corpus.
+        corpus: PathBuf,
+        /// The model.
+        model: PathBuf,
+    },
     /// No document is long enough to be scored.
     #[error(
         "none of the {documents} documents of the text has at least {shortest} tokens, and \

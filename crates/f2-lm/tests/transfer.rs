@@ -69,7 +69,7 @@ impl Crossing {
     /// The first tokens of the text, as the model calls them and as the corpus does.
     fn tokens(&self) -> (Vec<u32>, Vec<u32>) {
         let own = self.model.vocabulary.encode(TEXT).unwrap();
-        (own[..12].to_vec(), self.source.train.ranks(0..12))
+        (own[..12].to_vec(), self.source.train.tokens.ranks(0..12))
     }
 }
 
@@ -178,7 +178,7 @@ fn rows_without_a_token_stay_behind() {
     let own = model.vocabulary.encode(TEXT).unwrap();
     let model = model.load(Cpu::new(1).unwrap()).unwrap();
     let (before, _) = run(&model, &own[..9]);
-    let ranks = source.train.ranks(0..9);
+    let ranks = source.train.tokens.ranks(0..9);
     let (after, _) = run(&network.model, &ranks);
     assert_eq!(before, after);
 }

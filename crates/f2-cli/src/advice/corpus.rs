@@ -19,6 +19,7 @@ impl From<Error> for Failure {
             | Error::NotAPart { .. }
             | Error::NothingToLearn { .. }
             | Error::ReadOnce { .. }
+            | Error::BadSeparator { .. }
             | Error::OtherJob { .. } => Kind::Usage,
             Error::Write(_) | Error::DocumentTooLong { .. } => Kind::Device,
             Error::Interrupted => Kind::Interrupted,
@@ -43,6 +44,21 @@ fn advice(error: &Error) -> Option<&'static str> {
             "convert the file to UTF-8, or replace what is broken with `--lossy`"
         }
         Error::JsonLine { .. } => "correct the line, or name another field with `--field`",
+        Error::PairLine { .. } => {
+            "correct the line or take it out; `--source-field` and `--target-field` name other fields"
+        }
+        Error::PairsOfParquet { .. } => "write its pairs as JSON Lines first",
+        Error::NoSeparator { .. } => {
+            "name a special token that it has, such as `--separator '<|endoftext|>'`, or learn a \
+             tokenizer from the pairs: leave `--tokenizer` out"
+        }
+        Error::BadSeparator { .. } => {
+            "for example `--separator '<|separator|>'`, which is the default"
+        }
+        Error::TooFewPairs { .. } => {
+            "give more pairs, other shares with `--split`, or each split its own file with `--train`, \
+             `--valid` and `--test`"
+        }
         Error::Parquet { .. } => "name a text column with `--field`",
         Error::NothingToRead { .. } => "name the files themselves to read them as plain text",
         Error::Empty { .. } => "give text that is not blank",

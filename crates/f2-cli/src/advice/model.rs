@@ -31,6 +31,8 @@ fn kind(error: &Error) -> Kind {
         | Error::InitialModelMismatch { .. }
         | Error::InitialClasses { .. }
         | Error::NothingToWatch
+        | Error::OrderOfPairs
+        | Error::ObjectiveOfPairs { .. }
         | Error::Endless
         | Error::TooManyRanks { .. }
         | Error::MicroBatch { .. }
@@ -135,6 +137,13 @@ fn general_advice(error: &Error) -> Option<&'static str> {
         Error::TooFewDocuments { .. } => {
             "use more text, or set a smaller `batch.size` or `batch.shortest`"
         }
+        Error::NoTarget { .. } => "make the corpus again with `f2 prepare --pairs`",
+        Error::OrderOfPairs => "leave `batch.order` out: pairs set it themselves",
+        Error::ObjectiveOfPairs { .. } => "train with mle, f2, face or unlikelihood",
+        Error::NoPairs { .. } => {
+            "prepare pairs with `f2 prepare --pairs`, with the model's tokenizer"
+        }
+        Error::NotTrainedOnPairs { .. } => "train a model on this corpus: `f2 train CORPUS`",
         Error::DocumentsTooShort { .. } => {
             "use longer documents, or train with a smaller `batch.shortest`"
         }

@@ -3,6 +3,7 @@
 mod interactive;
 mod live;
 mod paint;
+mod pairs;
 mod prompts;
 mod protocol;
 mod record;
@@ -18,16 +19,17 @@ use clap::builder::NonEmptyStringValueParser;
 use f2_corpus::END_OF_TEXT;
 use f2_experiment::GenerateTask;
 use f2_files::{check_writable, write_text_atomically};
-use f2_lm::decode::{Request, StopSequences, Strategy};
+use f2_lm::decode::{Generated, Request, StopSequences, Strategy};
 use f2_lm::run::SavedModel;
 
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::interrupt;
 use crate::verbs::device::DeviceChoice;
 use crate::verbs::flags::{ModelChoice, from_one};
 use crate::verbs::gpus::GpuChoice;
 use interactive::Conversation;
 use prompts::{PromptFlags, Prompts};
+use protocol::Rule;
 use strategy::StrategyFlags;
 use writing::Writing;
 
@@ -39,6 +41,7 @@ Examples:
   f2 generate run --prompts prompts.txt --top-k 3 -n 5 --out samples.jsonl
   f2 generate run --corpus corpus --protocol paper --out f2.jsonl --references human.jsonl
   f2 generate run --corpus songs --protocol lyrics --out f2.jsonl --references human.jsonl
+  f2 generate run --corpus pairs --protocol pairs --greedy --out hyps.jsonl --references refs.jsonl
   f2 generate run --prompt 'And' --beam 8 --block-ngrams 3
   f2 generate run --prompt 'And' --top-k 3 --joint
   f2 generate run --prompt 'And' --mirostat-tau 5
@@ -51,7 +54,8 @@ Examples:
   f2 generate run --corpus corpus --protocol paper --gpus all --out f2.jsonl
 
 Without a strategy: top-k as in the paper's main tables, with k = 20 for --protocol lyrics and k = 3
-otherwise. An F² model draws a class first
+otherwise. A model trained on pairs takes prompts as sources: the separator is put after each that has none,
+and the target is written to its end. An F² model draws a class first
 and then a token in it; --joint draws from the full posterior instead. The text depends on model,
 prompt, strategy and seed alone. With --gpus whole batches are dealt out (--batch; 2,048 texts on a GPU
 by default), and any number of GPUs writes the same bytes. On a terminal each token has the colour of its frequency band:
@@ -102,6 +106,9 @@ pub(crate) struct Generate {
     gpus: GpuChoice,
 }
 
+/// Tokens of a text where nothing else says.
+const USUAL_TOKENS: usize = 100;
+
 /// Whom prompts are given to, and how they are continued.
 #[derive(Clone, Copy)]
 struct Inquiry<'a> {
@@ -122,7 +129,7 @@ impl Generate {
         if self.interactive {
             return self.device.run(Conversation { verb: &self, inquiry });
         }
-        let prompts = self.prompts.read(&model)?;
+        let prompts = self.prompts.read(&model, self.new_tokens.unwrap_or(USUAL_TOKENS))?;
         for path in [self.out.as_ref(), self.prompts.references()].into_iter().flatten() {
             check_writable(path)?;
         }
@@ -135,7 +142,9 @@ impl Generate {
         if let Some(path) = self.prompts.references() {
             write_text_atomically(path, &record::references(&model, &prompts)?)?;
         }
-        writing.conclude(&generated, seconds)
+        writing.conclude(&generated, seconds)?;
+        self.remark_on_endless(&prompts, &request, &generated);
+        Ok(())
     }
 
     /// The request of a stage.
@@ -158,9 +167,26 @@ impl Generate {
         }
     }
 
-    /// The token that ends a text. The protocol's texts have a length, and no end.
+    /// A prompt that is a line of its own.
+    fn read_line(&self, line: String, model: &SavedModel) -> Result<Prompts, Failure> {
+        self.prompts.of_line(line, model, self.new_tokens.unwrap_or(USUAL_TOKENS))
+    }
+
+    /// Remarks on targets that were cut off.
+    fn remark_on_endless(&self, prompts: &Prompts, request: &Request<'_>, generated: &Generated) {
+        let most = request.new_tokens;
+        let endless = generated.texts.iter().filter(|text| text.tokens.len() == most).count();
+        if prompts.protocol == Some(Rule::Pairs) && endless > 0 {
+            let all = generated.texts.len();
+            remark!(
+                "note: {endless} of {all} texts reached {most} tokens before an end (--new-tokens)"
+            );
+        }
+    }
+
+    /// The token that ends a text. The paper's protocols have texts of a length, and no end.
     fn end(&self, model: &SavedModel, prompts: &Prompts) -> Option<u32> {
-        let goes_on = self.no_stop || prompts.protocol.is_some();
+        let goes_on = self.no_stop || matches!(prompts.protocol, Some(Rule::Paper(_)));
         if goes_on { None } else { model.vocabulary.token(END_OF_TEXT) }
     }
 
@@ -175,7 +201,7 @@ impl Generate {
         Request {
             prompts: &prompts.ids,
             samples: self.samples.get(),
-            new_tokens: self.new_tokens.or(prompts.new_tokens).unwrap_or(100),
+            new_tokens: self.new_tokens.or(prompts.new_tokens).unwrap_or(USUAL_TOKENS),
             strategy,
             seed: self.seed,
             end: self.end(model, prompts),

@@ -35,7 +35,8 @@ An F² model is scored by its full posterior, so that it compares with a plain o
 another and the first token of each is context alone, as in the paper; with a --stride shorter than
 the window they overlap and every token but the first is scored. A model trained on single documents
 (`batch.order = \"documents\"`) is scored on those of the corpus, each from its start; documents that
-training leaves out as too short are not scored. Word perplexity and bits per byte spread the mean of
+training leaves out as too short are not scored. Of a corpus of pairs each source is context and the
+targets alone are scored, counted in tokens, words and bytes. Word perplexity and bits per byte spread the mean of
 the scored tokens over all of them.")]
 pub(crate) struct Perplexity {
     #[command(flatten)]
@@ -66,6 +67,8 @@ struct ScoredText {
     tokens: Box<dyn TokenSource>,
     words: u64,
     bytes: u64,
+    /// Its tokens: all, or those of targets where it is of pairs.
+    size: u64,
     /// Where contexts begin in it.
     contexts: Contexts,
 }
@@ -88,6 +91,9 @@ pub(super) struct PerplexityReport {
     documents: Option<usize>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     shortest_document: Option<usize>,
+    /// Pairs scored, where the corpus is of pairs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pairs: Option<usize>,
 }
 
 /// The model, text and windows to score, on whichever devices.
@@ -150,14 +156,18 @@ impl Perplexity {
         let corpus = Corpus::open(&self.text)?;
         let split = self.split;
         let tokens = model.tokens(&corpus, split)?;
-        let sizes = corpus.manifest().splits.iter().find(|size| size.split == split);
-        let (words, bytes) = sizes.map_or((0, 0), |size| (size.words, size.bytes));
+        let sizes = corpus.manifest().size(split);
+        let sizes = sizes.map(|size| match size.targets {
+            Some(targets) => (targets.words, targets.bytes, targets.tokens),
+            None => (size.words, size.bytes, size.tokens),
+        });
+        let (words, bytes, size) = sizes.unwrap_or_default();
         if tokens.is_empty() {
             let path = self.text.display();
             return Err(Failure::data(format!("{path} has no {} split", split.name()))
                 .advise("name another with `--split`, or prepare the corpus with one"));
         }
-        Ok(ScoredText { tokens, words, bytes, contexts: model.contexts })
+        Ok(ScoredText { tokens, words, bytes, size, contexts: model.contexts })
     }
 
     fn shown(&self, report: &PerplexityReport) -> String {
@@ -166,6 +176,9 @@ impl Perplexity {
         }
         let PerplexityReport { token_perplexity, word_perplexity, bits_per_byte, .. } = report;
         let documents = match (report.documents, report.shortest_document) {
+            _ if report.pairs.is_some() => {
+                format!(" of the targets of {} pairs", report.pairs.unwrap_or(0))
+            }
             (Some(documents), Some(shortest)) => {
                 format!(" of {documents} documents from {shortest} tokens up, each from its start")
             }
@@ -191,8 +204,13 @@ fn read_file(path: &Path, model: &SavedModel) -> Result<ScoredText, Failure> {
     })?;
     let words = text.split_whitespace().count() as u64;
     let tokens = Box::new(model.vocabulary.encode(&text)?);
+    if model.separator().is_some() {
+        let words = format!("{} is a text, and the model was trained on pairs", path.display());
+        return Err(Failure::data(words).advise("give a corpus of pairs: `f2 prepare --pairs`"));
+    }
     // A file is one text, however short, and nobody's document.
-    Ok(ScoredText { tokens, words, bytes: text.len() as u64, contexts: Contexts::Text })
+    let (size, bytes) = (tokens.len() as u64, text.len() as u64);
+    Ok(ScoredText { tokens, words, bytes, size, contexts: Contexts::Text })
 }
 
 fn score_text<D: Device>(
@@ -218,7 +236,7 @@ impl PerplexityReport {
         windows: &ScoredWindows,
         likelihood: Likelihood,
     ) -> Self {
-        let (mean, tokens) = (likelihood.mean(), text.tokens.len());
+        let (mean, tokens) = (likelihood.mean(), text.size);
         let whole = mean * tokens as f64;
         Self {
             token_perplexity: mean.exp(),
@@ -234,8 +252,9 @@ impl PerplexityReport {
             documents: windows.documents(),
             shortest_document: match text.contexts {
                 Contexts::Documents { shortest } => Some(shortest),
-                Contexts::Text => None,
+                Contexts::Text | Contexts::Pairs { .. } => None,
             },
+            pairs: windows.pairs(),
         }
     }
 
@@ -257,7 +276,8 @@ impl PerplexityReport {
     pub(super) fn is_like(&self, other: &Self) -> bool {
         let taken = |report: &Self| {
             let sizes = [report.tokens, report.words, report.bytes];
-            (sizes, report.window, report.stride, report.documents, report.shortest_document)
+            let documents = (report.documents, report.shortest_document, report.pairs);
+            (sizes, report.window, report.stride, documents)
         };
         taken(self) == taken(other)
     }

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use f2_corpus::{
-    Boundaries, Fractions, Inputs, LONGEST_DOCUMENT, Options, Part, SHARD_TOKENS, Split, Summary,
-    prepare,
+    Boundaries, Fractions, Inputs, LONGEST_DOCUMENT, Options, Pairs, Part, SEPARATOR, SHARD_TOKENS,
+    Split, Summary, prepare,
 };
 use f2_experiment::{PrepareTask, TokenizerSource};
 
@@ -33,6 +33,7 @@ Examples:
   f2 prepare --train wiki.train.tokens --valid wiki.valid.tokens --test wiki.test.tokens --out wikitext103
   f2 prepare novel.txt --documents chapters --out novel
   f2 prepare reviews.jsonl.zst --field body --vocab-size 8000 --out reviews
+  f2 prepare news.jsonl.gz --pairs --source-field article --target-field summary --out news
   zcat dump.txt.gz | f2 prepare - --documents lines --out corpus
   f2 prepare hf://datasets/Salesforce/wikitext/wikitext-2-raw-v1 --out wikitext2
 
@@ -114,6 +115,24 @@ pub(crate) struct Prepare {
     /// The field of JSON Lines, or the column of Parquet, that holds the text.
     #[arg(long, default_value = "text")]
     field: String,
+
+    /// Read pairs of a source and a target from JSON Lines, whatever the files are called: each is one
+    /// document, with the separator between and <|endoftext|> after it, and training predicts targets.
+    #[arg(long, conflicts_with_all = ["documents", "field", "start_of_text"])]
+    pairs: bool,
+
+    /// The field of a pair that holds its source.
+    #[arg(long, value_name = "FIELD", default_value = "source", requires = "pairs")]
+    source_field: String,
+
+    /// The field of a pair that holds its target.
+    #[arg(long, value_name = "FIELD", default_value = "target", requires = "pairs")]
+    target_field: String,
+
+    /// The special token between source and target. A given tokenizer must have it; <|endoftext|> may
+    /// be it.
+    #[arg(long, value_name = "TOKEN", default_value = SEPARATOR, requires = "pairs")]
+    separator: String,
 
     /// Replace invalid UTF-8 instead of refusing it.
     #[arg(long)]
@@ -228,6 +247,10 @@ impl Prepare {
             })?,
             max_document: LONGEST_DOCUMENT,
             field: "text".to_owned(),
+            pairs: false,
+            source_field: "source".to_owned(),
+            target_field: "target".to_owned(),
+            separator: SEPARATOR.to_owned(),
             lossy: false,
             vocab_size,
             tokenizer,
@@ -265,6 +288,11 @@ impl Prepare {
         options.in_order = self.split_by.unwrap_or(default) == SplitBy::Order;
         options.text_of.clone_from(&self.text);
         options.field.clone_from(&self.field);
+        options.pairs = self.pairs.then(|| Pairs {
+            source: self.source_field.clone(),
+            target: self.target_field.clone(),
+            separator: self.separator.clone(),
+        });
         options.lossy = self.lossy;
         options.tokenizer = self.tokenizer_choice()?;
         options.keep_ids = self.keep_ids;

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use f2_engine::Device;
 use f2_experiment::TrainTask;
+use f2_lm::batch::{Shortened, TokenSource as _};
 use f2_lm::run::checkpoint::{self, TrainingState};
 use f2_lm::train::{Ending, InitialModel, NewRun, PreparedRun, Ranks, ResumedRun, TrainingCorpus};
 use serde_json::json;
@@ -197,6 +198,9 @@ impl Train {
         if corpus.valid.is_empty() {
             watch.say("note: the corpus has no validation split; perplexity will not be taken");
         }
+        if let Some(words) = shortened(corpus, run.config.batch.sequence)? {
+            watch.say(&words);
+        }
         if let Some(shards) = prepared.other_shards() {
             watch.say(&format!(
                 "note: {size} ranks need more shards than the run has: {shards} from here on, which \
@@ -210,6 +214,16 @@ impl Train {
         curve::draw(&folder)?;
         Ok(Trained { leads, ending, folder, state })
     }
+}
+
+/// A remark on pairs that are longer than a row.
+fn shortened(corpus: &TrainingCorpus, sequence: usize) -> Result<Option<String>, Failure> {
+    let Some(Shortened { sources, targets }) = corpus.shortened(sequence)? else { return Ok(None) };
+    let words = format!(
+        "note: {sources} pairs are longer than {sequence} tokens (`batch.sequence`): their sources lose \
+         their beginning; of {targets} the target alone is longer, and loses its end"
+    );
+    Ok((sources + targets > 0).then_some(words))
 }
 
 impl Trained {

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use f2_engine::IGNORED;
 
-use super::TokenSource;
 use super::permutation::{Permutation, mix};
+use super::{Pair, TokenSource};
 use crate::Error;
 use crate::config::BatchConfig;
 
@@ -21,6 +21,8 @@ const MOST_EPOCHS: u64 = 10_000;
 /// A document of at most `sequence + 1` tokens is one row; longer ones are cut as windows are, the
 /// last token of a piece being the first of the next. Pieces are sorted by length into buckets; an
 /// epoch shuffles every bucket, cuts the whole into batches and takes those in a shuffled order.
+///
+/// A pair of source and target is one row, its source given and its target predicted.
 #[derive(Clone, Debug)]
 pub struct DocumentRows {
     sequence: usize,
@@ -40,11 +42,18 @@ struct Piece {
     /// Its tokens, one more than it has targets.
     tokens: u32,
     first: u64,
+    /// Places at its beginning that predict nothing: those of a source but its separator.
+    given: u32,
 }
 
 impl Piece {
-    fn targets(self) -> u64 {
+    /// Places of its row.
+    fn places(self) -> u64 {
         u64::from(self.tokens) - 1
+    }
+
+    fn targets(self) -> u64 {
+        self.places() - u64::from(self.given)
     }
 
     fn bucket(self) -> u32 {
@@ -53,17 +62,16 @@ impl Piece {
 }
 
 impl DocumentRows {
-    /// Cuts a split into pieces; documents shorter than `batch.shortest` tokens are left out.
+    /// Cuts a split into pieces; documents shorter than `batch.shortest` tokens are left out, pairs
+    /// never.
     pub fn new(tokens: &dyn TokenSource, batch: &BatchConfig, seed: u64) -> Result<Self, Error> {
-        let mut pieces = Vec::new();
-        let documents = tokens.documents();
-        for document in &documents {
-            if document.end - document.start >= batch.shortest as u64 {
-                pieces.extend(cut(document, batch.sequence as u64));
-            }
-        }
+        let shortest = if tokens.separator().is_some() { 0 } else { batch.shortest };
+        let mut pieces = match tokens.separator() {
+            Some(separator) => pairs(tokens, separator, batch.sequence as u64)?,
+            None => pieces(tokens, shortest as u64, batch.sequence as u64),
+        };
         if pieces.len() < batch.size {
-            let (found, shortest) = (pieces.len(), batch.shortest);
+            let found = pieces.len();
             return Err(Error::TooFewDocuments { found, needed: batch.size, shortest });
         }
         pieces.sort_unstable();
@@ -127,7 +135,7 @@ impl DocumentRows {
     /// The length all rows of the batch of step `step` are padded to: that of the longest, rounded
     /// up.
     pub fn length(&self, step: u64) -> usize {
-        let longest = (0..self.size).map(|row| self.piece(step, row).targets()).max();
+        let longest = (0..self.size).map(|row| self.piece(step, row).places()).max();
         let longest = longest.expect("a batch has a row") as usize;
         longest.next_multiple_of(BUCKET as usize).min(self.sequence)
     }
@@ -161,8 +169,8 @@ impl DocumentRows {
     }
 
     /// Fills `inputs` and `targets`, each rows × [`length`](Self::length) long, with `rows` of the
-    /// batch of step `step`. Places past a piece's end have no target, and an input that no other
-    /// place sees.
+    /// batch of step `step`. Places of a source have no target; places past a piece's end neither,
+    /// and an input that no other place sees.
     pub fn fill(
         &self,
         tokens: &dyn TokenSource,
@@ -175,20 +183,42 @@ impl DocumentRows {
         let rows = rows.zip(inputs.chunks_exact_mut(length).zip(targets.chunks_exact_mut(length)));
         for (row, (inputs, targets)) in rows {
             let piece = self.piece(step, row);
-            let length = piece.targets() as usize;
+            let length = piece.places() as usize;
             let next = piece.first + 1;
             tokens.read(piece.first..piece.first + length as u64, &mut inputs[..length]);
             tokens.read(next..next + length as u64, &mut targets[..length]);
             inputs[length..].fill(0);
             targets[length..].fill(IGNORED);
+            targets[..piece.given as usize].fill(IGNORED);
         }
     }
 }
 
-fn cut(document: &Range<u64>, sequence: u64) -> impl Iterator<Item = Piece> {
+/// The pieces of all documents with at least `shortest` tokens.
+fn pieces(tokens: &dyn TokenSource, shortest: u64, sequence: u64) -> Vec<Piece> {
+    let long = |document: &Range<u64>| document.end - document.start >= shortest;
+    let documents = tokens.documents().into_iter().filter(long);
+    documents.flat_map(|document| cut(&document, sequence)).collect()
+}
+
+/// A piece for every pair: as much of it as a row holds.
+fn pairs(tokens: &dyn TokenSource, separator: u32, sequence: u64) -> Result<Vec<Piece>, Error> {
+    let piece = |pair: &Pair| {
+        let Range { start, end } = pair.window(sequence + 1);
+        let given = (pair.separator - start) as u32;
+        Piece { tokens: (end - start) as u32, first: start, given }
+    };
+    Ok(Pair::all(tokens, separator)?.iter().map(piece).collect())
+}
+
+fn cut(document: &Range<u64>, sequence: u64) -> impl Iterator<Item = Piece> + use<> {
     let end = document.end;
     let firsts = (document.start..end.saturating_sub(1)).step_by(sequence as usize);
-    firsts.map(move |first| Piece { tokens: (end - first).min(sequence + 1) as u32, first })
+    firsts.map(move |first| Piece {
+        tokens: (end - first).min(sequence + 1) as u32,
+        first,
+        given: 0,
+    })
 }
 
 #[cfg(test)]

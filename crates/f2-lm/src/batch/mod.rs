@@ -4,12 +4,14 @@
 mod documents;
 #[cfg(test)]
 pub(crate) mod documents_for_tests;
+mod pairs;
 mod permutation;
 mod renamed;
 mod training;
 mod windows;
 
 pub use documents::DocumentRows;
+pub use pairs::{Pair, SeparatedTokens, Shortened};
 pub use permutation::Permutation;
 pub use renamed::RenamedTokens;
 pub use training::TrainingBatches;

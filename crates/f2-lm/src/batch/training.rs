@@ -18,6 +18,9 @@ pub enum TrainingBatches {
 impl TrainingBatches {
     /// Cuts a split as `batch` says.
     pub fn new(text: &dyn TokenSource, batch: &BatchConfig, seed: u64) -> Result<Self, Error> {
+        if text.separator().is_some() && batch.order != WindowOrder::Documents {
+            return Err(Error::OrderOfPairs);
+        }
         Ok(match batch.order {
             WindowOrder::Shuffled | WindowOrder::Streams => {
                 Self::Windows(TrainingWindows::new(text.len(), batch, seed)?)

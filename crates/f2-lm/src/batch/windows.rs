@@ -19,6 +19,12 @@ pub trait TokenSource: Sync {
         std::iter::once(0..self.len()).collect()
     }
 
+    /// The token between source and target, where documents are pairs and only targets are
+    /// predicted.
+    fn separator(&self) -> Option<u32> {
+        None
+    }
+
     /// Whether it has no tokens.
     fn is_empty(&self) -> bool {
         self.len() == 0

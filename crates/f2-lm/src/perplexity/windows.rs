@@ -5,7 +5,7 @@ use std::ops::Range;
 use f2_engine::Sequences;
 
 use crate::Error;
-use crate::batch::TokenSource;
+use crate::batch::{Pair, TokenSource};
 use crate::config::{BatchConfig, WindowOrder};
 
 /// Windows of one document are padded to a multiple of this, so that a device meets few different
@@ -35,6 +35,11 @@ pub enum Contexts {
         /// The fewest tokens of a document that is scored.
         shortest: usize,
     },
+    /// Every document is a pair of source and target: the source is context, the target is scored.
+    Pairs {
+        /// The token between them.
+        separator: u32,
+    },
 }
 
 /// The windows of one text.
@@ -44,6 +49,8 @@ pub struct ScoredWindows {
     contexts: Contexts,
     /// The parts of the text that are cut into windows: all of it, or its documents.
     parts: Vec<Range<u64>>,
+    /// Of pairs: a window each, in place of parts.
+    pairs: Vec<Window>,
 }
 
 /// A window, and the tokens in it that are scored: all but the first, or fewer.
@@ -102,7 +109,12 @@ impl SlidingWindows {
 }
 
 impl Contexts {
-    /// Those a model is trained with.
+    /// Those a model is trained with on a text.
+    pub fn of_text(text: &dyn TokenSource, batch: &BatchConfig) -> Self {
+        text.separator().map_or(Self::of(batch), |separator| Self::Pairs { separator })
+    }
+
+    /// Those a model is trained with on documents that are no pairs.
     pub fn of(batch: &BatchConfig) -> Self {
         match batch.order {
             WindowOrder::Documents => Self::Documents { shortest: batch.shortest },
@@ -120,15 +132,19 @@ impl ScoredWindows {
         contexts: Contexts,
         max_tokens: u64,
     ) -> Result<Self, Error> {
+        let most = if max_tokens == 0 { u64::MAX } else { max_tokens.max(2) };
         let parts = match contexts {
+            Contexts::Pairs { separator } => {
+                let windows = pairs(text, separator, sliding.sequence as u64, most)?;
+                return Ok(Self { sliding, contexts, parts: Vec::new(), pairs: windows });
+            }
             Contexts::Text if text.len() < 2 => {
                 return Err(Error::TooFewTokens { tokens: text.len() });
             }
             Contexts::Text => std::iter::once(0..text.len()).collect(),
             Contexts::Documents { shortest } => long_documents(text, shortest)?,
         };
-        let most = if max_tokens == 0 { u64::MAX } else { max_tokens.max(2) };
-        Ok(Self { sliding, contexts, parts: limited(parts, most) })
+        Ok(Self { sliding, contexts, parts: limited(parts, most), pairs: Vec::new() })
     }
 
     /// Tokens in the longest window there can be.
@@ -146,8 +162,14 @@ impl ScoredWindows {
         matches!(self.contexts, Contexts::Documents { .. }).then_some(self.parts.len())
     }
 
+    /// How many pairs are scored; none where documents are none.
+    pub fn pairs(&self) -> Option<usize> {
+        matches!(self.contexts, Contexts::Pairs { .. }).then_some(self.pairs.len())
+    }
+
     pub(super) fn windows(&self) -> impl Iterator<Item = Window> {
-        self.parts.iter().flat_map(|part| self.sliding.of(part.clone()))
+        let parts = self.parts.iter().flat_map(|part| self.sliding.of(part.clone()));
+        parts.chain(self.pairs.iter().cloned())
     }
 
     /// The windows in batches of at most `positions` positions, each with its shape. Windows of a
@@ -158,7 +180,7 @@ impl ScoredWindows {
         let length = |window: &Window| (window.tokens.end - window.tokens.start) as usize;
         let padded = |window: &Window| match self.contexts {
             Contexts::Text => self.sliding.sequence,
-            Contexts::Documents { .. } => {
+            Contexts::Documents { .. } | Contexts::Pairs { .. } => {
                 length(window).next_multiple_of(BUCKET).min(self.sliding.sequence)
             }
         };
@@ -174,6 +196,33 @@ impl ScoredWindows {
         }
         batches
     }
+}
+
+/// The first pairs with at most `most` tokens together, but at least one: a window of `longest` tokens
+/// each.
+fn pairs(
+    text: &dyn TokenSource,
+    separator: u32,
+    longest: u64,
+    most: u64,
+) -> Result<Vec<Window>, Error> {
+    let mut read = 0;
+    let window = |pair: &Pair| {
+        let tokens = pair.window(longest);
+        let scored = pair.separator + 1..tokens.end;
+        Window { tokens, scored }
+    };
+    let fits = |window: &Window| {
+        let before = read;
+        read += window.tokens.end - window.tokens.start;
+        before == 0 || read <= most
+    };
+    let windows: Vec<Window> =
+        Pair::all(text, separator)?.iter().map(window).take_while(fits).collect();
+    if windows.is_empty() {
+        return Err(Error::TooFewTokens { tokens: text.len() });
+    }
+    Ok(windows)
 }
 
 /// The documents with something to predict and at least `shortest` tokens.

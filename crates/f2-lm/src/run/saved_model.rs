@@ -65,9 +65,18 @@ impl SavedModel {
         Ok(Self { folder, shape, vocabulary, counts, contexts })
     }
 
+    /// The token between source and target, where it was trained on pairs.
+    pub fn separator(&self) -> Option<u32> {
+        match self.contexts {
+            Contexts::Pairs { separator } => Some(separator),
+            Contexts::Text | Contexts::Documents { .. } => None,
+        }
+    }
+
     /// The tokens of a corpus's split in the model's own ids. The corpus must have its tokenizer, in
-    /// whatever order of ids.
+    /// whatever order of ids, and be of pairs where it was trained on pairs.
     pub fn tokens(&self, corpus: &Corpus, split: Split) -> Result<Box<dyn TokenSource>, Error> {
+        self.check_pairs(corpus)?;
         let renamed = corpus_ids::find(self, corpus)?;
         let shard = corpus.shard(split)?;
         Ok(match renamed {
@@ -87,6 +96,16 @@ impl SavedModel {
             return Err(Error::Strategy { option: "contrast", reason });
         }
         Contrast::check_amateur(&model.shape, &self.shape)
+    }
+
+    /// Refuses pairs where it was trained on running text, and the other way round.
+    fn check_pairs(&self, source: &Corpus) -> Result<(), Error> {
+        let (corpus, model) = (source.folder().to_path_buf(), self.folder.clone());
+        match (source.is_of_pairs(), self.separator()) {
+            (true, None) => Err(Error::NotTrainedOnPairs { corpus, model }),
+            (false, Some(_)) => Err(Error::NoPairs { corpus, model }),
+            _ => Ok(()),
+        }
     }
 
     /// Where its parameters lie.
@@ -162,6 +181,9 @@ fn check_files(folder: &Path) -> Result<Option<TrainingState>, Error> {
 /// was recorded, the settings of its run. A model alone says nothing: it takes texts as they come.
 fn contexts(folder: &Path, state: Option<&TrainingState>) -> Contexts {
     let Some(state) = state else { return Contexts::Text };
+    if let Some(separator) = state.separator {
+        return Contexts::Pairs { separator };
+    }
     if let Some(shortest) = state.shortest_document {
         return Contexts::Documents { shortest };
     }

@@ -9,7 +9,7 @@ use f2_files::{FileRecord, ReadError};
 
 use super::Splits;
 use crate::Error;
-use crate::batch::TokenSource;
+use crate::batch::{Pair, SeparatedTokens, Shortened, TokenSource};
 use crate::config::TrainConfig;
 use crate::run::checkpoint::{CLASSES, COUNTS, RANKS, TOKENIZER};
 use crate::run::{CorpusRecord, Vocabulary};
@@ -18,9 +18,9 @@ use crate::run::{CorpusRecord, Vocabulary};
 #[derive(Debug)]
 pub struct TrainingCorpus {
     /// The training split.
-    pub train: Shard,
+    pub train: SeparatedTokens<Shard>,
     /// The validation split; may be empty.
-    pub valid: Shard,
+    pub valid: SeparatedTokens<Shard>,
     /// Its fingerprints and sizes.
     pub record: CorpusRecord,
     /// How often each token occurs in the training split, by rank.
@@ -59,20 +59,36 @@ impl TrainingCorpus {
     pub fn open(folder: &Path) -> Result<Self, Error> {
         let corpus = Corpus::open(folder)?;
         let counts = corpus.counts()?.counts;
-        let (train, valid) = (corpus.shard(Split::Train)?, corpus.shard(Split::Valid)?);
+        let vocabulary = Vocabulary::new(corpus.tokenizer()?, corpus.ranks()?);
         let manifest = corpus.manifest();
+        let separator = separator(folder, manifest, &vocabulary)?;
+        let tokens =
+            |split| Ok::<_, Error>(SeparatedTokens { tokens: corpus.shard(split)?, separator });
+        let (train, valid) = (tokens(Split::Train)?, tokens(Split::Valid)?);
         let record = CorpusRecord {
             // A run is resumed from any place, so the corpus must be found from any.
             path: folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf()),
             counts_sha256: CountsFingerprint::of(&counts).to_string(),
             tokenizer_sha256: manifest.tokenizer_sha256()?.to_owned(),
             vocabulary: manifest.vocabulary_size,
-            train_tokens: train.len() as u64,
-            valid_tokens: valid.len() as u64,
+            train_tokens: train.len(),
+            valid_tokens: valid.len(),
         };
-        let vocabulary = Vocabulary::new(corpus.tokenizer()?, corpus.ranks()?);
         let end_of_text = vocabulary.token(END_OF_TEXT);
         Ok(Self { train, valid, record, counts, end_of_text })
+    }
+
+    /// Whether its documents are pairs of a source and a target.
+    pub fn is_of_pairs(&self) -> bool {
+        self.train.separator.is_some()
+    }
+
+    /// How many pairs of the training split are longer than a row of `sequence` places; none where
+    /// documents are no pairs.
+    pub fn shortened(&self, sequence: usize) -> Result<Option<Shortened>, Error> {
+        let Some(separator) = self.train.separator else { return Ok(None) };
+        let pairs = Pair::all(&self.train, separator)?;
+        Ok(Some(Pair::shortened(&pairs, sequence as u64 + 1)))
     }
 
     /// The splits a session reads.
@@ -165,6 +181,20 @@ impl TrainingCorpus {
             .sum();
         inside + class_ends.len() as f64
     }
+}
+
+/// The token between source and target of a corpus of pairs.
+fn separator(
+    folder: &Path,
+    manifest: &f2_corpus::Manifest,
+    vocabulary: &Vocabulary,
+) -> Result<Option<u32>, Error> {
+    let Some(pairs) = &manifest.options.pairs else { return Ok(None) };
+    let token = vocabulary.token(&pairs.separator);
+    token.map(Some).ok_or_else(|| {
+        let reason = format!("the tokenizer has no token {}", pairs.separator);
+        f2_corpus::Error::Corrupt { path: folder.to_path_buf(), reason }.into()
+    })
 }
 
 impl TokenSource for Shard {

@@ -82,7 +82,7 @@ impl<'a, D: Device> Session<'a, D> {
             trainer.objective.expect_end_of_text(token);
         }
         let mut state = TrainingState::start(trainer.network.model.device.name(), threads);
-        state.trained_on(Contexts::of(&config.batch));
+        state.trained_on(Contexts::of_text(splits.train, &config.batch));
         let rank = trainer.ranks.as_ref().map_or(0, |ranks| ranks.control.rank());
         let reporter = match rank {
             0 => Reporter::open(&run, observer)?,
@@ -128,7 +128,7 @@ impl<'a, D: Device> Session<'a, D> {
         (self.saved, self.restored) = (Some(state.step), Some(state.step));
         let threads = self.state.threads;
         self.state = TrainingState { threads, ..state };
-        self.state.trained_on(Contexts::of(&self.run.config.batch));
+        self.state.trained_on(Contexts::of_text(self.splits.train, &self.run.config.batch));
         Ok(())
     }
 

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::InitialModel;
+use super::{InitialModel, TrainingCorpus};
 use crate::Error;
-use crate::config::{ConfigLayers, Origin, Preset, Resolved, TrainConfig};
+use crate::config::{ConfigLayers, Origin, Preset, Resolved, TrainConfig, WindowOrder};
 use crate::run::RunFolder;
 
 /// Settings the caller of a run gives.
@@ -93,6 +93,16 @@ impl GivenSettings {
 }
 
 impl Resolved {
+    /// Settles what the corpus decides: the vocabulary, and that pairs are trained a pair to a row
+    /// unless the caller asked for another order, which is refused later.
+    pub fn for_corpus(mut self, corpus: &TrainingCorpus) -> Result<TrainConfig, Error> {
+        let asked = matches!(self.origins.get("batch.order"), Some(Origin::Caller(_)));
+        if corpus.is_of_pairs() && !asked {
+            self.config.batch.order = WindowOrder::Documents;
+        }
+        self.for_vocabulary(corpus.record.vocabulary)
+    }
+
     /// Settles the vocabulary: the corpus decides. A preset's number only says what its authors
     /// used; one that the caller gave must agree.
     pub fn for_vocabulary(self, corpus: usize) -> Result<TrainConfig, Error> {

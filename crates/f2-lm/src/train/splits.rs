@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::batch::{TokenSource, TrainingBatches};
-use crate::config::TrainConfig;
+use crate::config::{ObjectiveName, TrainConfig};
 use crate::perplexity::{Contexts, ScoredWindows, SlidingWindows};
 use crate::schedule::Budget;
 
@@ -47,6 +47,10 @@ pub(super) fn cut(
     train: &dyn TokenSource,
     valid: &dyn TokenSource,
 ) -> Result<(TrainingBatches, Option<ScoredWindows>), Error> {
+    let objective = config.objective.name;
+    if train.separator().is_some() && objective == ObjectiveName::UnlikelihoodSequence {
+        return Err(Error::ObjectiveOfPairs { objective: objective.as_str() });
+    }
     let batches = TrainingBatches::new(train, &config.batch, config.seed)?;
     if valid.is_empty() {
         if config.evaluation.patience > 0 {
@@ -60,7 +64,7 @@ pub(super) fn cut(
         return Err(Error::SplitTooShort { split: "valid", tokens, needed: 2, sequence });
     }
     let sliding = SlidingWindows::new(None, None, sequence)?;
-    let contexts = Contexts::of(&config.batch);
+    let contexts = Contexts::of_text(valid, &config.batch);
     let evaluation = ScoredWindows::new(valid, sliding, contexts, max_tokens)?;
     Ok((batches, Some(evaluation)))
 }

@@ -89,7 +89,7 @@ impl NewRun {
         let initial = initial.transpose()?;
         let resolved = self.settings.resolve(initial.as_ref().into())?;
         let origins = resolved.origins.clone();
-        let mut config = resolved.for_vocabulary(corpus.record.vocabulary)?;
+        let mut config = resolved.for_corpus(&corpus)?;
         settle_shards(&mut config, size(ranks.as_ref()))?;
         let objective = config.objective.name;
         if objective.fine_tunes() && initial.is_none() {
@@ -153,7 +153,7 @@ impl ResumedRun {
             TrainingCorpus::open(self.corpus.as_deref().unwrap_or(&run.manifest.corpus.path))?;
         corpus.check_same(&run.manifest.corpus)?;
         let resolved = self.settings.resolve(Base::Resumed(&run))?;
-        let config = resolved.for_vocabulary(corpus.record.vocabulary)?;
+        let config = resolved.for_corpus(&corpus)?;
         let changed = run.adopt_config(config, &self.allow)?;
         let session = session_shards(&run.config, size(ranks.as_ref()))?;
         // A run killed before its first checkpoint restarts from its beginning.

@@ -12,7 +12,7 @@ use f2_lm::train::{Session, Splits};
 use super::{VOCABULARY, class_ends, config, manifest, text, trainer};
 
 /// Short documents, each a row with room to spare.
-struct Songs(Vec<Vec<u32>>);
+pub(super) struct Songs(pub(super) Vec<Vec<u32>>);
 
 impl TokenSource for Songs {
     fn len(&self) -> u64 {

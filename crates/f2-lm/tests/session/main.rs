@@ -2,6 +2,7 @@
 
 mod documents;
 mod failures;
+mod pairs;
 
 use std::fs;
 use std::path::Path;

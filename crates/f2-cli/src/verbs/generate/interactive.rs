@@ -41,7 +41,7 @@ impl DeviceTask for Conversation<'_> {
             if line.trim().is_empty() {
                 continue;
             }
-            let mut prompts = match self.verb.prompts.of_line(line, self.inquiry.model) {
+            let mut prompts = match self.verb.read_line(line, self.inquiry.model) {
                 Ok(prompts) => prompts,
                 // The next prompt may be better.
                 Err(failure) => {

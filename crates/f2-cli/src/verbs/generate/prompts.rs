@@ -6,18 +6,18 @@ use std::path::PathBuf;
 use clap::Args;
 use f2_corpus::END_OF_TEXT;
 use f2_experiment::GenerateTask;
-use f2_lm::decode::ProtocolName;
 use f2_lm::run::SavedModel;
 use serde::Deserialize;
 
-use super::protocol::ProtocolFlags;
+use super::pairs;
+use super::protocol::{ProtocolFlags, Rule};
 use crate::failure::Failure;
 use crate::texts::{is_json, line_of, lines, open_file_or_input};
 
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Prompts")]
 pub(super) struct PromptFlags {
-    /// A text to continue; can be given several times.
+    /// A text to continue, or, of a model trained on pairs, a source; can be given several times.
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["prompts", "corpus"])]
     prompt: Vec<String>,
     /// A file of prompts: one a line, or JSON lines with `prompt`, `text` or `ids`; - for standard
@@ -40,7 +40,7 @@ pub(super) struct Prompts {
     /// The references after each prompt; empty without a protocol.
     pub(super) references: Vec<Vec<u32>>,
     /// The protocol that cut them from a corpus.
-    pub(super) protocol: Option<ProtocolName>,
+    pub(super) protocol: Option<Rule>,
     /// How many tokens the protocol wants written.
     pub(super) new_tokens: Option<usize>,
 }
@@ -60,7 +60,7 @@ impl PromptFlags {
     }
 
     /// The protocol prompts are cut by, where one is.
-    pub(super) fn protocol(&self) -> Option<ProtocolName> {
+    pub(super) fn protocol(&self) -> Option<Rule> {
         self.protocol.protocol
     }
 
@@ -69,7 +69,8 @@ impl PromptFlags {
         self.protocol.references.as_ref()
     }
 
-    pub(super) fn read(&self, model: &SavedModel) -> Result<Prompts, Failure> {
+    /// Reads the prompts, for texts of `new_tokens` tokens.
+    pub(super) fn read(&self, model: &SavedModel, new_tokens: usize) -> Result<Prompts, Failure> {
         let mut prompts = Prompts::default();
         if let (Some(corpus), Some(name)) = (&self.protocol.corpus, self.protocol()) {
             prompts = self.protocol.cut(corpus, name, model)?;
@@ -85,15 +86,20 @@ impl PromptFlags {
                 Failure::data("there are no prompts").advise("give one with `--prompt TEXT`")
             );
         }
-        self.check(&mut prompts, model)?;
+        self.check(&mut prompts, model, new_tokens)?;
         Ok(prompts)
     }
 
     /// A prompt that is a line of its own.
-    pub(super) fn of_line(&self, line: String, model: &SavedModel) -> Result<Prompts, Failure> {
+    pub(super) fn of_line(
+        &self,
+        line: String,
+        model: &SavedModel,
+        new_tokens: usize,
+    ) -> Result<Prompts, Failure> {
         let mut prompts = Prompts::default();
         prompts.push_text(line, model)?;
-        self.check(&mut prompts, model)?;
+        self.check(&mut prompts, model, new_tokens)?;
         Ok(prompts)
     }
 
@@ -118,8 +124,17 @@ impl PromptFlags {
         Ok(())
     }
 
-    /// Gives empty prompts a first token, and remarks on those that are too long.
-    fn check(&self, prompts: &mut Prompts, model: &SavedModel) -> Result<(), Failure> {
+    /// Gives empty prompts a first token, sources their separator, and remarks on those that are too
+    /// long.
+    fn check(
+        &self,
+        prompts: &mut Prompts,
+        model: &SavedModel,
+        new_tokens: usize,
+    ) -> Result<(), Failure> {
+        if let Some(separator) = model.separator() {
+            return pairs::complete(prompts, model, separator, new_tokens, self.strict);
+        }
         let positions = model.shape.positions;
         for (number, ids) in (1..).zip(&mut prompts.ids) {
             if ids.is_empty() {

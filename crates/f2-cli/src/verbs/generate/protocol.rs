@@ -1,4 +1,4 @@
-//! Prompts cut from a corpus by one of the paper's test protocols.
+//! Prompts cut from a corpus: by one of the paper's test protocols, or the sources of its pairs.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use f2_experiment::GenerateTask;
 use f2_lm::decode::{Cut, Protocol, ProtocolName, TestSet};
 use f2_lm::run::SavedModel;
 
+use super::pairs;
 use super::prompts::Prompts;
 use crate::failure::Failure;
 use crate::verbs::flags::{from_one, split};
@@ -21,9 +22,9 @@ pub(super) struct ProtocolFlags {
     pub(super) corpus: Option<PathBuf>,
     /// How the corpus is cut: `paper` cuts 256 streams into windows of 150 tokens, `lyrics` takes
     /// the beginning of every document longer than 150 tokens; 50 tokens are the prefix and 100
-    /// are written.
-    #[arg(long, requires = "corpus", value_name = "NAME", value_parser = protocol_names())]
-    pub(super) protocol: Option<ProtocolName>,
+    /// are written; `pairs` takes the source of every pair, and its target is written to the end.
+    #[arg(long, requires = "corpus", value_name = "NAME", value_parser = rules())]
+    pub(super) protocol: Option<Rule>,
     /// The split of the corpus.
     #[arg(long, value_parser = split(), default_value = "test", requires = "corpus")]
     split: Split,
@@ -31,14 +32,14 @@ pub(super) struct ProtocolFlags {
     /// [default: 256].
     #[arg(long, value_name = "N", requires = "corpus")]
     streams: Option<usize>,
-    /// Tokens of a prefix.
-    #[arg(long, value_name = "N", default_value_t = 50, requires = "corpus")]
-    prefix: usize,
-    /// Tokens of a reference: as many are written.
-    #[arg(long, value_name = "N", default_value_t = 100, requires = "corpus")]
-    continuation: usize,
-    /// No more prompts than this, taken from all over the split [default: all windows, or 10240
-    /// documents].
+    /// Tokens of a prefix [default: 50].
+    #[arg(long, value_name = "N", requires = "corpus")]
+    prefix: Option<usize>,
+    /// Tokens of a reference: as many are written [default: 100].
+    #[arg(long, value_name = "N", requires = "corpus")]
+    continuation: Option<usize>,
+    /// No more prompts than this, taken from all over the split [default: all windows, 10240
+    /// documents, or all pairs].
     #[arg(long, value_name = "N", requires = "corpus", value_parser = from_one)]
     texts: Option<NonZeroUsize>,
     /// Write the references, what people wrote after the prefixes, to this file as JSON lines.
@@ -46,12 +47,35 @@ pub(super) struct ProtocolFlags {
     pub(super) references: Option<PathBuf>,
 }
 
-/// The names of the protocols, as the library has them.
-fn protocol_names() -> impl TypedValueParser<Value = ProtocolName> {
-    let names = ProtocolName::ALL.map(ProtocolName::as_str);
-    PossibleValuesParser::new(names).map(|name| {
-        let named = |protocol: &ProtocolName| protocol.as_str() == name;
-        ProtocolName::ALL.into_iter().find(named).expect("the parser takes these names only")
+/// How a corpus is cut into prompts and references.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rule {
+    /// Prefixes and continuations of a length, as the paper has them.
+    Paper(ProtocolName),
+    /// Sources and targets.
+    Pairs,
+}
+
+impl Rule {
+    /// All of them.
+    fn all() -> impl Iterator<Item = Self> {
+        ProtocolName::ALL.into_iter().map(Self::Paper).chain([Self::Pairs])
+    }
+
+    /// The name on the command line.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Paper(name) => name.as_str(),
+            Self::Pairs => "pairs",
+        }
+    }
+}
+
+/// The names of the protocols.
+fn rules() -> impl TypedValueParser<Value = Rule> {
+    PossibleValuesParser::new(Rule::all().map(Rule::as_str)).map(|name| {
+        let named = |rule: &Rule| rule.as_str() == name;
+        Rule::all().find(named).expect("the parser takes these names only")
     })
 }
 
@@ -60,24 +84,59 @@ impl ProtocolFlags {
     pub(super) fn of_task(task: &GenerateTask<PathBuf>) -> Self {
         Self {
             corpus: Some(task.corpus.clone()),
-            protocol: Some(task.protocol),
+            protocol: Some(Rule::Paper(task.protocol)),
             split: Split::Test,
             streams: task.streams,
-            prefix: task.prefix,
-            continuation: task.continuation,
+            prefix: Some(task.prefix),
+            continuation: Some(task.continuation),
             texts: task.texts.and_then(NonZeroUsize::new),
             references: Some(task.references.clone()),
         }
     }
 
-    /// The prefixes of a split with their references.
+    /// The prompts of a split with their references.
     pub(super) fn cut(
+        &self,
+        folder: &Path,
+        rule: Rule,
+        model: &SavedModel,
+    ) -> Result<Prompts, Failure> {
+        match rule {
+            Rule::Paper(name) => self.prefixes(folder, name, model),
+            Rule::Pairs => self.sources(folder, model),
+        }
+    }
+
+    /// The sources of a split with their targets.
+    fn sources(&self, folder: &Path, model: &SavedModel) -> Result<Prompts, Failure> {
+        let sizes = [
+            ("--streams", self.streams),
+            ("--prefix", self.prefix),
+            ("--continuation", self.continuation),
+        ];
+        if let Some((flag, _)) = sizes.iter().find(|(_, size)| size.is_some()) {
+            return Err(Failure::usage(format!("--protocol pairs has no {flag}"))
+                .advise("leave it out: a pair has its own source and target"));
+        }
+        let prompts = pairs::of_split(folder, self.split, model)?;
+        let most = self.texts.map_or(usize::MAX, NonZeroUsize::get);
+        let Prompts { ids, texts, references, .. } = prompts;
+        let [ids, references] = [ids, references].map(|all| spread(all, most));
+        Ok(Prompts { ids, texts: spread(texts, most), references, ..prompts })
+    }
+
+    /// The prefixes of a split with their references.
+    fn prefixes(
         &self,
         folder: &Path,
         name: ProtocolName,
         model: &SavedModel,
     ) -> Result<Prompts, Failure> {
         let corpus = Corpus::open(folder)?;
+        if corpus.is_of_pairs() {
+            let words = format!("{} holds pairs, not running text", folder.display());
+            return Err(Failure::data(words).advise("take `--protocol pairs`"));
+        }
         let protocol = self.sizes(name)?;
         let tokens = model.tokens(&corpus, self.split)?;
         let TestSet { prefixes, references } = protocol.cut(&*tokens)?;
@@ -87,15 +146,15 @@ impl ProtocolFlags {
             texts: prefixes.iter().map(|_| None).collect(),
             ids: prefixes,
             references,
-            protocol: Some(name),
+            protocol: Some(Rule::Paper(name)),
             new_tokens: Some(protocol.continuation),
         })
     }
 
     /// The protocol with the sizes that were asked for.
     fn sizes(&self, name: ProtocolName) -> Result<Protocol, Failure> {
-        let Protocol { cut, .. } = name.protocol();
-        let cut = match (cut, self.streams) {
+        let usual = name.protocol();
+        let cut = match (usual.cut, self.streams) {
             (Cut::Streams(usual), streams) => Cut::Streams(streams.unwrap_or(usual)),
             (Cut::Documents, None) => Cut::Documents,
             (Cut::Documents, Some(_)) => {
@@ -104,7 +163,10 @@ impl ProtocolFlags {
                     .advise("leave it out: this protocol cuts documents, not streams"));
             }
         };
-        Ok(Protocol { cut, prefix: self.prefix, continuation: self.continuation })
+        let [prefix, continuation] =
+            [(self.prefix, usual.prefix), (self.continuation, usual.continuation)]
+                .map(|(given, usual)| given.unwrap_or(usual));
+        Ok(Protocol { cut, prefix, continuation })
     }
 }
 

@@ -1,10 +1,11 @@
 //! Texts as JSON lines.
 
-use f2_lm::decode::{Continuation, ProtocolName, StopSequences};
+use f2_lm::decode::{Continuation, StopSequences};
 use f2_lm::run::{SavedModel, Vocabulary};
 use serde::Serialize;
 
 use super::prompts::Prompts;
+use super::protocol::Rule;
 use crate::failure::Failure;
 
 /// One text.
@@ -47,7 +48,7 @@ impl Record {
             prompt: prompt(vocabulary, prompts, text.prompt)?,
             text: written,
             sample: Some(text.sample),
-            protocol: prompts.protocol.map(ProtocolName::as_str),
+            protocol: prompts.protocol.map(Rule::as_str),
             ids,
             log_probabilities: Some(tokens.iter().map(|token| token.log_probability).collect()),
             classes,
@@ -79,7 +80,7 @@ pub(super) fn references(model: &SavedModel, prompts: &Prompts) -> Result<String
             prompt: prompt(&model.vocabulary, prompts, number)?,
             text: model.vocabulary.decode(ids)?,
             sample: None,
-            protocol: prompts.protocol.map(ProtocolName::as_str),
+            protocol: prompts.protocol.map(Rule::as_str),
             ids: ids.clone(),
             log_probabilities: None,
             classes: None,

@@ -15,6 +15,7 @@ use f2_report::results::Decoding;
 use self::adaptive::AdaptiveFlags;
 use self::contrast::ContrastFlags;
 use self::dry::DryFlags;
+use super::protocol::Rule;
 use crate::failure::Failure;
 
 #[derive(Args, Debug)]
@@ -158,12 +159,15 @@ impl StrategyFlags {
     pub(super) fn resolve(
         &self,
         model: &SavedModel,
-        protocol: Option<ProtocolName>,
+        protocol: Option<Rule>,
     ) -> Result<Strategy, Failure> {
         if model.shape.class_ends.is_empty() {
             self.refuse_classes(model)?;
         }
-        let usual = protocol.unwrap_or(ProtocolName::Paper).top_k();
+        let usual = match protocol {
+            Some(Rule::Paper(name)) => name.top_k(),
+            Some(Rule::Pairs) | None => ProtocolName::Paper.top_k(),
+        };
         let mut strategy = self.strategy(usual.min(model.shape.vocabulary));
         strategy.dry = self.dry.penalty(&model.vocabulary)?;
         strategy.check(&model.shape)?;

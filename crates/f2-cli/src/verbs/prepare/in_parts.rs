@@ -12,7 +12,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output::print;
 
 /// What the parts were made with, and cannot be asked for again.
-pub(super) const IN_PARTS: [&str; 17] = [
+pub(super) const IN_PARTS: [&str; 21] = [
     "inputs",
     "train",
     "valid",
@@ -22,6 +22,10 @@ pub(super) const IN_PARTS: [&str; 17] = [
     "documents",
     "max_document",
     "field",
+    "pairs",
+    "source_field",
+    "target_field",
+    "separator",
     "lossy",
     "vocab_size",
     "tokenizer",

@@ -90,7 +90,7 @@ impl Train {
         let vocabulary = source.record.vocabulary;
         let initial = self.initial_model(Some(&source))?;
         let settings = self.settings.given(initial.is_none())?;
-        let config = settings.resolve(initial.as_ref().into())?.for_vocabulary(vocabulary)?;
+        let config = settings.resolve(initial.as_ref().into())?.for_corpus(&source)?;
         let batches = check_splits(&config, &source.train, &source.valid)?;
         let classes = source.classes_for(
             &config,

@@ -41,6 +41,9 @@ pub struct TrainingState {
     /// where it is not, and in files from before it was recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shortest_document: Option<usize>,
+    /// The token between source and target, where the model is trained on pairs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub separator: Option<u32>,
     /// The device it was trained on, in words.
     pub device: String,
     /// The threads it was trained on.
@@ -88,6 +91,7 @@ impl TrainingState {
             evaluation_due: false,
             objective: serde_json::Value::Null,
             shortest_document: None,
+            separator: None,
             device: device.to_owned(),
             threads,
             files: BTreeMap::new(),
@@ -97,9 +101,10 @@ impl TrainingState {
 
     /// Records the contexts the model is trained with.
     pub(crate) fn trained_on(&mut self, contexts: Contexts) {
-        self.shortest_document = match contexts {
-            Contexts::Documents { shortest } => Some(shortest),
-            Contexts::Text => None,
+        (self.shortest_document, self.separator) = match contexts {
+            Contexts::Text => (None, None),
+            Contexts::Documents { shortest } => (Some(shortest), None),
+            Contexts::Pairs { separator } => (None, Some(separator)),
         };
     }
 
