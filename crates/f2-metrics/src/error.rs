@@ -13,6 +13,14 @@ pub enum Error {
     /// There is nothing to compare with.
     #[error("there are no references")]
     NoReferences,
+    /// Every text is compared with a reference of its own.
+    #[error("there are {texts} texts and {references} references; each text needs its own")]
+    Unmatched {
+        /// How many texts there are.
+        texts: usize,
+        /// How many references there are.
+        references: usize,
+    },
     /// Every text is empty.
     #[error("the {0} hold no tokens")]
     NoTokens(&'static str),

@@ -6,6 +6,7 @@
 //! bootstrap intervals and the pairwise comparison of models.
 //!
 //! A text is anything that gives a slice of `u32` token ids; a set of texts is a slice of those.
+//! [`corpus_bleu`], [`chrf`] and [`rouge`] compare texts with references of their own, and take strings.
 //! Every score is a fraction, a count or a number of nats, never a percentage.
 //!
 //! ```
@@ -35,6 +36,7 @@ mod further;
 mod halves;
 mod intern;
 mod kld;
+mod matched;
 mod measure;
 mod metrics;
 mod ms_jaccard;
@@ -64,6 +66,7 @@ pub use further::{
 };
 pub use halves::Halves;
 pub use kld::kl_divergence;
+pub use matched::{Rouge, chrf, corpus_bleu, rouge};
 pub use measure::{Better, Measure};
 pub use metrics::{Metric, Metrics, Value};
 pub use ms_jaccard::ms_jaccard;

@@ -3,6 +3,7 @@
 mod chosen;
 mod further;
 mod models;
+mod pairs;
 mod perplexities;
 mod print;
 mod read;
@@ -34,6 +35,7 @@ Examples:
   f2 eval --hyps model.jsonl --refs human.jsonl
   f2 eval --hyps mle.txt f2.txt --refs human.txt --words --markdown
   f2 eval --hyps mle.jsonl f2.jsonl --refs human.jsonl --ppl mle.ppl.json f2.ppl.json
+  f2 eval --pairs --hyps mle.jsonl f2.jsonl --refs targets.jsonl
   f2 eval --hyps f2.jsonl --refs human.jsonl --counts corpus/counts.json --bootstrap 1000 --json
   f2 eval --hyps mle.jsonl f2.jsonl --refs human.jsonl --models mle f2 --corpus corpus
   f2 eval --hyps f2.jsonl --refs human.jsonl --metrics mauve,vendi,novelty --embedder gpt2-model \
@@ -58,6 +60,11 @@ pub(crate) struct Eval {
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_value = "paper")]
     #[arg(value_parser = Choice::parser(), hide_possible_values = false)]
     metrics: Vec<Choice>,
+
+    /// Compare every text with the reference in the same line instead: BLEU, chrF and ROUGE.
+    #[arg(long, conflicts_with_all = ["counts", "tokenizer", "words", "bootstrap", "ppl", "set"])]
+    #[arg(conflicts_with_all = ["convention", "orders", "metrics"])]
+    pairs: bool,
 
     /// Token counts of the training corpus, for the frequency bands.
     #[arg(long, value_name = "FILE")]
@@ -111,6 +118,9 @@ pub(crate) struct Eval {
 
 impl Eval {
     pub(crate) fn run(self) -> Outcome {
+        if self.pairs {
+            return self.run_pairs();
+        }
         let (records, words) = self.score()?;
         self.print(&records, words)
     }
@@ -122,6 +132,7 @@ impl Eval {
             refs: Some(task.references.clone()),
             metrics: vec![Choice::Paper],
             models: ModelFlags::none(),
+            pairs: false,
             counts: Some(task.counts.clone()),
             convention: Convention::Paper,
             tokenizer: None,
@@ -275,6 +286,7 @@ fn score(
 fn refusal(path: &Path, error: &Error) -> Failure {
     let advice = match error {
         Error::NoTexts | Error::NoTokens(_) => "give a file with one text a line",
+        Error::Unmatched { .. } => "give one reference for each text, in the same order",
         Error::TooManyTokens(_) => "score fewer texts, such as those of the paper's protocol",
         Error::IdOutsideCounts { .. } => "give the counts of the corpus these ids come from",
         _ => "give more or longer texts",
