@@ -96,6 +96,19 @@ def test_self_bleu_equals_nltk():
         assert metrics.self_bleu(case["texts"], len(means), "textbook") == pytest.approx(means, abs=1e-12)
 
 
+def test_scores_against_own_references_equal_sacrebleu_and_rouge_score():
+    for case in json.loads((FIXTURES / "matched.json").read_text())["cases"]:
+        texts = case["texts"], case["references"]
+        assert metrics.corpus_bleu(*texts) == pytest.approx(case["bleu"], abs=1e-9)
+        assert metrics.chrf(*texts) == pytest.approx(case["chrf"], abs=1e-9)
+        assert metrics.chrf(*texts, word_order=2) == pytest.approx(case["chrf_plus"], abs=1e-9)
+        assert list(metrics.rouge(*texts).values()) == pytest.approx(case["rouge"], abs=1e-9)
+    with pytest.raises(ValueError, match="2 texts and 1 references"):
+        metrics.rouge(["a", "b"], ["a"])
+    with pytest.raises(TypeError, match="hyps must be strings"):
+        metrics.chrf("ab", ["a", "b"])
+
+
 def test_bleu_equals_nltk():
     bleu_score = pytest.importorskip("nltk.translate.bleu_score")
     smooth = bleu_score.SmoothingFunction().method1

@@ -65,6 +65,10 @@ impl CorpusSource {
             (Some(corpus), Some(text)) => {
                 Err(Error::CorpusAndText { corpus: corpus.clone(), text: text.clone() })
             }
+            (Some(_), None) if folders.iter().any(|folder| is_of_pairs(folder)) => {
+                let path = folders.into_iter().find(|folder| is_of_pairs(folder));
+                Err(Error::Pairs { path: path.unwrap_or_default() })
+            }
             (Some(_), None) => Ok(folders.into_iter().map(Self::Prepared).collect()),
             (None, _) => Ok(vec![Self::Text(texts)]),
         }
@@ -89,6 +93,10 @@ impl CorpusSource {
             Self::Text(paths) => paths.iter().map(|path| size(path)).sum(),
         }
     }
+}
+
+fn is_of_pairs(folder: &Path) -> bool {
+    Corpus::open(folder).is_ok_and(|corpus| corpus.is_of_pairs())
 }
 
 fn is_corpus(folder: &Path) -> bool {

@@ -44,6 +44,12 @@ pub enum Error {
         /// The text.
         text: PathBuf,
     },
+    /// The paper's protocols continue running text.
+    #[error("{} holds pairs, and the paper's experiments are of running text", path.display())]
+    Pairs {
+        /// The corpus.
+        path: PathBuf,
+    },
     /// One corpus is needed.
     #[error("{} are {} corpora where one is needed", list(paths), paths.len())]
     SeveralCorpora {

@@ -6,6 +6,7 @@
 mod errors;
 mod further;
 mod interrupt;
+mod matched;
 mod mefmax;
 mod metrics;
 mod numbers;
@@ -19,6 +20,8 @@ mod _native {
         coherence, compression_ratio, entropy, longest_match, mattr, mauve, novelty, rep_l, rep_n,
         self_repetition, seq_rep, training_matches, vendi, zipf,
     };
+    #[pymodule_export]
+    use crate::matched::{chrf, corpus_bleu, rouge};
     #[pymodule_export]
     use crate::mefmax::{Selection, mefmax};
     #[pymodule_export]

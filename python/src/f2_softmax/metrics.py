@@ -41,11 +41,13 @@ __all__ = [
     "Evaluation",
     "bands",
     "bleu",
+    "chrf",
     "compute",
     "compute_all",
     "coherence",
     "compression_ratio",
     "compute_further",
+    "corpus_bleu",
     "distinct",
     "diversity",
     "entropy",
@@ -58,6 +60,7 @@ __all__ = [
     "rep_l",
     "rep_n",
     "repetition",
+    "rouge",
     "self_bleu",
     "self_repetition",
     "seq_rep",
@@ -90,6 +93,44 @@ def bleu(hyps: Any, refs: Any, max_order: int = 3, convention: str = "paper") ->
     [1.0, 0.7071]
     """
     return _native.bleu(prepared("hyps", hyps), prepared("refs", refs), max_order, convention)
+
+
+def corpus_bleu(hyps: Iterable[str], refs: Iterable[str]) -> float:
+    """BLEU-4 of strings, each with one reference of its own: sacreBLEU's `corpus_bleu`, as a fraction.
+
+    >>> round(corpus_bleu(["the cat sat on a mat"], ["the cat sat on the mat"]), 4)
+    0.5373
+    """
+    return _native.corpus_bleu(_strings("hyps", hyps), _strings("refs", refs))
+
+
+def chrf(hyps: Iterable[str], refs: Iterable[str], word_order: int = 0) -> float:
+    """chrF of strings, each with one reference of its own: sacreBLEU's `corpus_chrf`, as a fraction.
+
+    With `word_order=2` it is chrF++.
+
+    >>> chrf(["a cat"], ["a cat"])
+    1.0
+    """
+    return _native.chrf(_strings("hyps", hyps), _strings("refs", refs), word_order)
+
+
+def rouge(hyps: Iterable[str], refs: Iterable[str]) -> dict[str, float]:
+    """Mean F-scores of ROUGE-1, ROUGE-2 and ROUGE-L: rouge-score's, without stemming.
+
+    >>> rouge(["the cat, sitting"], ["The cat sat."])["rouge_2"]
+    0.5
+    """
+    scores = _native.rouge(_strings("hyps", hyps), _strings("refs", refs))
+    return dict(zip(("rouge_1", "rouge_2", "rouge_l"), scores))
+
+
+def _strings(name: str, texts: Iterable[str]) -> list[str]:
+    """Strings in a list; one string alone would be a list of its letters."""
+    strings = [] if isinstance(texts, str) else list(texts)
+    if isinstance(texts, str) or not all(isinstance(text, str) for text in strings):
+        raise TypeError(f"{name} must be strings, one for each text")
+    return strings
 
 
 def distinct(texts: Any, max_order: int = 3, convention: str = "paper") -> list[float]:

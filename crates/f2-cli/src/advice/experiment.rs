@@ -15,6 +15,9 @@ impl From<Error> for Failure {
             Error::NoText { .. } => {
                 Self::data(error).advise("name the corpus or text the experiment is made on")
             }
+            Error::Pairs { .. } => Self::usage(error).advise(
+                "train, generate and score by hand: `f2 train`, `f2 generate --protocol pairs`, `f2 eval --pairs`",
+            ),
             Error::CorpusAndText { .. } => Self::usage(error).advise(
                 "make a corpus of the text with `f2 prepare` first; files and folders of text are one \
                  corpus together",

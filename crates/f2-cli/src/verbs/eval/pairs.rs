@@ -105,9 +105,8 @@ fn read(path: &Path) -> Result<Written, Failure> {
             Failure::data(format!("{}: {reason}", line_of(path, number)))
                 .advise("each line must be an object with `text`, as `f2 generate --out` writes it")
         };
-        let JsonLine { prompt, text } = serde_json::from_str(&line).map_err(|error| {
-            bad(&error.to_string().replace(" at line 1 column", " at column"))
-        })?;
+        let JsonLine { prompt, text } = serde_json::from_str(&line)
+            .map_err(|error| bad(&error.to_string().replace(" at line 1 column", " at column")))?;
         written.texts.push(text.ok_or_else(|| bad("there is no `text`"))?);
         written.prompts.push(prompt);
         written.numbers.push(number);
@@ -118,9 +117,9 @@ fn read(path: &Path) -> Result<Written, Failure> {
 /// A text and its reference must have been written for the same prompt, where both say.
 fn check_prompts(path: &Path, written: &Written, references: &Written) -> Result<(), Failure> {
     let both = written.prompts.iter().zip(&references.prompts);
-    let unlike = both.zip(&written.numbers).find(|((ours, theirs), _)| {
-        ours.is_some() && theirs.is_some() && ours != theirs
-    });
+    let unlike = both
+        .zip(&written.numbers)
+        .find(|((ours, theirs), _)| ours.is_some() && theirs.is_some() && ours != theirs);
     match unlike {
         None => Ok(()),
         Some((_, number)) => {

@@ -116,8 +116,12 @@ impl<'a> Screen<'a> {
         Ok(shown + &live.finish(self.paint)? + "\n")
     }
 
+    /// A prompt; a source has its target on the next line.
     fn prompt(&self, number: usize) -> Result<String, Failure> {
-        let prompt = prompt(&self.model.vocabulary, self.prompts, number)?;
+        let mut prompt = prompt(&self.model.vocabulary, self.prompts, number)?;
+        if self.model.separator().is_some() {
+            prompt.push('\n');
+        }
         Ok(self.paint.plain(&prompt).into_owned())
     }
 }
