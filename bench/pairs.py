@@ -67,7 +67,7 @@ class Study:
         def distance(k):
             texts, references = self.write(objective, k, "valid")
             diversity = json.loads(self.f2("eval", "--hyps", texts, "--refs", references, "--json"))
-            return abs(diversity["metrics"]["uniq"] - diversity["human"]["metrics"]["uniq"])
+            return abs(diversity["uniq"] - diversity["human"]["uniq"])
 
         return min(self.arguments.k, key=distance)
 
@@ -81,8 +81,8 @@ class Study:
             for k in self.arguments.k:
                 pairs, diversity = self.scores(*self.write(objective, k, "test"))
                 shown = f"{k}, tuned" if k == tuned else str(k)
-                self.row(name, shown, f"{perplexity:.2f}", pairs, diversity["metrics"])
-        self.row("Human", "", "", None, diversity["human"]["metrics"])
+                self.row(name, shown, f"{perplexity:.2f}", pairs, diversity)
+        self.row("Human", "", "", None, diversity["human"])
 
     def row(self, name, k, perplexity, pairs, diversity):
         names = ["bleu", "chrf", "rouge_1", "rouge_2", "rouge_l"]
@@ -100,7 +100,7 @@ def main():
     parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--vocab", type=int, default=8000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--k", type=int, nargs="+", default=[1, 2, 3, 5, 10, 20])
+    parser.add_argument("--k", type=int, nargs="+", default=[1, 3, 10, 20, 50, 100])
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--device", default="cpu")
     arguments = parser.parse_args()

@@ -161,14 +161,14 @@ fn every_objective_learns_targets_and_they_are_written_and_scored() {
 #[test]
 fn long_sources_are_cut_with_a_remark() {
     let folder = prepared();
-    let trained = train(&folder, &["--steps", "2", "--set", "batch.sequence=8", "--out", "short"]);
+    let trained = train(&folder, &["--steps", "2", "--set", "batch.sequence=6", "--out", "short"]);
     assert_eq!(trained.code, 0, "{}", trained.stderr);
-    assert!(trained.stderr.contains("pairs are longer than 8 tokens"), "{}", trained.stderr);
+    assert!(trained.stderr.contains("pairs are longer than 6 tokens"), "{}", trained.stderr);
     let generate =
         ["generate", "short", "--corpus", "corpus", "--protocol", "pairs", "--out", "x.jsonl"];
     let written = ok(&folder, &generate);
     assert!(
-        written.stderr.contains("sources are cut to their last 3 tokens"),
+        written.stderr.contains("sources are cut to their last 2 tokens"),
         "{}",
         written.stderr
     );
@@ -184,7 +184,15 @@ fn pairs_and_running_text_are_not_taken_for_one_another() {
         [&["prepare"][..], &text, &["--tokenizer", "corpus/tokenizer.json", "--out", "text"]];
     ok(&folder, &prepare.concat());
     assert_eq!(train(&folder, &["--steps", "2", "--out", "pairs"]).code, 0);
-    ok(&folder, &[&["train", "text"][..], &SMALL, &["--steps", "2", "--out", "plain"]].concat());
+    ok(
+        &folder,
+        &[
+            &["train", "text"][..],
+            &SMALL,
+            &["--objective", "mle", "--steps", "2", "--out", "plain"],
+        ]
+        .concat(),
+    );
     let generate = |model: &'static str, corpus: &'static str, protocol: &'static str| {
         ["generate", model, "--corpus", corpus, "--protocol", protocol, "--out", "x.jsonl"]
     };
@@ -204,7 +212,9 @@ fn pairs_and_running_text_are_not_taken_for_one_another() {
     assert_eq!(order.code, 2, "{}", order.stderr);
     assert!(order.stderr.contains("a pair to a row"), "{}", order.stderr);
     let sequence = ["--init", "pairs", "--objective", "unlikelihood-sequence", "--out", "x"];
-    refused(&folder, &[&["train", "corpus"][..], &sequence].concat(), 2, "the corpus is of pairs");
+    let short = ["--set", "unlikelihood.prefix=2", "--set", "unlikelihood.continuation=3"];
+    let train = [&["train", "corpus"][..], &sequence, &short].concat();
+    refused(&folder, &train, 2, "the corpus is of pairs");
 }
 
 #[test]

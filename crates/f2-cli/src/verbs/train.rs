@@ -220,8 +220,8 @@ impl Train {
 fn shortened(corpus: &TrainingCorpus, sequence: usize) -> Result<Option<String>, Failure> {
     let Some(Shortened { sources, targets }) = corpus.shortened(sequence)? else { return Ok(None) };
     let words = format!(
-        "note: {sources} pairs are longer than {sequence} tokens (`batch.sequence`): their sources lose \
-         their beginning; of {targets} the target alone is longer, and loses its end"
+        "note: {sources} pairs are longer than {sequence} tokens (`batch.sequence`) and lose the beginning \
+         of their source; {targets} are longer even without it, and lose the end of their target"
     );
     Ok((sources + targets > 0).then_some(words))
 }
