@@ -35,7 +35,7 @@ const SMALL: [&str; 14] = [
 /// A corpus of pairs with classes.
 fn prepared() -> Folder {
     let folder = Folder::new();
-    folder.write("pairs.jsonl", &pairs(75));
+    folder.write("pairs.jsonl", pairs(75));
     let arguments = [
         "prepare",
         "--train",
@@ -178,7 +178,7 @@ fn long_sources_are_cut_with_a_remark() {
 #[test]
 fn pairs_and_running_text_are_not_taken_for_one_another() {
     let folder = prepared();
-    folder.write("text.txt", &"the cat sat on the mat and one two three\n\n".repeat(60));
+    folder.write("text.txt", "the cat sat on the mat and one two three\n\n".repeat(60));
     let text = ["--train", "text.txt", "--valid", "text.txt", "--test", "text.txt"];
     let prepare =
         [&["prepare"][..], &text, &["--tokenizer", "corpus/tokenizer.json", "--out", "text"]];
@@ -227,7 +227,7 @@ fn bad_pairs_are_refused() {
     refused(&folder, &prepare("empty.jsonl"), 3, "the field \"source\" is empty");
     folder.write("inside.jsonl", "{\"source\": \"a <|separator|>\", \"target\": \"b\"}\n");
     refused(&folder, &prepare("inside.jsonl"), 3, "contains <|separator|>");
-    folder.write("one.jsonl", &pairs(1));
+    folder.write("one.jsonl", pairs(1));
     refused(&folder, &prepare("one.jsonl"), 3, "no pair fell into the");
     let fields = ["prepare", "one.jsonl", "--field", "x", "--pairs", "--out", "corpus"];
     refused(&folder, &fields, 2, "cannot be used with");
