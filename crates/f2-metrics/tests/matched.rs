@@ -118,7 +118,7 @@ proptest! {
         };
         let scores = all(&references, &hypotheses);
         prop_assert!(scores.iter().all(|score| (0.0..=1.0 + 1e-12).contains(score)), "{scores:?}");
-        for score in all(&references, &references)[..3].iter() {
+        for score in &all(&references, &references)[..3] {
             prop_assert!(*score == 0.0 || (score - 1.0).abs() < 1e-12, "{score}");
         }
     }

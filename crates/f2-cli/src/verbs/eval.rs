@@ -63,7 +63,7 @@ pub(crate) struct Eval {
 
     /// Compare every text with the reference in the same line instead: BLEU, chrF and ROUGE.
     #[arg(long, conflicts_with_all = ["counts", "tokenizer", "words", "bootstrap", "ppl", "set"])]
-    #[arg(conflicts_with_all = ["convention", "orders", "metrics"])]
+    #[arg(conflicts_with_all = ["convention", "orders", "metrics", "models", "corpus", "embedder"])]
     pairs: bool,
 
     /// Token counts of the training corpus, for the frequency bands.

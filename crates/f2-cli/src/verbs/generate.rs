@@ -143,7 +143,7 @@ impl Generate {
             write_text_atomically(path, &record::references(&model, &prompts)?)?;
         }
         writing.conclude(&generated, seconds)?;
-        self.remark_on_endless(&prompts, &request, &generated);
+        remark_on_endless(&prompts, &request, &generated);
         Ok(())
     }
 
@@ -172,18 +172,6 @@ impl Generate {
         self.prompts.of_line(line, model, self.new_tokens.unwrap_or(USUAL_TOKENS))
     }
 
-    /// Remarks on targets that were cut off.
-    fn remark_on_endless(&self, prompts: &Prompts, request: &Request<'_>, generated: &Generated) {
-        let most = request.new_tokens;
-        let endless = generated.texts.iter().filter(|text| text.tokens.len() == most).count();
-        if prompts.protocol == Some(Rule::Pairs) && endless > 0 {
-            let all = generated.texts.len();
-            remark!(
-                "note: {endless} of {all} texts reached {most} tokens before an end (--new-tokens)"
-            );
-        }
-    }
-
     /// The token that ends a text. The paper's protocols have texts of a length, and no end.
     fn end(&self, model: &SavedModel, prompts: &Prompts) -> Option<u32> {
         let goes_on = self.no_stop || matches!(prompts.protocol, Some(Rule::Paper(_)));
@@ -209,5 +197,17 @@ impl Generate {
             earlier,
             batch: self.batch.map(NonZeroUsize::get),
         }
+    }
+}
+
+/// Remarks on targets that were cut off.
+fn remark_on_endless(prompts: &Prompts, request: &Request<'_>, generated: &Generated) {
+    let most = request.new_tokens;
+    let endless = generated.texts.iter().filter(|text| text.tokens.len() == most).count();
+    if prompts.protocol == Some(Rule::Pairs) && endless > 0 {
+        let all = generated.texts.len();
+        remark!(
+            "note: {endless} of {all} texts reached {most} tokens before an end (--new-tokens)"
+        );
     }
 }
