@@ -19,6 +19,10 @@ pub(crate) enum Unit {
     Tokens,
     /// Texts drawn again for an interval; without a total, a job that needs none.
     Draws,
+    /// Settings of decoding that were tried.
+    Settings,
+    /// Seconds of a time limit.
+    Seconds,
     /// A job of unknown progress.
     Time,
 }
@@ -44,7 +48,7 @@ impl Progress {
             .with_style(style(total.is_some(), unit, &label))
             .with_prefix(label.to_string());
         // Where nothing calls to move it on, it moves by itself or says that it began.
-        if terminal && matches!(unit, Unit::Time | Unit::Draws) {
+        if terminal && matches!(unit, Unit::Time | Unit::Draws | Unit::Settings | Unit::Seconds) {
             bar.enable_steady_tick(Duration::from_millis(125));
         } else if matches!(unit, Unit::Time) {
             remark!("{label} …");
@@ -110,6 +114,8 @@ impl Unit {
             Self::Bytes => HumanBytes(number).to_string(),
             Self::Tokens => format!("{number} tokens"),
             Self::Draws => format!("{number} draws"),
+            Self::Settings => format!("{number} settings"),
+            Self::Seconds => format!("{number} s"),
             Self::Time => number.to_string(),
         }
     }
@@ -133,6 +139,9 @@ fn template(bounded: bool, unit: Unit, label: usize, width: usize) -> String {
         (Unit::Bytes, true, _) => "{wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta} left",
         (Unit::Tokens, true, _) => "{wide_bar} {human_pos}/{human_len} tokens {per_sec} {eta} left",
         (Unit::Draws, true, _) => "{wide_bar} {human_pos}/{human_len} draws {per_sec} {eta} left",
+        (Unit::Settings, true, _) => "{wide_bar} {human_pos}/{human_len} settings {eta} left",
+        (Unit::Seconds, true, _) => "{wide_bar} {human_pos}/{human_len} s",
+        (Unit::Settings | Unit::Seconds, false, _) => "{spinner} {human_pos}",
         (Unit::Bytes, false, ..60) => "{spinner} {bytes}",
         (Unit::Bytes, false, _) => "{spinner} {bytes} {bytes_per_sec}",
         (Unit::Tokens, false, ..60) => "{spinner} {human_pos} tokens",

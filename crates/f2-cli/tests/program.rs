@@ -5,7 +5,7 @@ mod support;
 use support::{Folder, f2};
 
 /// Every verb, in the order of the help.
-const VERBS: [&str; 16] = [
+const VERBS: [&str; 17] = [
     "demo",
     "prepare",
     "classes",
@@ -14,6 +14,7 @@ const VERBS: [&str; 16] = [
     "export",
     "generate",
     "serve",
+    "tune",
     "perplexity",
     "eval",
     "compare",

@@ -17,6 +17,7 @@ mod perform;
 mod plan;
 mod stages;
 mod store;
+pub mod tune;
 
 pub use collect::{collect, corpus, read_run};
 pub use corpora::{Corpora, CorpusSource};

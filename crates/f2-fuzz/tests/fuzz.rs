@@ -10,8 +10,10 @@ use f2_corpus::{
 use f2_engine::Cpu;
 use f2_experiment::Plan;
 use f2_fuzz::{BUFFERS, EXPRESSIONS, Repair, Seeds, Watched, fuzz};
-use f2_lm::config::ConfigLayers;
+use f2_lm::config::{ConfigLayers, ModelConfig};
+use f2_lm::decode::{DecodingKeys, Strategy};
 use f2_lm::exchange::ForeignModel;
+use f2_lm::model::ModelShape;
 use f2_lm::run::{Pick, RunFolder, SavedModel, checkpoint, read_events};
 use f2_report::{Report, Results};
 
@@ -190,6 +192,26 @@ fn configurations() {
             let _ = file.and_then(ConfigLayers::resolve);
         },
     );
+}
+
+#[test]
+fn decodings() {
+    let shape = |class_ends| ModelShape {
+        model: ModelConfig::default(),
+        positions: 8,
+        vocabulary: 50,
+        class_ends,
+    };
+    let shapes = [shape(vec![10, 50]), shape(Vec::new())];
+    let seeds = Seeds::files_as("decodings", "decoding.toml");
+    fuzz("decodings", &seeds, Repair::None, BUFFERS, |folder| {
+        for shape in &shapes {
+            let Ok(keys) = DecodingKeys::read(&folder.join("decoding.toml"), shape) else {
+                continue;
+            };
+            Strategy::from(&keys).check(shape).unwrap();
+        }
+    });
 }
 
 #[test]

@@ -97,7 +97,7 @@ pub fn evaluate_watched<T: AsRef<[u32]> + Sync>(
 }
 
 /// The measurements of single texts, before they are counted together.
-struct Measured {
+pub(crate) struct Measured {
     convention: Convention,
     /// References first, hypotheses from `border` on.
     index: NgramIndex,
@@ -111,7 +111,7 @@ struct Measured {
 }
 
 impl Measured {
-    fn new<T: AsRef<[u32]> + Sync>(
+    pub(crate) fn new<T: AsRef<[u32]> + Sync>(
         references: Option<&[T]>,
         hypotheses: &[T],
         settings: &Settings,
@@ -137,7 +137,7 @@ impl Measured {
     }
 
     /// The metrics of the texts, each counted as often as `weights` says, and why some are missing.
-    fn score(&self, weights: &Weights) -> (Metrics, Vec<Error>) {
+    pub(crate) fn score(&self, weights: &Weights) -> (Metrics, Vec<Error>) {
         let mut undefined = Vec::new();
         let mut defined =
             |value: Result<f64, Error>| value.map_err(|error| undefined.push(error)).ok();
@@ -160,13 +160,14 @@ impl Measured {
         let loops = self.loops.iter().zip(&weights.hypotheses);
         let loops: u32 =
             loops.map(|(&ends_in_loop, weight)| u32::from(ends_in_loop) * weight).sum();
+        let counted: u32 = weights.hypotheses.iter().sum();
         let metrics = Metrics {
             ppl: None,
             kld,
             ms_jaccard,
             self_bleu,
             distinct,
-            rep: Some(f64::from(loops) / self.loops.len() as f64),
+            rep: Some(f64::from(loops) / f64::from(counted)),
             uniq: Some(used(&unigrams) as f64),
             bands: self.bands(weights),
             further: FurtherMetrics::default(),

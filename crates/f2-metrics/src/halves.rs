@@ -1,5 +1,6 @@
 //! Human text against human text: the ceiling of the metrics that compare with references.
 
+use crate::bootstrap::Weights;
 use crate::random::Random;
 use crate::{Error, Evaluation, Settings, evaluate};
 
@@ -33,6 +34,16 @@ impl Halves {
         first.sort_unstable();
         second.sort_unstable();
         (half >= 2).then_some(Self { first, second })
+    }
+
+    /// The first half of so many references, the second half of as many texts.
+    pub(crate) fn weights(&self, texts: usize) -> Weights {
+        let weigh = |places: &[usize]| {
+            let mut weights = vec![0; texts];
+            places.iter().for_each(|&place| weights[place] = 1);
+            weights
+        };
+        Weights { references: weigh(&self.first), hypotheses: weigh(&self.second) }
     }
 
     /// Scores the second half of the texts against the first half of the references, without

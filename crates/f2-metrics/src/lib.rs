@@ -34,6 +34,7 @@ mod error;
 mod evaluate;
 mod further;
 mod halves;
+mod human_scale;
 mod intern;
 mod kld;
 mod matched;
@@ -65,6 +66,7 @@ pub use further::{
     self_repetition, seq_rep, training_matches, vendi_score, zipf_coefficient,
 };
 pub use halves::Halves;
+pub use human_scale::{DISTANCE_METRICS, HumanScale, distance, distance_over};
 pub use kld::kl_divergence;
 pub use matched::{Rouge, chrf, corpus_bleu, rouge};
 pub use measure::{Better, Measure};

@@ -7,6 +7,7 @@ use axum::extract::{Path, Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use f2_corpus::END_OF_TEXT;
+use f2_lm::decode::DecodingKeys;
 use f2_metrics::BAND_NAMES;
 use serde_json::{Value, json};
 
@@ -62,6 +63,7 @@ fn describe(model: &Model, shared: &Shared) -> Value {
             "bands": BAND_NAMES,
             "band_bounds": bounds,
             "human_shares": served.human_shares,
+            "decoding": served.decoding.as_ref().map(DecodingKeys::from),
         },
     })
 }

@@ -91,9 +91,13 @@ pub enum Error {
 }
 
 /// A model to serve: how requests know it, and the jobs its [`work`]er takes.
-pub fn model(name: String, saved: f2_lm::run::SavedModel) -> (Model, Jobs) {
+pub fn model(
+    name: String,
+    saved: f2_lm::run::SavedModel,
+    decoding: Option<f2_lm::decode::Strategy>,
+) -> (Model, Jobs) {
     let (sender, receiver) = std::sync::mpsc::channel();
-    let served = Arc::new(Served::new(name, saved));
+    let served = Arc::new(Served::new(name, saved, decoding));
     (Model { served: served.clone(), jobs: sender }, Jobs { served, receiver })
 }
 

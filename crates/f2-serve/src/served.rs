@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use f2_corpus::END_OF_TEXT;
+use f2_lm::decode::Strategy;
 use f2_lm::run::{SavedModel, Vocabulary};
 use f2_metrics::Bands;
 
@@ -14,6 +15,8 @@ pub struct Served {
     pub name: String,
     /// Its files.
     pub saved: SavedModel,
+    /// How it is decoded where a request does not say; none for its own distribution.
+    pub(crate) decoding: Option<Strategy>,
     /// The token that ends a text.
     pub(crate) end: Option<u32>,
     /// None where the model does not know the counts of its training text.
@@ -26,7 +29,7 @@ pub struct Served {
 }
 
 impl Served {
-    pub(crate) fn new(name: String, saved: SavedModel) -> Self {
+    pub(crate) fn new(name: String, saved: SavedModel, decoding: Option<Strategy>) -> Self {
         let end = saved.vocabulary.token(END_OF_TEXT);
         let bands = saved.counts.as_ref().and_then(|counts| Bands::from_counts(counts).ok());
         let human_shares = saved.counts.as_ref().zip(bands.as_ref()).map(|(counts, bands)| {
@@ -36,7 +39,7 @@ impl Served {
             shares.map(|share| share as f64 / total as f64)
         });
         let (metrics, waiting) = (ModelMetrics::default(), AtomicUsize::new(0));
-        Self { name, saved, end, bands, human_shares, metrics, waiting }
+        Self { name, saved, decoding, end, bands, human_shares, metrics, waiting }
     }
 
     pub(crate) fn vocabulary(&self) -> &Vocabulary {

@@ -7,7 +7,7 @@ use f2_lm::exchange::{class_name, export};
 use f2_lm::run::SavedModel;
 use serde_json::json;
 
-use super::flags::CheckpointChoice;
+use super::flags::{CheckpointChoice, DecodingChoice};
 use crate::failure::Outcome;
 use crate::progress::{Progress, Unit};
 use crate::{interrupt, output};
@@ -23,7 +23,8 @@ Examples:
 A plain model loads in `transformers` as GPT2LMHeadModel. An F² model brings the Python code of its
 head: AutoModelForCausalLM.from_pretrained(DIR, trust_remote_code=True) gives the full posterior as
 logits, and `generate` draws a class before each token. README.md in the folder shows how; the
-tokenizer loads with AutoTokenizer.")]
+tokenizer loads with AutoTokenizer. Where the model has a decoding.toml, `generate` goes by it unless
+arguments say otherwise.")]
 pub(crate) struct Export {
     /// A run, one of its checkpoints, or a model folder.
     #[arg(value_name = "RUN")]
@@ -36,6 +37,8 @@ pub(crate) struct Export {
     format: Format,
     #[command(flatten)]
     checkpoint: CheckpointChoice,
+    #[command(flatten)]
+    decoding: DecodingChoice,
     /// Print the result as JSON.
     #[arg(long)]
     json: bool,
@@ -51,11 +54,12 @@ impl Export {
     pub(crate) fn run(self) -> Outcome {
         interrupt::listen();
         let model = SavedModel::open(&self.model, self.checkpoint.checkpoint)?;
+        let decoding = self.decoding.of(&model)?;
         let parameters = model.decoder().layout.count();
         let bytes = (parameters * size_of::<f32>()) as u64;
         let progress = Progress::new("exporting", Some(bytes), Unit::Bytes);
         match self.format {
-            Format::Hf => export(&model, &self.out, &mut |parameters| {
+            Format::Hf => export(&model, decoding.as_ref(), &self.out, &mut |parameters| {
                 progress.advance((parameters * size_of::<f32>()) as u64);
                 !interrupt::asked()
             })?,

@@ -8,6 +8,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use f2_corpus::Split;
 use f2_experiment::{PaperPart, PlanPreset};
 use f2_lm::config::{ObjectiveName, Preset};
+use f2_lm::decode::{DecodingKeys, Strategy};
 use f2_lm::run::{Pick, SavedModel};
 
 use crate::failure::Failure;
@@ -75,6 +76,52 @@ impl ModelChoice {
 
     pub(crate) fn open(&self) -> Result<SavedModel, Failure> {
         Ok(SavedModel::open(&self.model, self.choice.checkpoint)?)
+    }
+}
+
+/// Which decoding is the default.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct DecodingChoice {
+    /// What decoding is unless flags or requests say otherwise: `none` for that of the program, or a
+    /// file [default: the model's `decoding.toml`, where there is one].
+    #[arg(long, value_name = "none|FILE")]
+    decoding: Option<PathBuf>,
+}
+
+impl DecodingChoice {
+    /// That of the program.
+    pub(crate) fn none() -> Self {
+        Self { decoding: Some("none".into()) }
+    }
+
+    /// The strategy a model has by default; none where that is the program's.
+    pub(crate) fn of(&self, model: &SavedModel) -> Result<Option<Strategy>, Failure> {
+        let found = match self.decoding.as_deref() {
+            Some(none) if none == Path::new("none") => None,
+            Some(file) => {
+                let keys = DecodingKeys::read(file, &model.shape).map_err(unreadable)?;
+                Some((file.to_path_buf(), Strategy::from(&keys)))
+            }
+            None => model.decoding().map_err(unreadable)?,
+        };
+        if let Some((path, strategy)) = &found {
+            remark!("decoding of {}: {}", path.display(), DecodingKeys::from(strategy));
+        }
+        Ok(found.map(|(_, strategy)| strategy))
+    }
+}
+
+/// A file of a decoding that cannot be followed.
+fn unreadable(error: f2_lm::Error) -> Failure {
+    use f2_lm::Error::{ConfigSyntax, ConfigValue, UnknownKey};
+    match error {
+        error @ (ConfigSyntax { .. } | ConfigValue { .. } | UnknownKey { .. }) => Failure::from(
+            error,
+        )
+        .advise(
+            "docs/formats.md lists the keys of a decoding; `--decoding none` goes without the file",
+        ),
+        error => error.into(),
     }
 }
 

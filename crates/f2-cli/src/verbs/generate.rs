@@ -5,7 +5,7 @@ mod live;
 mod paint;
 mod pairs;
 mod prompts;
-mod protocol;
+pub(super) mod protocol;
 mod record;
 mod screen;
 mod strategy;
@@ -25,7 +25,7 @@ use f2_lm::run::SavedModel;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt;
 use crate::verbs::device::DeviceChoice;
-use crate::verbs::flags::{ModelChoice, from_one};
+use crate::verbs::flags::{DecodingChoice, ModelChoice, from_one};
 use crate::verbs::gpus::GpuChoice;
 use interactive::Conversation;
 use prompts::{PromptFlags, Prompts};
@@ -49,13 +49,15 @@ Examples:
   f2 generate run --prompt 'And' --penalty-alpha 0.6 --top-k 4
   f2 generate run --prompt 'And' --contrast smaller-run
   f2 generate run --prompt 'And' --deterministic --top-k 20
+  f2 generate run --prompt 'And' --decoding none --top-k 3
   f2 generate run --prompt 'And' --stop . --stop '!'
   f2 generate run --interactive
   f2 generate run --corpus corpus --protocol paper --gpus all --out f2.jsonl
 
-Without a strategy: top-k as in the paper's main tables, with k = 20 for --protocol lyrics and k = 3
-otherwise. A model trained on pairs takes prompts as sources: the separator is put after each that has none,
-and the target is written to its end. An F² model draws a class first
+Without a strategy: that of the model's decoding.toml, which `f2 tune` writes; flags win over it one by
+one, and --greedy and --beam over all it says of drawing. Without that file: top-k as in the paper's main
+tables, with k = 20 for --protocol lyrics and k = 3 otherwise. A model trained on pairs takes prompts
+as sources: the separator is put after each that has none, and the target is written to its end. An F² model draws a class first
 and then a token in it; --joint draws from the full posterior instead. The text depends on model,
 prompt, strategy and seed alone. With --gpus whole batches are dealt out (--batch; 2,048 texts on a GPU
 by default), and any number of GPUs writes the same bytes. On a terminal each token has the colour of its frequency band:
@@ -69,6 +71,8 @@ pub(crate) struct Generate {
     prompts: PromptFlags,
     #[command(flatten)]
     strategy: StrategyFlags,
+    #[command(flatten)]
+    decoding: DecodingChoice,
     /// Tokens to generate after each prompt, at most [default: 100, or what the protocol says].
     #[arg(long, value_name = "N")]
     new_tokens: Option<usize>,
@@ -123,7 +127,8 @@ impl Generate {
             interrupt::listen();
         }
         let model = self.model.open()?;
-        let strategy = self.strategy.resolve(&model, self.prompts.protocol())?;
+        let usual = self.decoding.of(&model)?;
+        let strategy = self.strategy.resolve(&model, self.prompts.protocol(), usual)?;
         let stops = StopSequences::new(self.stop.iter().cloned());
         let inquiry = Inquiry { model: &model, strategy: &strategy, stops: &stops };
         if self.interactive {
@@ -153,6 +158,7 @@ impl Generate {
             model: ModelChoice::best_of(&task.model),
             prompts: PromptFlags::of_task(task),
             strategy: StrategyFlags::of_decoding(task.decoding, task.factorised),
+            decoding: DecodingChoice::none(),
             new_tokens: None,
             samples: NonZeroUsize::MIN,
             seed: task.seed,

@@ -20,6 +20,7 @@ mod reproduce;
 mod serve;
 mod speed;
 mod train;
+mod tune;
 
 use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
@@ -46,6 +47,7 @@ enum Verb {
     Export(export::Export),
     Generate(Box<generate::Generate>),
     Serve(Box<serve::Serve>),
+    Tune(Box<tune::Tune>),
     Perplexity(perplexity::Perplexity),
     Eval(Box<eval::Eval>),
     Compare(compare::Compare),
@@ -76,6 +78,7 @@ impl Program {
             Verb::Export(verb) => verb.run(),
             Verb::Generate(verb) => verb.run(),
             Verb::Serve(verb) => verb.run(),
+            Verb::Tune(verb) => verb.run(),
             Verb::Perplexity(verb) => verb.run(),
             Verb::Eval(verb) => verb.run(),
             Verb::Compare(verb) => verb.run(),

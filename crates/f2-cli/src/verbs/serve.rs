@@ -13,7 +13,7 @@ use f2_serve::{Ended, Error, Jobs, Limits, Model, Settings, run, work};
 
 use crate::failure::{CHECK_NAME, Failure, Kind, Outcome};
 use crate::verbs::device::{DeviceChoice, DeviceTask};
-use crate::verbs::flags::{CheckpointChoice, from_one};
+use crate::verbs::flags::{CheckpointChoice, DecodingChoice, from_one};
 use crate::{interrupt, output};
 
 /// Serve models: an API that clients of OpenAI's completions speak, and a page to try them on.
@@ -28,7 +28,8 @@ Examples:
 
 A model's name is that of its folder, or what is written before `=`. The server is reached from this
 machine alone unless --host says otherwise; then every request must carry the key. The same seed
-gives the same text as `f2 generate`, whatever else the server is doing. Ctrl-C or SIGTERM: no new
+gives the same text as `f2 generate`, whatever else the server is doing. What a request leaves open is as
+in the model's decoding.toml, where there is one. Ctrl-C or SIGTERM: no new
 requests are taken, and running ones are finished.")]
 pub(crate) struct Serve {
     /// Run folders, checkpoints or models' folders, each with a name before it if wanted.
@@ -36,6 +37,8 @@ pub(crate) struct Serve {
     models: Vec<String>,
     #[command(flatten)]
     choice: CheckpointChoice,
+    #[command(flatten)]
+    decoding: DecodingChoice,
     /// The name or address to listen on.
     #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
     host: String,
@@ -97,7 +100,8 @@ impl Serve {
                     .advise(format!("give one another name, such as `other={}`", path.display())));
             }
             let saved = SavedModel::open(&path, self.choice.checkpoint)?;
-            let (model, jobs) = f2_serve::model(name, saved);
+            let decoding = self.decoding.of(&saved)?;
+            let (model, jobs) = f2_serve::model(name, saved, decoding);
             models.push(model);
             all_jobs.push(jobs);
         }

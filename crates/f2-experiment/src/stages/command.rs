@@ -130,6 +130,8 @@ fn generate(task: &GenerateTask<OsString>, flags: &DeviceFlags) -> Words {
         add(&mut words, "--texts", &texts);
     }
     add(&mut words, "--seed", &task.seed);
+    // Whatever a model was tuned to.
+    add(&mut words, "--decoding", &"none");
     strategy(&mut words, task.decoding, task.factorised);
     words.extend(flags.all());
     add_path(&mut words, "--references", &task.references);

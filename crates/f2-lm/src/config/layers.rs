@@ -277,7 +277,7 @@ fn check_type(setting: &Setting) -> Result<(), Error> {
 }
 
 /// The parser's message, with the names of Rust's types in words.
-fn in_words(message: &str) -> String {
+pub(crate) fn in_words(message: &str) -> String {
     let words = [("usize", "a whole number"), ("u64", "a whole number"), ("f64", "a number")];
     words.iter().fold(message.to_owned(), |message, (name, words)| {
         message.replace(&format!("expected {name}"), &format!("expected {words}"))

@@ -4,13 +4,13 @@ use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
 /// A value in a TOML text, with its full key and the line it stands on.
-pub(super) struct Leaf {
-    pub(super) key: String,
-    pub(super) value: Value,
-    pub(super) line: usize,
+pub(crate) struct Leaf {
+    pub(crate) key: String,
+    pub(crate) value: Value,
+    pub(crate) line: usize,
 }
 
-pub(super) fn leaves(text: &str) -> Result<Vec<Leaf>, toml::de::Error> {
+pub(crate) fn leaves(text: &str) -> Result<Vec<Leaf>, toml::de::Error> {
     let spans = DeTable::parse(text)?;
     let values: Table = text.parse()?;
     let mut found = Vec::new();
@@ -36,6 +36,6 @@ fn start<T>(spanned: &Spanned<T>) -> usize {
     spanned.span().start
 }
 
-pub(super) fn line_of(text: &str, offset: usize) -> usize {
+pub(crate) fn line_of(text: &str, offset: usize) -> usize {
     text[..offset.min(text.len())].matches('\n').count() + 1
 }

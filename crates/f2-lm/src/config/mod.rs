@@ -12,10 +12,12 @@ mod spelling;
 use serde::{Deserialize, Serialize};
 
 pub use initial::{ClassVectors, InitialConfig};
-pub(crate) use layers::flatten;
 pub use layers::{ConfigLayers, FINE_TUNING_STEPS, Origin, Resolved, Setting, every_setting};
+pub(crate) use layers::{flatten, in_words};
+pub(crate) use lines::{Leaf, leaves, line_of};
 pub use objective::{FaceConfig, FaceVariant, ObjectiveConfig, ObjectiveName, UnlikelihoodConfig};
 pub use preset::Preset;
+pub(crate) use spelling::nearest;
 
 /// Everything that decides the outcome of a run, apart from the corpus, the frequency classes
 /// and the device it runs on.

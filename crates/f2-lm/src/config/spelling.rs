@@ -59,7 +59,7 @@ pub(super) fn known_elsewhere(name: &str) -> Option<&'static str> {
 
 /// The candidate that takes the fewest edits to reach from `name`, unless it takes so many that
 /// it cannot have been meant.
-pub(super) fn nearest<'a>(
+pub(crate) fn nearest<'a>(
     name: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {

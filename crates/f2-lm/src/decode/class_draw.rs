@@ -1,6 +1,7 @@
 //! The first half of decoupled decoding: which class.
 
 use f2_engine::{ClassSampling, Philox};
+use serde::{Deserialize, Serialize};
 
 use super::Distribution;
 use super::distribution::most_likely;
@@ -30,7 +31,8 @@ pub struct ClassDraw {
 }
 
 /// How top-k treats a class with fewer than k tokens.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum SmallClass {
     /// Takes all of them (the paper's Eq. 7).
     #[default]

@@ -1,6 +1,7 @@
 //! The model card: `README.md` of an exported folder.
 
 use super::training::Training;
+use crate::decode::{DecodingKeys, Strategy};
 use crate::model::ModelShape;
 
 /// The facts a model card is written from.
@@ -8,6 +9,8 @@ pub(super) struct Card<'a> {
     pub(super) shape: &'a ModelShape,
     pub(super) parameters: usize,
     pub(super) training: &'a Training,
+    /// How it writes by default; none where callers must say.
+    pub(super) decoding: Option<&'a Strategy>,
     /// Whether the tokenizer has a token that ends texts.
     pub(super) ends_texts: bool,
 }
@@ -20,6 +23,10 @@ impl Card<'_> {
         } else {
             ("[gpt2]", "A GPT-2 language model", PLAIN.to_owned())
         };
+        let usage = match self.decoding {
+            Some(_) => usage.replace(F2_OPTIONS, "").replace(PLAIN_OPTIONS, ""),
+            None => usage,
+        } + &self.decoded();
         let front = FRONT.replace("TAGS", tags);
         let (about, training) = (self.about(), self.trained());
         let harness = self.harness();
@@ -80,6 +87,17 @@ impl Card<'_> {
             .replace("TOKEN_VECTORS", tokens)
     }
 
+    /// How `generate` goes by default.
+    fn decoded(&self) -> String {
+        self.decoding.map_or_else(String::new, |strategy| {
+            let keys = DecodingKeys::from(strategy);
+            format!(
+                "\nWithout options `generate` decodes as `generation_config.json` says, which is how the \
+                 text came closest to\nhuman text where it was measured (`f2 tune`): {keys}.\n"
+            )
+        })
+    }
+
     /// How to run the evaluation harness, which needs a token to start every text with.
     fn harness(&self) -> String {
         let mut arguments = "pretrained=FOLDER".to_owned();
@@ -98,6 +116,10 @@ impl Card<'_> {
         )
     }
 }
+
+/// How the examples draw where the model does not say.
+const PLAIN_OPTIONS: &str = ", do_sample=True, top_k=20";
+const F2_OPTIONS: &str = ", do_sample=True, top_k=3";
 
 const F2_TITLE: &str = "A GPT-2 with a frequency-factorised softmax (F²-Softmax)";
 

@@ -218,11 +218,3 @@ pub(super) fn describe(shape: &ModelShape, end_of_text: Option<u32>) -> Value {
     }
     config
 }
-
-/// `generation_config.json`: which tokens begin, end and pad texts.
-pub(super) fn describe_generation(end_of_text: Option<u32>) -> Value {
-    match end_of_text {
-        Some(id) => json!({"bos_token_id": id, "eos_token_id": id, "pad_token_id": id}),
-        None => json!({}),
-    }
-}

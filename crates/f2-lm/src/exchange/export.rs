@@ -13,9 +13,11 @@ use super::ExchangeError;
 use super::card::Card;
 use super::config::{self, CONFIG};
 use super::files::{CARD, GENERATION_CONFIG, TOKENIZER, TOKENIZER_CONFIG, check_is_free};
+use super::generation;
 use super::names::{Foreign, PREFIX, foreign, transpose};
 use super::remote;
 use super::training::Training;
+use crate::decode::Strategy;
 use crate::model::Decoder;
 use crate::run::SavedModel;
 use crate::run::checkpoint::{CLASSES, COUNTS, MODEL, RANKS};
@@ -23,15 +25,16 @@ use crate::tensor_file::{self, Planned, TensorFile, WriteFailure, float_bytes};
 
 /// Writes a model as a folder `transformers` loads: a plain one as a `GPT2LMHeadModel`, an F²
 /// model as an `F2ForCausalLM`, whose Python code is in the folder too; tokenizer and model card
-/// beside. `go_on` is called repeatedly with the number of parameters written so far; if it
+/// beside. `decoding` is how it writes by default there. `go_on` is called repeatedly with the number of parameters written so far; if it
 /// returns false, or after an error, nothing is left on the disk.
 pub fn export(
     model: &SavedModel,
+    decoding: Option<&Strategy>,
     out: &Path,
     go_on: &mut dyn FnMut(usize) -> bool,
 ) -> Result<(), ExchangeError> {
     check_is_free(out)?;
-    let export = Export::open(model)?;
+    let export = Export::open(model, decoding)?;
     let staged = StagedFolder::create(out)?;
     export.write_tensors(staged.path(), out, go_on)?;
     export.write_rest(staged.path()).map_err(WriteError::of(out))?;
@@ -41,6 +44,7 @@ pub fn export(
 /// A model that is being exported.
 struct Export<'a> {
     model: &'a SavedModel,
+    decoding: Option<&'a Strategy>,
     decoder: Decoder,
     tensors: TensorFile,
     /// Its ids are rows of the embedding.
@@ -48,14 +52,14 @@ struct Export<'a> {
 }
 
 impl<'a> Export<'a> {
-    fn open(model: &'a SavedModel) -> Result<Self, ExchangeError> {
+    fn open(model: &'a SavedModel, decoding: Option<&'a Strategy>) -> Result<Self, ExchangeError> {
         let path = model.folder.join(MODEL);
         let tensors = TensorFile::open(&path).map_err(ExchangeError::tensors(&path))?;
         let decoder = model.decoder();
         for named in decoder.layout.parameters() {
             check_shape(&path, &tensors, named)?;
         }
-        Ok(Self { model, decoder, tensors, tokenizer: tokenizer(model)? })
+        Ok(Self { model, decoding, decoder, tensors, tokenizer: tokenizer(model)? })
     }
 
     fn is_f2(&self) -> bool {
@@ -108,7 +112,8 @@ impl<'a> Export<'a> {
         let end = self.tokenizer.token_id(END_OF_TEXT);
         let pretty = |value| serde_json::to_string_pretty(&value).expect("plain JSON") + "\n";
         disk::write(&folder.join(CONFIG), pretty(config::describe(shape, end)))?;
-        let generation = pretty(config::describe_generation(end));
+        let generation = generation::describe(end, self.decoding, self.is_f2());
+        let generation = pretty(generation.into());
         disk::write(&folder.join(GENERATION_CONFIG), generation)?;
         disk::write(&folder.join(TOKENIZER), self.tokenizer.to_json())?;
         let end = end.map(|_| END_OF_TEXT);
@@ -122,7 +127,13 @@ impl<'a> Export<'a> {
         disk::write(&folder.join(TOKENIZER_CONFIG), pretty(about_tokenizer))?;
         let parameters = self.decoder.layout.count();
         let training = Training::of(self.model);
-        let card = Card { shape, parameters, training: &training, ends_texts: end.is_some() };
+        let card = Card {
+            shape,
+            parameters,
+            training: &training,
+            decoding: self.decoding,
+            ends_texts: end.is_some(),
+        };
         disk::write(&folder.join(CARD), card.text())?;
         if self.is_f2() {
             remote::write(folder)?;

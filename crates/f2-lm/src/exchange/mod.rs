@@ -10,6 +10,7 @@ mod config;
 mod error;
 mod export;
 mod files;
+mod generation;
 mod import;
 mod names;
 mod remote;

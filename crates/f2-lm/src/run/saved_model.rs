@@ -13,7 +13,7 @@ use super::model_file::ModelFile;
 use super::{RunFolder, Vocabulary, corpus_ids};
 use crate::Error;
 use crate::batch::{RenamedTokens, TokenSource};
-use crate::decode::Contrast;
+use crate::decode::{Contrast, DECODING, DecodingKeys, Strategy};
 use crate::memory::{Purpose, bytes, check_memory};
 use crate::model::{Decoder, Model, ModelShape};
 use crate::perplexity::Contexts;
@@ -106,6 +106,25 @@ impl SavedModel {
             (false, Some(_)) => Err(Error::NoPairs { corpus, model }),
             _ => Ok(()),
         }
+    }
+
+    /// The folder of the run it is a checkpoint of, or else its own: where its decoding is kept.
+    pub fn home(&self) -> PathBuf {
+        let run = self.folder.parent().and_then(Path::parent);
+        let run = run.map(|run| if run.as_os_str().is_empty() { Path::new(".") } else { run });
+        let run = run.filter(|run| RunFolder::open(run).is_ok());
+        run.unwrap_or(&self.folder).to_path_buf()
+    }
+
+    /// The strategy it is decoded with by default, and the file that says so; none without such a
+    /// file.
+    pub fn decoding(&self) -> Result<Option<(PathBuf, Strategy)>, Error> {
+        let path = self.home().join(DECODING);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let keys = DecodingKeys::read(&path, &self.shape)?;
+        Ok(Some((path, Strategy::from(&keys))))
     }
 
     /// Where its parameters lie.

@@ -91,7 +91,7 @@ fn transformers_computes_what_the_exported_models_do() {
     let target = kept.as_deref().map_or(folder.path(), Path::new);
     let [plain, f2] = [("plain", false), ("f2", true)].map(|(name, f2)| {
         let model = model(&folder.path().join(format!("{name}-model")), f2, false);
-        export(&model, &target.join(name), &mut |_| true).unwrap();
+        export(&model, None, &target.join(name), &mut |_| true).unwrap();
         model
     });
     if kept.is_some() {
@@ -114,7 +114,7 @@ fn an_exported_plain_model_has_the_tensors_transformers_writes() {
         let folder = tempfile::tempdir().unwrap();
         let model = import(&hub(name), &folder.path().join("model")).unwrap();
         let out = folder.path().join("exported");
-        export(&model, &out, &mut |_| true).unwrap();
+        export(&model, None, &out, &mut |_| true).unwrap();
         let saved = tensors(&hub(name).join("model.safetensors"));
         assert_eq!(tensors(&out.join("model.safetensors")), saved, "{name}");
     }
@@ -125,7 +125,7 @@ fn a_folder_says_what_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let model = model(&folder.path().join("model"), true, false);
     let out = folder.path().join("exported");
-    export(&model, &out, &mut |_| true).unwrap();
+    export(&model, None, &out, &mut |_| true).unwrap();
     let read = |name: &str| fs::read_to_string(out.join(name)).unwrap();
     insta::assert_snapshot!("config", read("config.json"));
     insta::assert_snapshot!("card", read("README.md"));
@@ -140,6 +140,6 @@ fn a_folder_says_what_it_is() {
     for file in ["configuration_f2.py", "modeling_f2.py", "custom_generate/generate.py"] {
         assert!(out.join(file).is_file(), "{file}");
     }
-    let taken = export(&model, &out, &mut |_| true).unwrap_err();
+    let taken = export(&model, None, &out, &mut |_| true).unwrap_err();
     assert!(taken.to_string().ends_with("exported exists already"), "{taken}");
 }

@@ -123,7 +123,7 @@ fn a_head_must_fit_its_trunk_and_classes() {
     let folder = tempfile::tempdir().unwrap();
     let model = crate::export::model(&folder.path().join("model"), true, false);
     let exported = folder.path().join("exported");
-    export(&model, &exported, &mut |_| true).unwrap();
+    export(&model, None, &exported, &mut |_| true).unwrap();
     let refusal = |change: &dyn Fn(&Path)| {
         let folder = tempfile::tempdir().unwrap();
         copy(&exported, folder.path());

@@ -25,7 +25,7 @@ fn import_export_and_import_again_give_equal_bytes() {
         let folder = tempfile::tempdir().unwrap();
         let [first, out, second] = ["first", "out", "second"].map(|name| folder.path().join(name));
         let model = import(&hub(name), &first).unwrap();
-        export(&model, &out, &mut |_| true).unwrap();
+        export(&model, None, &out, &mut |_| true).unwrap();
         import(&out, &second).unwrap();
         assert_eq!(contents(&first), contents(&second), "{name}");
     }
@@ -37,7 +37,7 @@ fn an_f2_model_comes_back_with_its_head_and_classes() {
         let folder = tempfile::tempdir().unwrap();
         let [first, out, second] = ["first", "out", "second"].map(|name| folder.path().join(name));
         let model = crate::export::model(&first, true, tied);
-        export(&model, &out, &mut |_| true).unwrap();
+        export(&model, None, &out, &mut |_| true).unwrap();
         let back = import(&out, &second).unwrap();
         assert_eq!(back.shape, model.shape);
         assert_eq!(run(&back, &[3, 1, 4, 1, 5]), run(&model, &[3, 1, 4, 1, 5]));

@@ -1,5 +1,5 @@
-//! How tokens are chosen, from the fields that say so. Without any, tokens are drawn from the model's
-//! own distribution, as OpenAI's API does.
+//! How tokens are chosen, from the fields that say so. What none says is as in the model's decoding,
+//! where it has one; else tokens are drawn from the model's own distribution, as OpenAI's API does.
 
 use f2_lm::decode::{
     BeamSearch, ClassDraw, ContrastiveSearch, Dry, Factorisation, Mirostat, SmallClass, Strategy,
@@ -22,21 +22,24 @@ pub(super) fn strategy(fields: Fields<'_>, served: &Served) -> Result<Strategy, 
             return Err(Refusal::bad(name, message));
         }
     }
-    let temperature = fields.number("temperature")?.unwrap_or(1.0);
     let contrastive_search = contrastive_search(fields)?;
-    // Contrastive search takes the likeliest class unless one is to be drawn.
-    let takes_best = temperature == 0.0 || contrastive_search.is_some();
+    let usual = usual(fields, served, contrastive_search.is_some())?;
     let strategy = Strategy {
-        temperature,
-        truncations: truncations(fields, contrastive_search.is_some())?,
-        repetition_penalty: fields.number("repetition_penalty")?.unwrap_or(1.0),
-        block_ngrams: fields.count("no_repeat_ngram_size")?.unwrap_or(0),
+        temperature: fields.number("temperature")?.unwrap_or(usual.temperature),
+        truncations: truncations(fields, usual.truncations, contrastive_search.is_some())?,
+        repetition_penalty: fields
+            .number("repetition_penalty")?
+            .unwrap_or(usual.repetition_penalty),
+        block_ngrams: fields.count("no_repeat_ngram_size")?.unwrap_or(usual.block_ngrams),
         dry: dry(fields, served)?,
-        xtc: xtc(fields)?,
-        mirostat: mirostat(fields)?,
-        factorisation: factorisation(fields, takes_best)?,
-        deterministic: fields.flag("deterministic")?,
-        beam: beam(fields)?,
+        xtc: xtc(fields, usual.xtc)?,
+        mirostat: mirostat(fields, usual.mirostat)?,
+        factorisation: factorisation(fields, usual.factorisation)?,
+        deterministic: match fields.any("deterministic") {
+            Some(_) => fields.flag("deterministic")?,
+            None => usual.deterministic,
+        },
+        beam: beam(fields, usual.beam)?,
         contrastive_search,
         contrast: None,
     };
@@ -45,35 +48,76 @@ pub(super) fn strategy(fields: Fields<'_>, served: &Served) -> Result<Strategy, 
     Ok(strategy)
 }
 
+/// The strategy that fields change. Where the likeliest is asked for, nothing is drawn, and a rule that
+/// must be alone takes the place of those it excludes.
+fn usual(fields: Fields<'_>, served: &Served, contrasts: bool) -> Result<Strategy, Refusal> {
+    let decoding = match fields.text("decoding")? {
+        None => served.decoding.clone(),
+        Some("none") => None,
+        Some(_) => {
+            let message = "`decoding` is `none`, for no default but the API's own, or is left out";
+            return Err(Refusal::bad("decoding", message));
+        }
+    };
+    let mut usual = decoding.unwrap_or_default();
+    let Strategy { repetition_penalty, block_ngrams, .. } = usual;
+    let searches = fields.count("num_beams")?.is_some_and(|width| width > 1);
+    let greedy = fields.number("temperature")? == Some(0.0);
+    if greedy || contrasts || searches {
+        let mut best = if searches { Strategy::default() } else { Strategy::greedy() };
+        best.temperature = 1.0;
+        return Ok(Strategy { repetition_penalty, block_ngrams, ..best });
+    }
+    let given = |names: &[&str]| names.iter().any(|name| fields.any(name).is_some());
+    if fields.integer("mirostat_mode")? == Some(2) {
+        (usual.truncations, usual.xtc) = (Truncations::default(), None);
+    } else if given(&TRUNCATIONS) || given(&["xtc_probability"]) {
+        usual.mirostat = None;
+    }
+    if given(&["deterministic"]) && fields.flag("deterministic")? {
+        usual.xtc = None;
+    }
+    Ok(usual)
+}
+
+/// The fields that say which tokens are kept.
+const TRUNCATIONS: [&str; 7] =
+    ["top_n_sigma", "top_k", "typical_p", "top_p", "min_p", "epsilon_cutoff", "eta_cutoff"];
+
 /// The truncations; contrastive search has a use of its own for `top_k`.
-fn truncations(fields: Fields<'_>, searches: bool) -> Result<Truncations, Refusal> {
+fn truncations(
+    fields: Fields<'_>,
+    usual: Truncations,
+    searches: bool,
+) -> Result<Truncations, Refusal> {
     // Values that keep everything are the same as none.
-    let share =
-        |name: &'static str| Ok::<_, Refusal>(fields.number(name)?.filter(|share| *share != 1.0));
-    let above_zero =
-        |name: &'static str| Ok::<_, Refusal>(fields.number(name)?.filter(|value| *value != 0.0));
+    let unless = |name: &'static str, all: f64, usual: Option<f64>| {
+        let given = fields.number(name)?;
+        Ok::<_, Refusal>(given.map_or(usual, |value| Some(value).filter(|value| *value != all)))
+    };
     Ok(Truncations {
         // Some servers say -1 for none.
-        top_n_sigma: above_zero("top_n_sigma")?.filter(|n| *n != -1.0),
-        top_k: k(fields, "top_k")?.filter(|_| !searches),
-        typical: share("typical_p")?,
-        top_p: share("top_p")?,
-        min_p: above_zero("min_p")?,
-        epsilon: above_zero("epsilon_cutoff")?,
-        eta: above_zero("eta_cutoff")?,
+        top_n_sigma: unless("top_n_sigma", 0.0, usual.top_n_sigma)?.filter(|n| *n != -1.0),
+        top_k: k(fields, "top_k", usual.top_k)?.filter(|_| !searches),
+        typical: unless("typical_p", 1.0, usual.typical)?,
+        top_p: unless("top_p", 1.0, usual.top_p)?,
+        min_p: unless("min_p", 0.0, usual.min_p)?,
+        epsilon: unless("epsilon_cutoff", 0.0, usual.epsilon)?,
+        eta: unless("eta_cutoff", 0.0, usual.eta)?,
     })
 }
 
 fn contrastive_search(fields: Fields<'_>) -> Result<Option<ContrastiveSearch>, Refusal> {
     let alpha = fields.number("penalty_alpha")?.filter(|alpha| *alpha != 0.0);
-    let k = k(fields, "top_k")?.unwrap_or(ContrastiveSearch::default().k);
+    let k = k(fields, "top_k", None)?.unwrap_or(ContrastiveSearch::default().k);
     Ok(alpha.map(|alpha| ContrastiveSearch { alpha, k }))
 }
 
-fn mirostat(fields: Fields<'_>) -> Result<Option<Mirostat>, Refusal> {
+fn mirostat(fields: Fields<'_>, decoding: Option<Mirostat>) -> Result<Option<Mirostat>, Refusal> {
     let usual = Mirostat::default();
     match fields.integer("mirostat_mode")? {
-        None | Some(0) => Ok(None),
+        None => Ok(decoding),
+        Some(0) => Ok(None),
         Some(2) => Ok(Some(Mirostat {
             tau: fields.number("mirostat_tau")?.unwrap_or(usual.tau),
             eta: fields.number("mirostat_eta")?.unwrap_or(usual.eta),
@@ -85,7 +129,10 @@ fn mirostat(fields: Fields<'_>) -> Result<Option<Mirostat>, Refusal> {
     }
 }
 
-fn xtc(fields: Fields<'_>) -> Result<Option<Xtc>, Refusal> {
+fn xtc(fields: Fields<'_>, usual: Option<Xtc>) -> Result<Option<Xtc>, Refusal> {
+    if fields.any("xtc_probability").is_none() {
+        return Ok(usual);
+    }
     let probability = fields.number("xtc_probability")?.filter(|share| *share != 0.0);
     let threshold = fields.number("xtc_threshold")?.unwrap_or(Xtc::default().threshold);
     // Other servers take a threshold no two tokens can reach for none.
@@ -118,26 +165,35 @@ fn dry(fields: Fields<'_>, served: &Served) -> Result<Option<Dry>, Refusal> {
 }
 
 /// A number of things to keep; 0 and -1 keep all, as other servers have it.
-fn k(fields: Fields<'_>, name: &'static str) -> Result<Option<usize>, Refusal> {
+fn k(
+    fields: Fields<'_>,
+    name: &'static str,
+    usual: Option<usize>,
+) -> Result<Option<usize>, Refusal> {
     match fields.integer(name)? {
-        None | Some(-1 | 0) => Ok(None),
+        None => Ok(usual),
+        Some(-1 | 0) => Ok(None),
         Some(k) => usize::try_from(k).map(Some).map_err(|_| {
             Refusal::bad(name, format!("`{name}` must be a whole number from 1 up, not {k}"))
         }),
     }
 }
 
-fn factorisation(fields: Fields<'_>, greedy: bool) -> Result<Factorisation, Refusal> {
-    if fields.flag("joint")? {
-        return Ok(Factorisation::Joint);
-    }
-    let usual = if greedy { 0.0 } else { 1.0 };
+fn factorisation(fields: Fields<'_>, usual: Factorisation) -> Result<Factorisation, Refusal> {
+    let says = fields.any("joint").is_some();
+    let usual = match usual {
+        _ if fields.flag("joint")? => return Ok(Factorisation::Joint),
+        Factorisation::Joint if !says => return Ok(Factorisation::Joint),
+        Factorisation::Joint => ClassDraw::default(),
+        Factorisation::Decoupled(draw) => draw,
+    };
     Ok(Factorisation::Decoupled(ClassDraw {
-        temperature: fields.number("class_temperature")?.unwrap_or(usual),
-        top_k: k(fields, "class_top_k")?,
-        top_p: fields.number("class_top_p")?.unwrap_or(1.0),
+        temperature: fields.number("class_temperature")?.unwrap_or(usual.temperature),
+        top_k: k(fields, "class_top_k", usual.top_k)?,
+        top_p: fields.number("class_top_p")?.unwrap_or(usual.top_p),
         small: match fields.text("small_class")? {
-            None | Some("clamp") => SmallClass::Clamp,
+            None => usual.small,
+            Some("clamp") => SmallClass::Clamp,
             Some("fill") => SmallClass::Fill,
             Some(_) => {
                 return Err(Refusal::bad("small_class", "`small_class` is `clamp` or `fill`"));
@@ -146,9 +202,11 @@ fn factorisation(fields: Fields<'_>, greedy: bool) -> Result<Factorisation, Refu
     }))
 }
 
-fn beam(fields: Fields<'_>) -> Result<Option<BeamSearch>, Refusal> {
-    let Some(width) = fields.count("num_beams")?.filter(|width| *width != 1) else {
-        return Ok(None);
+fn beam(fields: Fields<'_>, usual: Option<BeamSearch>) -> Result<Option<BeamSearch>, Refusal> {
+    let width = match fields.count("num_beams")? {
+        None => return Ok(usual),
+        Some(1) => return Ok(None),
+        Some(width) => width,
     };
     let usual = BeamSearch::default();
     Ok(Some(BeamSearch {

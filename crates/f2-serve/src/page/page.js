@@ -47,16 +47,20 @@ class Column {
   }
   get model() { return models.find(model => model.id === this.find(".model").value) || models[0]; }
   get factorised() { return this.model.f2.class_ends.length > 0; }
+  get decoding() { return this.model.f2.decoding; }
+  get tuned() { return this.decoding !== null && this.find(".is-tuned").checked; }
   get joint() { return this.factorised && this.find(".is-joint").checked; }
   slider(name) { return this.find(`[name=${name}]`); }
   get settings() {
-    const all = { model: this.find(".model").value, joint: this.find(".is-joint").checked };
+    const all = { model: this.find(".model").value, joint: this.find(".is-joint").checked,
+      tuned: this.find(".is-tuned").checked };
     for (const name of SLIDERS) all[name] = +this.slider(name).value;
     return all;
   }
   set(settings) {
     if (models.some(model => model.id === settings.model)) this.find(".model").value = settings.model;
     this.find(".is-joint").checked = settings.joint === true;
+    this.find(".is-tuned").checked = settings.tuned !== false;
     for (const name of SLIDERS) if (Number.isFinite(settings[name])) this.slider(name).value = settings[name];
   }
   show() {
@@ -64,14 +68,20 @@ class Column {
       const slider = this.slider(name), value = +slider.value;
       slider.previousElementSibling.textContent = SPECIAL[name][value] ?? value;
     }
-    this.find(".joint").hidden = !this.factorised;
+    this.find(".joint").hidden = !this.factorised || this.tuned;
+    this.find(".tuned").hidden = this.decoding === null;
+    this.find(".tuned output").textContent =
+      Object.entries(this.decoding ?? {}).map(([name, value]) => `${name} ${value}`).join(", ");
+    this.find("fieldset").disabled = this.tuned;
     for (const label of this.node.querySelectorAll(".class")) label.hidden = !this.factorised || this.joint;
   }
   get body() {
     const settings = this.settings;
     const body = { model: settings.model, prompt: $("prompt").value, seed: +$("seed").value,
-      max_tokens: +$("length").value, stream: true, logprobs: 5, temperature: settings.temperature,
-      top_k: Math.min(settings.top_k, this.model.f2.vocabulary), top_p: settings.top_p };
+      max_tokens: +$("length").value, stream: true, logprobs: 5 };
+    if (this.tuned) return body;
+    Object.assign(body, { decoding: "none", temperature: settings.temperature,
+      top_k: Math.min(settings.top_k, this.model.f2.vocabulary), top_p: settings.top_p });
     if (this.joint) body.joint = true;
     else if (this.factorised) Object.assign(body,
       { class_temperature: settings.class_temperature, class_top_p: settings.class_top_p });

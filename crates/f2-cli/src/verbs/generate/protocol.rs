@@ -171,7 +171,7 @@ impl ProtocolFlags {
 }
 
 /// As many as asked for at most, at even distances.
-fn spread<T>(all: Vec<T>, most: usize) -> Vec<T> {
+pub(in crate::verbs) fn spread<T>(all: Vec<T>, most: usize) -> Vec<T> {
     let count = all.len();
     let kept = most.min(count);
     let places = all.into_iter().enumerate();

@@ -49,12 +49,13 @@ pub(super) struct StrategyFlags {
     /// Keep tokens of at least this probability, or of less where the entropy is high.
     #[arg(long, value_name = "P")]
     eta_cutoff: Option<f64>,
-    /// Multiply the log-probability of tokens that occurred before; 1 does nothing.
-    #[arg(long, value_name = "X", default_value_t = 1.0)]
-    repetition_penalty: f64,
-    /// Block n-grams of N tokens from occurring twice; 0 blocks nothing.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    block_ngrams: usize,
+    /// Multiply the log-probability of tokens that occurred before; 1 does nothing
+    /// [default: 1].
+    #[arg(long, value_name = "X")]
+    repetition_penalty: Option<f64>,
+    /// Block n-grams of N tokens from occurring twice; 0 blocks nothing [default: 0].
+    #[arg(long, value_name = "N")]
+    block_ngrams: Option<usize>,
     #[command(flatten)]
     dry: DryFlags,
     #[command(flatten)]
@@ -134,8 +135,8 @@ impl StrategyFlags {
             top_n_sigma: None,
             epsilon_cutoff: None,
             eta_cutoff: None,
-            repetition_penalty: 1.0,
-            block_ngrams: 0,
+            repetition_penalty: None,
+            block_ngrams: None,
             dry: DryFlags::default(),
             adaptive: AdaptiveFlags::default(),
             deterministic: false,
@@ -154,21 +155,25 @@ impl StrategyFlags {
         }
     }
 
-    /// The strategy, if the model can follow it. Where none is given, it is that of the paper's main
-    /// table for the protocol.
+    /// The strategy, if the model can follow it. What is not given is as in `usual`; without that it
+    /// is that of the paper's main table for the protocol.
     pub(super) fn resolve(
         &self,
         model: &SavedModel,
         protocol: Option<Rule>,
+        usual: Option<Strategy>,
     ) -> Result<Strategy, Failure> {
         if model.shape.class_ends.is_empty() {
             self.refuse_classes(model)?;
         }
-        let usual = match protocol {
+        let usual_k = match protocol {
             Some(Rule::Paper(name)) => name.top_k(),
             Some(Rule::Pairs) | None => ProtocolName::Paper.top_k(),
         };
-        let mut strategy = self.strategy(usual.min(model.shape.vocabulary));
+        let mut strategy = match usual {
+            Some(usual) => self.over(usual),
+            None => self.strategy(usual_k.min(model.shape.vocabulary)),
+        };
         strategy.dry = self.dry.penalty(&model.vocabulary)?;
         strategy.check(&model.shape)?;
         Ok(strategy)
@@ -192,41 +197,92 @@ impl StrategyFlags {
         }
     }
 
+    /// The strategy of the flags alone.
     fn strategy(&self, usual_k: usize) -> Strategy {
-        let truncations = self.truncations();
+        let mut strategy = self.over(Strategy::default());
+        let chosen = self.is_greedy()
+            || self.beam.is_some()
+            || self.temperature.is_some()
+            || self.adaptive.is_given()
+            || self.penalty_alpha.is_some();
+        if !chosen && strategy.truncations == Truncations::default() {
+            strategy.truncations.top_k = Some(usual_k);
+        }
+        strategy
+    }
+
+    fn is_greedy(&self) -> bool {
         // Contrastive decoding is greedy unless something else is asked for.
         let draws = self.beam.is_some()
             || self.temperature.is_some()
             || self.adaptive.is_given()
             || self.penalty_alpha.is_some()
-            || truncations != Truncations::default();
-        let greedy =
-            self.greedy || self.temperature == Some(0.0) || (self.contrast.is_given() && !draws);
-        let contrastive_search = self.contrastive_search();
-        let temperature = if greedy { 0.0 } else { self.temperature.unwrap_or(1.0) };
-        let mut truncations = truncations;
-        let chosen = greedy
-            || self.beam.is_some()
-            || self.temperature.is_some()
-            || self.adaptive.is_given()
-            || contrastive_search.is_some();
-        if !chosen && truncations == Truncations::default() {
-            truncations.top_k = Some(usual_k);
-        }
+            || self.truncates();
+        self.greedy || self.temperature == Some(0.0) || (self.contrast.is_given() && !draws)
+    }
+
+    /// Whether a flag says which tokens are kept.
+    fn truncates(&self) -> bool {
+        self.truncations(Truncations::default()) != Truncations::default()
+    }
+
+    /// Whether a flag says how classes are drawn.
+    fn draws_classes(&self) -> bool {
+        self.class_temperature.is_some()
+            || self.class_top_k.is_some()
+            || self.class_top_p.is_some()
+            || self.small_class.is_some()
+    }
+
+    /// A strategy with what the flags say changed.
+    fn over(&self, usual: Strategy) -> Strategy {
+        let Strategy { repetition_penalty, block_ngrams, .. } = usual;
+        let greedy = self.is_greedy();
+        let base = self.base(usual, greedy);
         Strategy {
-            temperature,
-            truncations,
-            repetition_penalty: self.repetition_penalty,
-            block_ngrams: self.block_ngrams,
+            temperature: if greedy { 0.0 } else { self.temperature.unwrap_or(base.temperature) },
+            truncations: self.truncations(base.truncations),
+            repetition_penalty: self.repetition_penalty.unwrap_or(repetition_penalty),
+            block_ngrams: self.block_ngrams.unwrap_or(block_ngrams),
             dry: None,
-            xtc: self.adaptive.xtc(),
-            mirostat: self.adaptive.mirostat(),
-            factorisation: self.factorisation(greedy || contrastive_search.is_some()),
-            deterministic: self.deterministic,
-            beam: self.beam.map(|width| self.beam_search(width)),
-            contrastive_search,
+            xtc: self.adaptive.xtc().or(base.xtc),
+            mirostat: self.adaptive.mirostat().or(base.mirostat),
+            factorisation: self.factorisation(base.factorisation),
+            deterministic: self.deterministic || base.deterministic,
+            beam: self.beam.map(|width| self.beam_search(width)).or(base.beam),
+            contrastive_search: self.contrastive_search(),
             contrast: self.contrast.contrast(),
         }
+    }
+
+    /// What of a strategy can go with the flags: what is likeliest is searched for without the other's
+    /// draws, and a rule that must be alone takes the place of those it excludes.
+    fn base(&self, usual: Strategy, greedy: bool) -> Strategy {
+        if greedy {
+            return Strategy::greedy();
+        }
+        if self.penalty_alpha.is_some() {
+            return Strategy { temperature: 1.0, ..Strategy::greedy() };
+        }
+        let adapts = self.adaptive.is_given();
+        let draws = self.temperature.is_some()
+            || adapts
+            || self.truncates()
+            || self.draws_classes()
+            || self.deterministic;
+        if self.beam.is_some() || (usual.beam.is_some() && draws) {
+            return Strategy::default();
+        }
+        let mut base = usual;
+        if self.adaptive.mirostat().is_some() {
+            (base.truncations, base.xtc) = (Truncations::default(), None);
+        } else if adapts || self.truncates() {
+            base.mirostat = None;
+        }
+        if self.deterministic {
+            base.xtc = None;
+        }
+        base
     }
 
     fn contrastive_search(&self) -> Option<ContrastiveSearch> {
@@ -234,30 +290,36 @@ impl StrategyFlags {
         self.penalty_alpha.map(|alpha| ContrastiveSearch { alpha, k })
     }
 
-    fn truncations(&self) -> Truncations {
+    fn truncations(&self, base: Truncations) -> Truncations {
         Truncations {
-            top_n_sigma: self.top_n_sigma,
+            top_n_sigma: self.top_n_sigma.or(base.top_n_sigma),
             // Contrastive search has a use of its own for it.
-            top_k: self.top_k.filter(|_| self.penalty_alpha.is_none()),
-            typical: self.typical,
-            top_p: self.top_p,
-            min_p: self.min_p,
-            epsilon: self.epsilon_cutoff,
-            eta: self.eta_cutoff,
+            top_k: self.top_k.filter(|_| self.penalty_alpha.is_none()).or(base.top_k),
+            typical: self.typical.or(base.typical),
+            top_p: self.top_p.or(base.top_p),
+            min_p: self.min_p.or(base.min_p),
+            epsilon: self.epsilon_cutoff.or(base.epsilon),
+            eta: self.eta_cutoff.or(base.eta),
         }
     }
 
-    fn factorisation(&self, greedy: bool) -> Factorisation {
+    fn factorisation(&self, base: Factorisation) -> Factorisation {
+        let base = match base {
+            Factorisation::Joint if !self.draws_classes() => return Factorisation::Joint,
+            Factorisation::Joint => ClassDraw::default(),
+            Factorisation::Decoupled(draw) => draw,
+        };
         if self.joint {
             return Factorisation::Joint;
         }
         Factorisation::Decoupled(ClassDraw {
-            temperature: self.class_temperature.unwrap_or(if greedy { 0.0 } else { 1.0 }),
-            top_k: self.class_top_k,
-            top_p: self.class_top_p.unwrap_or(1.0),
+            temperature: self.class_temperature.unwrap_or(base.temperature),
+            top_k: self.class_top_k.or(base.top_k),
+            top_p: self.class_top_p.unwrap_or(base.top_p),
             small: match self.small_class {
                 Some(Small::Fill) => SmallClass::Fill,
-                Some(Small::Clamp) | None => SmallClass::Clamp,
+                Some(Small::Clamp) => SmallClass::Clamp,
+                None => base.small,
             },
         })
     }

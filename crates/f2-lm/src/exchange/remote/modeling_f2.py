@@ -152,7 +152,7 @@ class F2ForCausalLM(GPT2PreTrainedModel, GenerationMixin):
         generation_config=None,
         logits_processor=None,
         *args,
-        joint=False,
+        joint=None,
         class_temperature=None,
         class_top_k=None,
         class_top_p=None,
@@ -169,6 +169,9 @@ class F2ForCausalLM(GPT2PreTrainedModel, GenerationMixin):
         class_top_k: keeps the likeliest classes.
         class_top_p: keeps the likeliest classes up to this mass, never beyond it: 1 as in the
             paper's text (the default), 0.9 as in its authors' code.
+
+        All four may also stand in the generation config, where `f2 export` puts those the model was
+        tuned with; arguments win.
         """
         given = [self.generation_config, generation_config]
 
@@ -177,15 +180,26 @@ class F2ForCausalLM(GPT2PreTrainedModel, GenerationMixin):
             values = [value for value in [*of_configs, kwargs.get(name)] if value is not None]
             return values[-1] if values else default
 
-        joint = joint or option("num_beams", 1) > 1
+        searches, samples = option("num_beams", 1) > 1, option("do_sample", False)
         class_options = [class_temperature, class_top_k, class_top_p]
-        if joint and any(value is not None for value in class_options):
+        asks_for_class = any(value is not None for value in class_options)
+        if joint is None:
+            joint = option("joint", False) and not asks_for_class
+        if (joint or searches) and asks_for_class:
             raise ValueError("class_* options need a class to be drawn: not joint, not beam search")
         processors = LogitsProcessorList(logits_processor or [])
-        if not joint:
-            if class_temperature is None:
-                class_temperature = 1.0 if option("do_sample", False) else 0.0
-            class_top_p = 1.0 if class_top_p is None else class_top_p
-            draw = ClassDraw(self.lm_head.ranges, class_temperature, class_top_k, class_top_p)
+        if not (joint or searches):
+
+            def of_class(name, value, default):
+                # What the config says of drawing is not meant for the likeliest class.
+                usual = option(name, default) if samples else default
+                return usual if value is None else value
+
+            draw = ClassDraw(
+                self.lm_head.ranges,
+                of_class("class_temperature", class_temperature, 1.0 if samples else 0.0),
+                of_class("class_top_k", class_top_k, None),
+                of_class("class_top_p", class_top_p, 1.0),
+            )
             processors.append(draw)
         return super().generate(inputs, generation_config, processors, *args, **kwargs)

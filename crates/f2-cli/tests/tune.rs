@@ -1,0 +1,241 @@
+//! `f2 tune`, and the decoding it leaves beside a model, as a user meets them.
+
+mod support;
+
+use std::fs;
+
+use serde_json::{Value, json};
+use support::server::{Server, done, workshop};
+use support::{Folder, Run, interrupt, wait_for};
+
+/// Texts of a few tokens, so that a setting takes a moment.
+const SMALL: [&str; 7] = [
+    "--corpus",
+    "corpus",
+    "--prefix=6",
+    "--continuation=12",
+    "--texts=24",
+    "--streams=24",
+    "--json",
+];
+
+fn tune(model: &str, more: &[&str]) -> Run {
+    workshop().f2(&[&["tune", model], &SMALL[..], more].concat())
+}
+
+fn json(run: &Run) -> Value {
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    serde_json::from_str(&run.stdout).unwrap()
+}
+
+/// A folder with a copy of a model and a decoding beside it.
+fn decoded(folder: &Folder, decoding: &str) -> String {
+    let best = fs::read_dir(workshop().path("f2/checkpoints")).unwrap().next().unwrap().unwrap();
+    let to = folder.path("model");
+    fs::create_dir_all(&to).unwrap();
+    for file in fs::read_dir(best.path()).unwrap().map(Result::unwrap) {
+        fs::copy(file.path(), to.join(file.file_name())).unwrap();
+    }
+    fs::write(to.join("decoding.toml"), decoding).unwrap();
+    to.display().to_string()
+}
+
+fn texts(model: &str, flags: &[&str]) -> String {
+    let common = ["--prompt", "misen", "--new-tokens", "30", "-n", "3", "--json"];
+    done(workshop(), &[&["generate", model], &common[..], flags].concat())
+}
+
+#[test]
+fn a_search_chooses_tests_and_writes_its_choice() {
+    for (model, classes) in [("f2", true), ("mle", false)] {
+        let out = format!("tuned-{model}");
+        let run = tune(model, &["--trials", "14", "--out", &out]);
+        let record = json(&run);
+        let trials = record["trials"].as_array().unwrap();
+        assert_eq!(trials.len(), 14, "{}", run.stderr);
+        assert_eq!(trials[0]["decoding"], json!({ "temperature": 1.0, "top_k": 3 }));
+        let chosen = &trials[record["chosen"].as_u64().unwrap() as usize];
+        let distance = |trial: &Value| trial["distance"].as_f64().unwrap();
+        let whole = trials.iter().filter(|trial| trial["texts"] == 24);
+        let least = whole.map(distance).fold(f64::INFINITY, f64::min);
+        assert_eq!(distance(chosen), least);
+        assert!(least <= distance(&trials[0]));
+        let drawn = trials.iter().any(|trial| trial["decoding"]["class_temperature"].is_number());
+        assert_eq!(drawn, classes, "{model}");
+        // The test says what the benchmark script reads.
+        let test = &record["test"];
+        assert_eq!(test["tuned"]["decoding"], chosen["decoding"]);
+        for part in ["untuned", "tuned"] {
+            assert_eq!(test[part]["halves"]["ms_jaccard"].as_array().unwrap().len(), 3);
+            assert!(test[part]["distance"].is_number() && test[part]["metrics"]["rep"].is_number());
+        }
+        assert!(test["human"]["intervals"]["self_bleu"][0].is_array());
+        assert!(test["target"]["kld"].is_number() && record["spread"]["uniq"].is_number());
+        // The files hold the same.
+        let folder = workshop().path(&out);
+        let saved: Value =
+            serde_json::from_slice(&fs::read(folder.join("tune.json")).unwrap()).unwrap();
+        assert_eq!(saved, record);
+        assert!(fs::read_to_string(folder.join("tune.svg")).unwrap().contains("frontier"));
+        let decoding = fs::read_to_string(folder.join("decoding.toml")).unwrap();
+        assert!(decoding.starts_with("# How texts are written"), "{decoding}");
+        for (key, value) in chosen["decoding"].as_object().unwrap() {
+            let number = value.as_f64().unwrap();
+            let line =
+                decoding.lines().find(|line| line.starts_with(&format!("{key} = "))).unwrap();
+            assert_eq!(line.split(" = ").nth(1).unwrap().parse::<f64>().unwrap(), number);
+        }
+    }
+}
+
+#[test]
+fn the_same_trials_give_the_same_choice_and_a_longer_search_goes_on() {
+    let strip = |mut record: Value| {
+        for trial in record["trials"].as_array_mut().unwrap() {
+            trial["seconds"] = Value::Null;
+        }
+        record
+    };
+    let short = json(&tune("f2", &["--trials", "5", "--out", "again-a"]));
+    let long = json(&tune("f2", &["--trials", "9", "--out", "again-a"]));
+    let other = json(&tune("f2", &["--trials", "5", "--out", "again-b"]));
+    assert_eq!(strip(short.clone()), strip(other));
+    let of = |record: &Value| record["trials"].as_array().unwrap().clone();
+    assert_eq!(of(&long)[..5], of(&short)[..]);
+    assert!(of(&long).len() > 5);
+    // Another seed is another search.
+    let run = tune("f2", &["--trials", "5", "--out", "again-a", "--seed", "2"]);
+    assert!(run.stderr.contains("beginning anew"), "{}", run.stderr);
+    assert_ne!(of(&json(&run)), of(&short));
+}
+
+#[test]
+fn an_interrupted_search_keeps_its_best_and_goes_on() {
+    let arguments =
+        [&["tune", "f2"], &SMALL[..], &["--trials", "100000", "--out", "stopped"]].concat();
+    let child = workshop().start(&arguments);
+    let record = workshop().path("stopped/tune.json");
+    let tried = || {
+        let text = fs::read(&record).ok();
+        text.and_then(|text| serde_json::from_slice::<Value>(&text).ok())
+            .map_or(0, |record| record["trials"].as_array().unwrap().len())
+    };
+    wait_for(|| tried() >= 4);
+    let stopped = interrupt(child);
+    assert_eq!(stopped.code, 130, "{}", stopped.stderr);
+    assert!(stopped.stderr.contains("the best so far is written"), "{}", stopped.stderr);
+    assert!(workshop().path("stopped/decoding.toml").exists());
+    let (before, record): (usize, Value) =
+        (tried(), serde_json::from_str(&stopped.stdout).unwrap());
+    assert!(record["test"].is_null());
+    let resumed = tune("f2", &["--trials", "3", "--out", "stopped"]);
+    assert!(
+        resumed.stderr.contains(&format!("going on from {before} settings")),
+        "{}",
+        resumed.stderr
+    );
+    assert!(json(&resumed)["test"].is_object());
+}
+
+#[test]
+fn generate_follows_the_file_and_flags_win() {
+    let folder = Folder::new();
+    let model = decoded(&folder, "class_temperature = 0.4\ntop_p = 0.6\n");
+    let plain = ["--decoding", "none"];
+    let tuned = texts(&model, &[]);
+    let flags = ["--class-temperature", "0.4", "--top-p", "0.6"];
+    assert_eq!(tuned, texts(&model, &[&plain[..], &flags].concat()));
+    assert_ne!(tuned, texts(&model, &plain));
+    // One flag changes one key; the likeliest is not drawn.
+    let hotter = texts(&model, &["--class-temperature", "1.3"]);
+    assert_eq!(
+        hotter,
+        texts(&model, &["--decoding", "none", "--class-temperature", "1.3", "--top-p", "0.6"])
+    );
+    assert_eq!(texts(&model, &["--greedy"]), texts(&model, &["--decoding", "none", "--greedy"]));
+    assert_eq!(
+        texts(&model, &["--joint"]),
+        texts(&model, &["--decoding", "none", "--joint", "--top-p", "0.6"])
+    );
+    assert_eq!(
+        texts(&model, &["--beam", "3"]),
+        texts(&model, &["--decoding", "none", "--beam", "3"])
+    );
+    // A file elsewhere.
+    folder.write("other.toml", "top_k = 2\n");
+    let other = folder.path("other.toml").display().to_string();
+    assert_eq!(
+        texts(&model, &["--decoding", &other]),
+        texts(&model, &["--decoding", "none", "--top-k", "2"])
+    );
+}
+
+#[test]
+fn the_server_follows_the_file_and_fields_win() {
+    let folder = Folder::new();
+    let model = decoded(&folder, "class_temperature = 0.4\ntop_k = 2\nmin_p = 0.2\n");
+    let server = Server::start(workshop(), &[&format!("m={model}")]);
+    let text = |fields: Value| {
+        let mut body =
+            json!({ "prompt": "misen", "max_tokens": 30, "seed": 1, "ignore_eos": true });
+        for (name, value) in fields.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        server.complete(&body)["choices"][0]["text"].as_str().unwrap().to_owned()
+    };
+    let tuned = json!({ "decoding": "none", "class_temperature": 0.4, "top_k": 2, "min_p": 0.2 });
+    assert_eq!(text(json!({})), text(tuned));
+    let wider = json!({ "decoding": "none", "class_temperature": 0.4, "min_p": 0.2 });
+    assert_eq!(text(json!({ "top_k": 0 })), text(wider));
+    assert_eq!(
+        text(json!({ "temperature": 0 })),
+        text(json!({ "decoding": "none", "temperature": 0 }))
+    );
+    assert_ne!(text(json!({})), text(json!({ "decoding": "none" })));
+}
+
+#[test]
+fn an_exported_model_is_decoded_as_tuned() {
+    let folder = Folder::new();
+    let model = decoded(&folder, "temperature = 1.1\nclass_temperature = 0.9\ntop_p = 0.8\n");
+    let out = folder.path("exported").display().to_string();
+    done(workshop(), &["export", &model, "--out", &out]);
+    let config: Value =
+        serde_json::from_str(&folder.read("exported/generation_config.json")).unwrap();
+    let expected = json!({ "do_sample": true, "temperature": 1.1, "top_k": 0, "top_p": 0.8,
+        "class_temperature": 0.9, "class_top_p": 1.0 });
+    for (key, value) in expected.as_object().unwrap() {
+        assert_eq!(&config[key], value, "{key}");
+    }
+    let card = folder.read("exported/README.md");
+    assert!(card.contains("class_temperature 0.9, temperature 1.1, top_p 0.8"), "{card}");
+    assert!(card.contains("model.generate(ids, max_new_tokens=20)"), "{card}");
+    let out = folder.path("plain").display().to_string();
+    done(workshop(), &["export", &model, "--out", &out, "--decoding", "none"]);
+    assert!(!folder.read("plain/generation_config.json").contains("do_sample"));
+}
+
+#[test]
+fn mistakes_are_refused_with_advice() {
+    let folder = Folder::new();
+    let model = decoded(&folder, "top_k = 3\ntop_q = 0.5\n");
+    let shown = |run: &Run, what: &str| {
+        assert_ne!(run.code, 0, "{what}");
+        let here = folder.path("").display().to_string();
+        format!(
+            "[{what}: exit code {}]\n{}",
+            run.code,
+            run.stderr.replace(&here, "HERE/").replace("HERE//", "HERE/")
+        )
+    };
+    let f2 = |arguments: &[&str]| workshop().f2(arguments);
+    let refused = [
+        shown(&f2(&["generate", &model, "--prompt", "vor"]), "unknown key"),
+        shown(&tune("f2", &["--budget", "0"]), "no budget"),
+        shown(&tune("f2", &["--trials", "0"]), "no trials"),
+        shown(&f2(&["tune", "f2", "--corpus", "corpus", "--continuation", "9000"]), "short split"),
+        shown(&f2(&["tune", "nowhere", "--corpus", "corpus"]), "no model"),
+        shown(&f2(&["tune", "f2", "--corpus", "nowhere"]), "no corpus"),
+    ];
+    insta::assert_snapshot!(refused.join("\n"));
+}

@@ -1,0 +1,129 @@
+//! The settings of decoding that are searched, as points of the unit cube.
+
+use f2_lm::decode::{ClassDraw, Factorisation, Strategy, Truncations};
+
+/// The settings of a model that are searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Space {
+    /// Whether classes are drawn first.
+    pub factorised: bool,
+    /// The model's tokens.
+    pub vocabulary: usize,
+}
+
+/// How tokens are truncated; inside the class where one is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Rule {
+    TopK,
+    TopP,
+    MinP,
+    Typical,
+}
+
+impl Rule {
+    pub(super) const ALL: [Self; 4] = [Self::TopK, Self::TopP, Self::MinP, Self::Typical];
+}
+
+/// One setting: a rule, and a number from 0 to 1 for each of temperature, the rule's own, class
+/// temperature and class nucleus.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    pub(super) rule: Rule,
+    pub(super) at: Vec<f64>,
+}
+
+/// The largest k that is tried.
+const MOST_K: f64 = 1_000.0;
+/// The least share of min-p that is tried, and the most.
+const MIN_P: (f64, f64) = (0.001, 0.5);
+/// Temperatures.
+const TEMPERATURES: (f64, f64) = (0.5, 1.5);
+/// Where masses begin. They reach 1 a little before the end of their side, so that keeping all is a
+/// choice of some size.
+const LEAST_MASS: f64 = 0.3;
+const LEAST_CLASS_MASS: f64 = 0.5;
+const ALL_MASS: f64 = 1.1;
+
+impl Space {
+    /// How many numbers a point has.
+    pub(super) fn dimensions(self) -> usize {
+        if self.factorised { 4 } else { 2 }
+    }
+
+    /// The strategy of a point, in numbers of two or three digits, which a reader can take in.
+    pub fn strategy(self, point: &Point) -> Strategy {
+        let Point { rule, at } = point;
+        let hundredths = |value: f64| (value * 100.0).round() / 100.0;
+        let between = |(least, most): (f64, f64), at: f64| least + (most - least) * at;
+        let temperature = |at: f64| hundredths(between(TEMPERATURES, at));
+        let mass = |least: f64, at: f64| hundredths(between((least, ALL_MASS), at).min(1.0));
+        let part = |mass: f64| (mass < 1.0).then_some(mass);
+        let mut truncations = Truncations::default();
+        match rule {
+            Rule::TopK => {
+                let most = MOST_K.min(self.vocabulary as f64);
+                truncations.top_k = Some(most.powf(at[1]).round().max(1.0) as usize);
+            }
+            Rule::TopP => truncations.top_p = part(mass(LEAST_MASS, at[1])),
+            Rule::Typical => truncations.typical = part(mass(LEAST_MASS, at[1])),
+            Rule::MinP => {
+                let (least, most) = MIN_P;
+                // The larger, the more is kept, as with the other rules.
+                let share = most * (least / most).powf(at[1]);
+                truncations.min_p = Some((share * 1_000.0).round() / 1_000.0);
+            }
+        }
+        let mut draw = ClassDraw::default();
+        if self.factorised {
+            draw.temperature = temperature(at[2]);
+            draw.top_p = mass(LEAST_CLASS_MASS, at[3]);
+        }
+        Strategy {
+            temperature: temperature(at[0]),
+            truncations,
+            factorisation: Factorisation::Decoupled(draw),
+            ..Strategy::default()
+        }
+    }
+
+    /// Top-k with this k on the model's own probabilities: what is used untuned.
+    pub(super) fn top_k(self, k: usize) -> Point {
+        let most = MOST_K.min(self.vocabulary as f64).ln();
+        let rule_at = if most > 0.0 { ((k as f64).ln() / most).min(1.0) } else { 0.0 };
+        let mut at = vec![0.5, rule_at, 0.5, 1.0];
+        at.truncate(self.dimensions());
+        Point { rule: Rule::TopK, at }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn untuned_decoding_is_a_point() {
+        for factorised in [false, true] {
+            for (vocabulary, k) in [(30_000, 3), (30_000, 20), (50, 3), (2, 1)] {
+                let space = Space { factorised, vocabulary };
+                assert_eq!(space.strategy(&space.top_k(k)), Strategy::top_k(k), "{space:?} {k}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_corner_can_be_followed() {
+        let space = Space { factorised: true, vocabulary: 40 };
+        let shape = f2_lm::model::ModelShape {
+            model: f2_lm::config::ModelConfig::default(),
+            positions: 8,
+            vocabulary: 40,
+            class_ends: vec![3, 40],
+        };
+        for rule in Rule::ALL {
+            for corner in 0..16_u32 {
+                let at = (0..4).map(|side| f64::from(corner >> side & 1)).collect();
+                space.strategy(&Point { rule, at }).check(&shape).unwrap();
+            }
+        }
+    }
+}
