@@ -54,7 +54,7 @@ pub use error::Error;
 pub use ops::{
     AdamW, Attention, AttentionHeads, ClassSampling, Classes, Decay, Drawn, Dropout, Dropouts,
     Embedding, Embeddings, Exchange, Head, Heads, HostPeers, IGNORED, Labels, Linear, Linears,
-    Meeting, Memory, Moment, Moments, NORM_BLOCK, Norm, Norms, Optimiser, Partition, Penalties,
+    Memory, Moment, Moments, NORM_BLOCK, Norm, Norms, Optimiser, Partition, Penalties, Rendezvous,
     Sampling, Scatter, Sequences, Span, TokenSampling, Weighting,
 };
 pub use parameters::{Layout, NamedParameter, Parameter};

@@ -65,10 +65,10 @@ fn as_joined_ranks<R: Send>(
 ) -> Vec<R> {
     thread::scope(|scope| {
         let body = &body;
-        let start = |(control, post)| {
+        let start = |(control, transport)| {
             scope.spawn(move || {
                 let cpu = Cpu::new(1).unwrap();
-                let ranks = Ranks::join(&cpu, control, Some(Box::new(post))).unwrap();
+                let ranks = Ranks::join(&cpu, control, Some(Box::new(transport))).unwrap();
                 body(Some(ranks), cpu)
             })
         };

@@ -2,8 +2,8 @@
 //! each other on the way, and how the loss of one ends all.
 //!
 //! [`Launch`] reads what a launcher (`torchrun`, `srun`, `mpirun`) put into the environment. A
-//! [`Control`] carries small messages between hosts: over TCP ([`meet`]), between threads of one
-//! process ([`threads`]) or, with the feature `mpi`, over MPI ([`mpi`]). A [`Post`] carries the numbers
+//! [`Control`] carries small messages between hosts: over TCP ([`rendezvous`]), between threads of one
+//! process ([`threads`]) or, with the feature `mpi`, over MPI ([`mpi`]). A [`Transport`] carries the numbers
 //! of ranks that compute on CPUs. Nothing here knows what is trained.
 
 mod control;
@@ -12,15 +12,15 @@ mod fingerprint;
 mod launch;
 #[cfg(feature = "mpi")]
 pub mod mpi;
-mod post;
 mod state;
 mod tcp;
 mod threads;
+mod transport;
 
 pub use control::Control;
 pub use error::Error;
 pub use fingerprint::Fingerprint;
 pub use launch::{Address, Launch, Launcher};
-pub use post::Post;
-pub use tcp::{Place, meet};
-pub use threads::{ThreadPost, threads};
+pub use tcp::{Place, rendezvous};
+pub use threads::{ThreadTransport, threads};
+pub use transport::Transport;

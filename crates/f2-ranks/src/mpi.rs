@@ -13,7 +13,7 @@ use ::mpi::topology::{Communicator as _, SimpleCommunicator};
 use ::mpi::{Rank, Threading};
 
 use crate::control::{Control, Link};
-use crate::{Error, Post};
+use crate::{Error, Transport};
 
 /// Keeps messages and numbers apart.
 const MESSAGE: i32 = 1;
@@ -51,7 +51,7 @@ impl Drop for World {
 
 /// Begins MPI. The connections of this rank to the others. Where this rank fails, `end` is called with
 /// the reason and must not return: there is no other way to reach ranks that wait for its numbers.
-pub fn meet(end: fn(&Error)) -> Result<(Control, MpiPost), Error> {
+pub fn rendezvous(end: fn(&Error)) -> Result<(Control, MpiTransport), Error> {
     let refuse = |reason: &str| Error::Launch { reason: reason.to_owned() };
     let begun = ::mpi::initialize_with_threading(Threading::Multiple);
     let (universe, threading) = begun.ok_or_else(|| refuse("MPI was begun twice"))?;
@@ -64,7 +64,7 @@ pub fn meet(end: fn(&Error)) -> Result<(Control, MpiPost), Error> {
     let (rank, size) = (communicator.rank() as usize, communicator.size() as usize);
     let control =
         Control::new(rank, size, Box::new(Messages { world: Arc::clone(&world), rank, end }));
-    Ok((control, MpiPost { world, rank }))
+    Ok((control, MpiTransport { world, rank }))
 }
 
 struct Messages {
@@ -94,12 +94,12 @@ impl Link for Messages {
 }
 
 /// Carries numbers over MPI.
-pub struct MpiPost {
+pub struct MpiTransport {
     world: Arc<World>,
     rank: usize,
 }
 
-impl Post for MpiPost {
+impl Transport for MpiTransport {
     fn rank(&self) -> usize {
         self.rank
     }

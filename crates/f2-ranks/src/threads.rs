@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use crate::control::{Control, Link};
 use crate::state::State;
-use crate::{Error, Post};
+use crate::{Error, Transport};
 
 /// How often a thread that waits looks whether another failed.
 const GLANCE: Duration = Duration::from_millis(50);
 
 /// The connections of `size` ranks that are threads of this process.
-pub fn threads(size: usize) -> Vec<(Control, ThreadPost)> {
+pub fn threads(size: usize) -> Vec<(Control, ThreadTransport)> {
     let state = Arc::new(State::default());
     let messages = mesh(size, &state).into_iter().enumerate();
     let controls = messages.map(|(rank, link)| Control::new(rank, size, Box::new(link)));
-    controls.zip(mesh(size, &state).into_iter().map(ThreadPost)).collect()
+    controls.zip(mesh(size, &state).into_iter().map(ThreadTransport)).collect()
 }
 
 /// A channel from every rank to every rank.
@@ -85,9 +85,9 @@ impl Link for Mesh<Vec<u8>> {
 }
 
 /// Carries numbers between threads.
-pub struct ThreadPost(Mesh<Vec<f32>>);
+pub struct ThreadTransport(Mesh<Vec<f32>>);
 
-impl Post for ThreadPost {
+impl Transport for ThreadTransport {
     fn rank(&self) -> usize {
         self.0.rank
     }
@@ -114,11 +114,11 @@ mod tests {
     use super::*;
 
     /// Runs `body` as each of three ranks.
-    fn three<R: Send>(body: impl Fn(Control, ThreadPost) -> R + Sync) -> Vec<R> {
+    fn three<R: Send>(body: impl Fn(Control, ThreadTransport) -> R + Sync) -> Vec<R> {
         thread::scope(|scope| {
             let started: Vec<_> = threads(3)
                 .into_iter()
-                .map(|(control, post)| scope.spawn(|| body(control, post)))
+                .map(|(control, transport)| scope.spawn(|| body(control, transport)))
                 .collect();
             started.into_iter().map(|rank| rank.join().unwrap()).collect()
         })
@@ -154,10 +154,10 @@ mod tests {
 
     #[test]
     fn a_thread_that_ends_is_missed() {
-        let results = three(|mut control, mut post| match control.rank() {
+        let results = three(|mut control, mut transport| match control.rank() {
             1 => Ok(()),
             0 => control.barrier(),
-            _ => post.exchange(&[], &mut [(1, &mut [0.0])]),
+            _ => transport.exchange(&[], &mut [(1, &mut [0.0])]),
         });
         assert!(matches!(results[0], Err(Error::Lost { rank: 1, .. })), "{results:?}");
         assert!(matches!(results[2], Err(Error::Lost { rank: 1, .. })), "{results:?}");

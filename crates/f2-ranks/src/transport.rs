@@ -3,7 +3,7 @@
 use crate::Error;
 
 /// Carries numbers between the hosts of ranks.
-pub trait Post: Send {
+pub trait Transport: Send {
     /// The number of this rank.
     fn rank(&self) -> usize;
 

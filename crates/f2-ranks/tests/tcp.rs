@@ -7,7 +7,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-use f2_ranks::{Address, Control, Error, Fingerprint, Place, meet};
+use f2_ranks::{Address, Control, Error, Fingerprint, Place, rendezvous};
 
 fn never(error: &Error) {
     panic!("a rank did not end by itself: {error}");
@@ -29,7 +29,7 @@ fn ranks<R: Send>(size: usize, body: impl Fn(&mut Control) -> R + Sync) -> Vec<R
         let body = &body;
         let start = |rank| {
             scope.spawn(move || {
-                let mut control = meet(&place(rank, size, port, 30), never).unwrap();
+                let mut control = rendezvous(&place(rank, size, port, 30), never).unwrap();
                 let result = body(&mut control);
                 control.finish();
                 result
@@ -87,7 +87,7 @@ fn a_rank_that_dies_is_named_by_all_others() {
         for rank in [0, 2] {
             let sender = sender.clone();
             scope.spawn(move || {
-                let mut control = meet(&place(rank, 3, port, 30), never).unwrap();
+                let mut control = rendezvous(&place(rank, 3, port, 30), never).unwrap();
                 sender.send((rank, control.barrier().unwrap_err())).unwrap();
             });
         }
@@ -122,13 +122,13 @@ fn a_rank_that_is_stuck_is_ended() {
     let port = free_port();
     thread::scope(|scope| {
         let stuck = scope.spawn(move || {
-            let control = meet(&place(0, 2, port, 30), ended).unwrap();
+            let control = rendezvous(&place(0, 2, port, 30), ended).unwrap();
             while ENDED.lock().unwrap().is_none() {
                 thread::sleep(Duration::from_millis(50));
             }
             drop(control);
         });
-        let mut control = meet(&place(1, 2, port, 30), never).unwrap();
+        let mut control = rendezvous(&place(1, 2, port, 30), never).unwrap();
         control.fail("its memory is full");
         drop(control);
         stuck.join().unwrap();
@@ -143,10 +143,10 @@ fn a_rank_that_leaves_early_is_named() {
     let port = free_port();
     thread::scope(|scope| {
         let first = scope.spawn(move || {
-            let mut control = meet(&place(0, 2, port, 30), never).unwrap();
+            let mut control = rendezvous(&place(0, 2, port, 30), never).unwrap();
             control.barrier().unwrap_err().to_string()
         });
-        drop(meet(&place(1, 2, port, 30), never).unwrap());
+        drop(rendezvous(&place(1, 2, port, 30), never).unwrap());
         assert_eq!(first.join().unwrap(), "rank 1 failed: it ended before the others");
     });
 }
@@ -154,10 +154,10 @@ fn a_rank_that_leaves_early_is_named() {
 #[test]
 fn nobody_at_the_address() {
     let port = free_port();
-    let error = meet(&place(1, 2, port, 1), never).unwrap_err().to_string();
+    let error = rendezvous(&place(1, 2, port, 1), never).unwrap_err().to_string();
     let start = format!("rank 1 did not reach rank 0 at 127.0.0.1:{port} within 1 seconds");
     assert!(error.starts_with(&start), "{error}");
-    let error = meet(&place(0, 3, port, 0), never).unwrap_err().to_string();
+    let error = rendezvous(&place(0, 3, port, 0), never).unwrap_err().to_string();
     let expected = format!("rank 1, 2 of 3 did not come to 127.0.0.1:{port} within 0 seconds");
     assert_eq!(error, expected);
 }
@@ -166,7 +166,7 @@ fn nobody_at_the_address() {
 fn an_address_in_use_is_named() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
-    let error = meet(&place(0, 2, port, 1), never).unwrap_err();
+    let error = rendezvous(&place(0, 2, port, 1), never).unwrap_err();
     assert!(matches!(error, Error::Listen { .. }), "{error}");
 }
 
@@ -174,9 +174,9 @@ fn an_address_in_use_is_named() {
 fn other_numbers_of_ranks_do_not_meet() {
     let port = free_port();
     let error = thread::scope(|scope| {
-        let first = scope.spawn(move || meet(&place(0, 2, port, 30), never).err());
+        let first = scope.spawn(move || rendezvous(&place(0, 2, port, 30), never).err());
         // Rank 0 leaves at once, so that this one may or may not have been let in.
-        let _ = meet(&place(1, 3, port, 30), never);
+        let _ = rendezvous(&place(1, 3, port, 30), never);
         first.join().unwrap().unwrap()
     });
     let expected = "rank 1 differs from rank 0 in the number of ranks: 3 instead of 2";

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::Cpu;
 use super::memory::Buffer;
-use crate::{Error, Exchange, HostPeers, Meeting, Partition, Scatter};
+use crate::{Error, Exchange, HostPeers, Partition, Rendezvous, Scatter};
 
 /// Elements one task adds up.
 const BLOCK: usize = 1 << 15;
@@ -12,7 +12,7 @@ const BLOCK: usize = 1 << 15;
 impl Exchange for Cpu {
     type Peers = Box<dyn HostPeers>;
 
-    fn join(&self, meeting: &mut dyn Meeting) -> Result<Self::Peers, Error> {
+    fn join(&self, meeting: &mut dyn Rendezvous) -> Result<Self::Peers, Error> {
         let reason = "the hosts have no connection that carries numbers".to_owned();
         meeting.host_peers().ok_or(Error::Exchange { reason })
     }

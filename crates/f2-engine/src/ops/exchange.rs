@@ -15,7 +15,7 @@ pub trait Exchange: Memory {
     type Peers: Send;
 
     /// Connects this rank to all others; every rank calls it.
-    fn join(&self, meeting: &mut dyn Meeting) -> Result<Self::Peers, Error>;
+    fn join(&self, meeting: &mut dyn Rendezvous) -> Result<Self::Peers, Error>;
 
     /// `to[at..] = from[range]`.
     fn copy_floats(
@@ -96,7 +96,7 @@ pub trait Exchange: Memory {
 }
 
 /// How ranks that know each other as hosts bring their devices together.
-pub trait Meeting {
+pub trait Rendezvous {
     /// The number of this rank, from 0.
     fn rank(&self) -> usize;
     /// How many ranks there are.

@@ -15,7 +15,7 @@ mod partition;
 pub use attention::{Attention, AttentionHeads};
 pub use dropout::{Dropout, Dropouts, Moment};
 pub use embedding::{Embedding, Embeddings, Sequences, Span};
-pub use exchange::{Exchange, HostPeers, Meeting, Scatter};
+pub use exchange::{Exchange, HostPeers, Rendezvous, Scatter};
 pub use head::{
     ClassSampling, Classes, Drawn, Head, Heads, IGNORED, Labels, Penalties, Sampling,
     TokenSampling, Weighting,

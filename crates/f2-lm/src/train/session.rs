@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use f2_engine::Device;
 
-use super::parallel::Pace;
+use super::parallel::Directive;
 use super::reporter::Reporter;
 use super::splits::{cut, limited};
 use super::{Splits, Trainer};
@@ -48,7 +48,7 @@ pub struct Session<'a, D: Device> {
     attachments: Vec<(String, Vec<u8>)>,
     reporter: Reporter<'a>,
     /// As rank 0 saw it last.
-    pace: Pace,
+    directive: Directive,
     began: Instant,
     seconds_before: f64,
     last_save: Instant,
@@ -101,7 +101,7 @@ impl<'a, D: Device> Session<'a, D> {
             schedule,
             attachments,
             reporter,
-            pace: Pace::default(),
+            directive: Directive::default(),
             began: now,
             seconds_before: 0.0,
             last_save: now,
@@ -149,7 +149,7 @@ impl<'a, D: Device> Session<'a, D> {
             self.step()?;
             self.look(stop)?;
             self.state.evaluation_due = self.evaluates_now();
-            if self.pace.stop {
+            if self.directive.stop {
                 return self.stop();
             }
             let in_between = is_due(self.run.config.evaluation.every_steps, self.state.step);
@@ -166,9 +166,10 @@ impl<'a, D: Device> Session<'a, D> {
 
     /// Takes note of what the clock and the user decide: rank 0 for all.
     fn look(&mut self, stop: &dyn Fn() -> bool) -> Result<(), Error> {
-        let own = Pace { seconds: self.seconds(), stop: stop(), save: self.clock_asks_to_save() };
-        self.pace = match &mut self.trainer.ranks {
-            Some(ranks) => ranks.keep_pace(own)?,
+        let own =
+            Directive { seconds: self.seconds(), stop: stop(), save: self.clock_asks_to_save() };
+        self.directive = match &mut self.trainer.ranks {
+            Some(ranks) => ranks.follow(own)?,
             None => own,
         };
         Ok(())
@@ -192,7 +193,7 @@ impl<'a, D: Device> Session<'a, D> {
     }
 
     fn is_over(&self) -> bool {
-        self.budget.is_spent(self.state.step, self.pace.seconds) || self.is_patience_spent()
+        self.budget.is_spent(self.state.step, self.directive.seconds) || self.is_patience_spent()
     }
 
     fn is_patience_spent(&self) -> bool {
@@ -213,7 +214,7 @@ impl<'a, D: Device> Session<'a, D> {
 
     fn step(&mut self) -> Result<(), Error> {
         let began = Instant::now();
-        let progress = self.budget.progress(self.state.step, self.pace.seconds);
+        let progress = self.budget.progress(self.state.step, self.directive.seconds);
         let fraction = self.schedule.fraction(self.state.step, progress);
         let update = self.run.config.optimiser.update(self.state.updates + 1, fraction);
         let (step, ahead) = (self.state.step, self.is_followed_at_once());
@@ -245,7 +246,7 @@ impl<'a, D: Device> Session<'a, D> {
     fn is_followed_at_once(&self) -> bool {
         let next = self.state.step + 1;
         let evaluation_due = is_due(self.run.config.evaluation.every_steps, next);
-        !evaluation_due && !self.budget.is_spent(next, self.pace.seconds)
+        !evaluation_due && !self.budget.is_spent(next, self.directive.seconds)
     }
 
     /// Counts a step that changed nothing; too many in a row end the run.

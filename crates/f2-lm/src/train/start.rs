@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use f2_engine::Device;
 use f2_files::Lock;
 
-use super::parallel::{Likeness, session_shards, settle_shards};
+use super::parallel::{RunIdentity, session_shards, settle_shards};
 use super::settings::{Base, GivenSettings};
 use super::{
     Classes, Ending, InitialModel, Ranks, RunCost, Session, Trainer, TrainingCorpus, check_run,
@@ -209,7 +209,7 @@ fn compare<D: Device>(
     checkpoint: Option<u64>,
 ) -> Result<(), Error> {
     let Some(ranks) = ranks else { return Ok(()) };
-    ranks.compare(&Likeness { config, manifest, checkpoint }.fingerprint(device))
+    ranks.compare(&RunIdentity { config, manifest, checkpoint }.fingerprint(device))
 }
 
 impl PreparedRun {

@@ -2,7 +2,7 @@
 //! it. Signs of life go both ways; the loss of one ends all.
 
 mod frame;
-mod meeting;
+mod rendezvous;
 
 use std::io;
 use std::net::{Shutdown, TcpStream};
@@ -40,11 +40,11 @@ pub struct Place {
 
 /// Meets the other ranks at an address. Where one is lost later and this rank does not end by itself,
 /// being stuck in some exchange, `end` is called with the reason; it must not return.
-pub fn meet(place: &Place, end: fn(&Error)) -> Result<Control, Error> {
+pub fn rendezvous(place: &Place, end: fn(&Error)) -> Result<Control, Error> {
     let streams = if place.rank == 0 {
-        meeting::welcome(place)?.into_iter().enumerate().map(|(i, s)| (i + 1, s)).collect()
+        rendezvous::welcome(place)?.into_iter().enumerate().map(|(i, s)| (i + 1, s)).collect()
     } else {
-        vec![(0, meeting::visit(place)?)]
+        vec![(0, rendezvous::visit(place)?)]
     };
     let hub = Arc::new(Hub {
         rank: place.rank,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use f2_engine::Device;
 use f2_lm::train::Ranks;
-use f2_ranks::{Control, Launch, Launcher, Place, Post, meet, threads};
+use f2_ranks::{Control, Launch, Launcher, Place, Transport, rendezvous, threads};
 
 use super::{Train, Trained};
 use crate::failure::{Failure, Kind};
@@ -19,7 +19,7 @@ const GRACE: Duration = Duration::from_secs(15);
 pub(super) struct Hosts {
     control: Control,
     /// Carries the numbers of CPUs.
-    post: Option<Box<dyn Post>>,
+    transport: Option<Box<dyn Transport>>,
 }
 
 /// A rank of a run, on whichever device.
@@ -33,7 +33,7 @@ impl DeviceTask for Rank<'_> {
 
     fn run<D: Device>(self, device: D) -> Result<Trained, Failure> {
         let Self { train, hosts } = self;
-        let join = |Hosts { control, post }| Ranks::join(&device, control, post);
+        let join = |Hosts { control, transport }| Ranks::join(&device, control, transport);
         let mut ranks = hosts.map(join).transpose()?;
         let prepared = match &train.resume {
             Some(path) => train.resumed(path)?.prepare_among(&mut ranks, &device),
@@ -76,7 +76,7 @@ impl Train {
             let (sender, results) = channel();
             for (device, (control, _)) in devices.iter().zip(threads(devices.len())) {
                 let sender = sender.clone();
-                let hosts = Some(Hosts { control, post: None });
+                let hosts = Some(Hosts { control, transport: None });
                 scope.spawn(move || drop(sender.send(device.run(Rank { train: self, hosts }))));
             }
             drop(sender);
@@ -111,8 +111,8 @@ impl Train {
                 .advise("set MASTER_ADDR to the host of rank 0, and MASTER_PORT to a free port"));
         };
         let place = Place { rank, size, address, limit: Duration::from_secs(self.rank_timeout) };
-        let control = meet(&place, end).map_err(f2_lm::Error::from)?;
-        Ok(Hosts { control, post: None })
+        let control = rendezvous(&place, end).map_err(f2_lm::Error::from)?;
+        Ok(Hosts { control, transport: None })
     }
 }
 
@@ -142,8 +142,8 @@ fn over_mpi(launch: &Launch) -> Result<Hosts, Failure> {
     if launch.launcher == Launcher::Torchrun {
         return Err(without_mpirun());
     }
-    let (control, post) = f2_ranks::mpi::meet(end).map_err(f2_lm::Error::from)?;
-    Ok(Hosts { control, post: Some(Box::new(post)) })
+    let (control, transport) = f2_ranks::mpi::rendezvous(end).map_err(f2_lm::Error::from)?;
+    Ok(Hosts { control, transport: Some(Box::new(transport)) })
 }
 
 #[cfg(not(feature = "mpi"))]

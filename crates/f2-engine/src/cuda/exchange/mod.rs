@@ -12,7 +12,7 @@ use self::peers::Message;
 use super::memory::{Buffer, Weights};
 use super::runtime::{Address, Grid, kernels};
 use super::{Cuda, Precision};
-use crate::{Error, Exchange, Meeting, Partition, Scatter};
+use crate::{Error, Exchange, Partition, Rendezvous, Scatter};
 
 pub use nccl::{NcclId, nccl_version};
 pub use peers::NcclPeers;
@@ -29,7 +29,7 @@ impl<P: Precision> Exchange for Cuda<P> {
     type Peers = NcclPeers;
 
     /// By an id that rank 0 makes.
-    fn join(&self, meeting: &mut dyn Meeting) -> Result<NcclPeers, Error> {
+    fn join(&self, meeting: &mut dyn Rendezvous) -> Result<NcclPeers, Error> {
         // A rank without NCCL says so, before others wait for it.
         nccl_version()?;
         let (rank, size) = (meeting.rank(), meeting.size());

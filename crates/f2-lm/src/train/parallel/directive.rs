@@ -2,7 +2,7 @@
 
 /// What the clock and the user decide, as rank 0 sees it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(in crate::train) struct Pace {
+pub(in crate::train) struct Directive {
     /// Seconds of training.
     pub(in crate::train) seconds: f64,
     /// Whether the user asked to stop.
@@ -11,7 +11,7 @@ pub(in crate::train) struct Pace {
     pub(in crate::train) save: bool,
 }
 
-impl Pace {
+impl Directive {
     pub(in crate::train) fn to_bytes(self) -> Vec<u8> {
         let mut bytes = self.seconds.to_le_bytes().to_vec();
         bytes.extend([u8::from(self.stop), u8::from(self.save)]);
@@ -30,8 +30,8 @@ mod tests {
 
     #[test]
     fn arrives_as_it_was_sent() {
-        let pace = Pace { seconds: 12.5, stop: false, save: true };
-        assert_eq!(Pace::from_bytes(&pace.to_bytes()), Some(pace));
-        assert_eq!(Pace::from_bytes(&[1, 2]), None);
+        let directive = Directive { seconds: 12.5, stop: false, save: true };
+        assert_eq!(Directive::from_bytes(&directive.to_bytes()), Some(directive));
+        assert_eq!(Directive::from_bytes(&[1, 2]), None);
     }
 }

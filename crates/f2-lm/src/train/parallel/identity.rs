@@ -7,7 +7,7 @@ use crate::config::{TrainConfig, flatten};
 use crate::run::Manifest;
 
 /// What must be the same on all ranks of a run.
-pub(in crate::train) struct Likeness<'a> {
+pub(in crate::train) struct RunIdentity<'a> {
     pub(in crate::train) config: &'a TrainConfig,
     /// Its corpus, classes and initial model, whose folders may have other names elsewhere.
     pub(in crate::train) manifest: &'a Manifest,
@@ -15,7 +15,7 @@ pub(in crate::train) struct Likeness<'a> {
     pub(in crate::train) checkpoint: Option<u64>,
 }
 
-impl Likeness<'_> {
+impl RunIdentity<'_> {
     pub(in crate::train) fn fingerprint<D: Device>(&self, device: &D) -> Fingerprint {
         let Self { config, manifest, checkpoint } = self;
         let mut print = Fingerprint::default();

@@ -5,16 +5,16 @@
 //! updates that slice of the parameters (`sharded.rs`); gradients go to the owners of their slices in
 //! buckets, while the backward pass goes on (`outgoing.rs`). [`Ranks`] is the connection to the others.
 
-mod likeness;
-mod message;
+mod directive;
+mod identity;
 mod outgoing;
 mod ranks;
 mod settle;
 mod sharded;
 mod shards;
 
-pub(super) use likeness::Likeness;
-pub(super) use message::Pace;
+pub(super) use directive::Directive;
+pub(super) use identity::RunIdentity;
 pub(super) use outgoing::partition;
 pub use ranks::Ranks;
 pub(super) use settle::session_shards;

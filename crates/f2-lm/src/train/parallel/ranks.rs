@@ -1,9 +1,9 @@
 //! The connection of a rank to the others, as training uses it.
 
-use f2_engine::{Device, HostPeers, Meeting};
-use f2_ranks::{Control, Fingerprint, Post};
+use f2_engine::{Device, HostPeers, Rendezvous};
+use f2_ranks::{Control, Fingerprint, Transport};
 
-use super::Pace;
+use super::Directive;
 use crate::Error;
 
 /// The connection of this rank to the others: messages between hosts, numbers between devices.
@@ -21,14 +21,14 @@ pub struct Ranks<D: Device> {
 const OVERLAP: &str = "F2_EXCHANGE_OVERLAP";
 
 impl<D: Device> Ranks<D> {
-    /// Connects a device with those of the other ranks, over their hosts. `post` carries the numbers
+    /// Connects a device with those of the other ranks, over their hosts. `transport` carries the numbers
     /// of devices that have no connection of their own.
     pub fn join(
         device: &D,
         mut control: Control,
-        post: Option<Box<dyn Post>>,
+        transport: Option<Box<dyn Transport>>,
     ) -> Result<Self, Error> {
-        let peers = device.join(&mut Hosts { control: &mut control, post });
+        let peers = device.join(&mut Hosts { control: &mut control, transport });
         let peers = peers.inspect_err(|error| control.fail(&error.to_string()))?;
         let overlap = std::env::var_os(OVERLAP).is_none_or(|given| given != "0");
         Ok(Self { control, peers, overlap })
@@ -71,10 +71,10 @@ impl<D: Device> Ranks<D> {
         Err(f2_ranks::Error::Failed { rank: 0, reason }.into())
     }
 
-    /// The pace of rank 0, at every rank.
-    pub(in crate::train) fn keep_pace(&mut self, own: Pace) -> Result<Pace, Error> {
-        let pace = Pace::from_bytes(&self.control.broadcast(&own.to_bytes())?);
-        Ok(pace.ok_or_else(|| garbled(0))?)
+    /// Rank 0's directive, at every rank.
+    pub(in crate::train) fn follow(&mut self, own: Directive) -> Result<Directive, Error> {
+        let directive = Directive::from_bytes(&self.control.broadcast(&own.to_bytes())?);
+        Ok(directive.ok_or_else(|| garbled(0))?)
     }
 
     /// The sums of all batches of windows, in their order: rank r has those of batch r, r + size, …
@@ -99,10 +99,10 @@ fn garbled(rank: usize) -> f2_ranks::Error {
 /// The hosts of the ranks, as a device sees them.
 struct Hosts<'a> {
     control: &'a mut Control,
-    post: Option<Box<dyn Post>>,
+    transport: Option<Box<dyn Transport>>,
 }
 
-impl Meeting for Hosts<'_> {
+impl Rendezvous for Hosts<'_> {
     fn rank(&self) -> usize {
         self.control.rank()
     }
@@ -116,7 +116,9 @@ impl Meeting for Hosts<'_> {
     }
 
     fn host_peers(&mut self) -> Option<Box<dyn HostPeers>> {
-        self.post.take().map(|post| Box::new(Posted(post)) as Box<dyn HostPeers>)
+        self.transport
+            .take()
+            .map(|transport| Box::new(HostTransport(transport)) as Box<dyn HostPeers>)
     }
 }
 
@@ -124,10 +126,10 @@ fn exchange(error: &f2_ranks::Error) -> f2_engine::Error {
     f2_engine::Error::Exchange { reason: error.to_string() }
 }
 
-/// Numbers of a device, sent by post.
-struct Posted(Box<dyn Post>);
+/// Carries the numbers of a device that has no connection of its own.
+struct HostTransport(Box<dyn Transport>);
 
-impl HostPeers for Posted {
+impl HostPeers for HostTransport {
     fn rank(&self) -> usize {
         self.0.rank()
     }

@@ -18,7 +18,7 @@ impl<D: Device> Session<'_, D> {
         let every_steps = self.run.config.checkpoint.every_steps;
         self.saved != Some(self.state.step)
             && self.state.skipped_in_a_row == 0
-            && (self.pace.save || is_due(every_steps, self.state.step))
+            && (self.directive.save || is_due(every_steps, self.state.step))
     }
 
     /// Whether the last checkpoint is long ago.
