@@ -1,0 +1,210 @@
+//! The keys of `decoding.toml`, and the strategies they stand for.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
+
+use crate::decode::{
+    BeamSearch, ClassDraw, Factorisation, Mirostat, SmallClass, Strategy, Truncations, Xtc,
+};
+
+/// Declares the keys once, each of which may be left out, and their names.
+macro_rules! keys {
+    ($(#[$about:meta])* $($name:ident: $kind:ty,)*) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct DecodingKeys {
+            $(#[serde(skip_serializing_if = "Option::is_none")] $name: Option<$kind>,)*
+        }
+
+        /// The names of the keys, in the order they are written.
+        pub(super) const NAMES: &[&str] = &[$(stringify!($name)),*];
+    };
+}
+
+keys! {
+    /// A [`Strategy`] under the names it has in files: those of the flags of `f2 generate`. What is
+    /// at its default is left out, but for the temperature. DRY, whose breakers are tokens, contrastive
+    /// search and the contrast with another model are not kept in files.
+    ///
+    /// ```
+    /// use f2_lm::decode::{DecodingKeys, Strategy};
+    /// assert_eq!(DecodingKeys::from(&Strategy::top_k(3)).to_string(), "temperature 1, top_k 3");
+    /// ```
+    joint: bool,
+    class_temperature: f64,
+    class_top_k: usize,
+    class_top_p: f64,
+    small_class: SmallClass,
+    temperature: f64,
+    top_k: usize,
+    typical: f64,
+    top_p: f64,
+    min_p: f64,
+    top_n_sigma: f64,
+    epsilon_cutoff: f64,
+    eta_cutoff: f64,
+    mirostat_tau: f64,
+    mirostat_eta: f64,
+    xtc_probability: f64,
+    xtc_threshold: f64,
+    repetition_penalty: f64,
+    block_ngrams: usize,
+    deterministic: bool,
+    beam: usize,
+    beam_groups: usize,
+    diversity: f64,
+    length_penalty: f64,
+    beam_iterations: usize,
+}
+
+impl From<&Strategy> for DecodingKeys {
+    fn from(strategy: &Strategy) -> Self {
+        let Strategy {
+            temperature,
+            truncations,
+            repetition_penalty,
+            block_ngrams,
+            dry: _,
+            xtc,
+            mirostat,
+            factorisation,
+            deterministic,
+            beam,
+            contrastive_search: _,
+            contrast: _,
+        } = strategy;
+        let Truncations { top_n_sigma, top_k, typical, top_p, min_p, epsilon, eta } = truncations;
+        let (joint, draw) = match factorisation {
+            Factorisation::Decoupled(draw) => (false, draw.clone()),
+            Factorisation::Joint => (true, ClassDraw::default()),
+        };
+        let beam_default = BeamSearch::default();
+        let beam = beam.as_ref();
+        let of_beam = |value: fn(&BeamSearch) -> f64| {
+            beam.map(value).filter(|given| *given != value(&beam_default))
+        };
+        Self {
+            temperature: Some(*temperature),
+            top_k: *top_k,
+            typical: *typical,
+            top_p: *top_p,
+            min_p: *min_p,
+            top_n_sigma: *top_n_sigma,
+            epsilon_cutoff: *epsilon,
+            eta_cutoff: *eta,
+            mirostat_tau: mirostat.as_ref().map(|mirostat| mirostat.tau),
+            mirostat_eta: mirostat.as_ref().map(|mirostat| mirostat.eta),
+            xtc_probability: xtc.as_ref().map(|xtc| xtc.probability),
+            xtc_threshold: xtc.as_ref().map(|xtc| xtc.threshold),
+            repetition_penalty: unless(*repetition_penalty, 1.0),
+            block_ngrams: unless(*block_ngrams, 0),
+            deterministic: unless(*deterministic, false),
+            joint: unless(joint, false),
+            class_temperature: unless(draw.temperature, 1.0),
+            class_top_k: draw.top_k,
+            class_top_p: unless(draw.top_p, 1.0),
+            small_class: unless(draw.small, SmallClass::Clamp),
+            beam: beam.map(|beam| beam.width),
+            beam_groups: beam.and_then(|beam| unless(beam.groups, beam_default.groups)),
+            diversity: of_beam(|beam| beam.diversity),
+            length_penalty: of_beam(|beam| beam.length_penalty),
+            beam_iterations: beam.and_then(|beam| unless(beam.iterations, beam_default.iterations)),
+        }
+    }
+}
+
+/// A value that is not the default.
+fn unless<T: Copy + PartialEq>(value: T, default: T) -> Option<T> {
+    (value != default).then_some(value)
+}
+
+impl From<&DecodingKeys> for Strategy {
+    fn from(keys: &DecodingKeys) -> Self {
+        let DecodingKeys {
+            temperature,
+            top_k,
+            typical,
+            top_p,
+            min_p,
+            top_n_sigma,
+            epsilon_cutoff: epsilon,
+            eta_cutoff: eta,
+            mirostat_tau,
+            mirostat_eta,
+            xtc_probability,
+            xtc_threshold,
+            repetition_penalty,
+            block_ngrams,
+            joint,
+            class_temperature,
+            class_top_k,
+            class_top_p,
+            small_class,
+            deterministic,
+            beam,
+            beam_groups,
+            diversity,
+            length_penalty,
+            beam_iterations,
+        } = *keys;
+        let usual = BeamSearch::default();
+        let draw = ClassDraw {
+            temperature: class_temperature.unwrap_or(1.0),
+            top_k: class_top_k,
+            top_p: class_top_p.unwrap_or(1.0),
+            small: small_class.unwrap_or_default(),
+        };
+        Self {
+            temperature: temperature.unwrap_or(1.0),
+            truncations: Truncations { top_n_sigma, top_k, typical, top_p, min_p, epsilon, eta },
+            repetition_penalty: repetition_penalty.unwrap_or(1.0),
+            block_ngrams: block_ngrams.unwrap_or(0),
+            dry: None,
+            xtc: xtc_probability.map(|probability| Xtc {
+                probability,
+                threshold: xtc_threshold.unwrap_or(Xtc::default().threshold),
+            }),
+            mirostat: mirostat_tau
+                .map(|tau| Mirostat { tau, eta: mirostat_eta.unwrap_or(Mirostat::default().eta) }),
+            factorisation: if joint == Some(true) {
+                Factorisation::Joint
+            } else {
+                Factorisation::Decoupled(draw)
+            },
+            deterministic: deterministic == Some(true),
+            beam: beam.map(|width| BeamSearch {
+                width,
+                groups: beam_groups.unwrap_or(usual.groups),
+                diversity: diversity.unwrap_or(usual.diversity),
+                length_penalty: length_penalty.unwrap_or(usual.length_penalty),
+                iterations: beam_iterations.unwrap_or(usual.iterations),
+            }),
+            contrastive_search: None,
+            contrast: None,
+        }
+    }
+}
+
+/// Key and value of what is set, such as `temperature 0.9, top_k 3`.
+impl fmt::Display for DecodingKeys {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |(key, value): (&String, &Value)| match value {
+            Value::Float(number) => format!("{key} {number}"),
+            value => format!("{key} {value}"),
+        };
+        let table = self.table();
+        // A table sorts them by name.
+        let mut keys: Vec<(&String, &Value)> = table.iter().collect();
+        keys.sort_by_key(|(key, _)| NAMES.iter().position(|name| name == key));
+        formatter.write_str(&keys.into_iter().map(shown).collect::<Vec<_>>().join(", "))
+    }
+}
+
+impl DecodingKeys {
+    fn table(&self) -> Table {
+        Table::try_from(self).expect("numbers, names and flags are TOML")
+    }
+}
