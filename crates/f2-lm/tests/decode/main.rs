@@ -1,6 +1,9 @@
 //! Whole texts: what a continuation depends on and what it does not, and what ways of decoding
 //! have in common.
 
+mod beams;
+mod refusals;
+#[path = "../workshop/mod.rs"]
 mod workshop;
 
 use std::cell::Cell;
@@ -211,87 +214,6 @@ fn long_prompts_are_cut_without_a_trace() {
     }
 }
 
-#[test]
-fn a_beam_of_one_is_greedy() {
-    let prompts = prompts();
-    for model in [Model::plain(), Model::f2()] {
-        for joint in [false, true] {
-            for end in [None, Some(8), Some(40)] {
-                let beam = BeamSearch { width: 1, ..BeamSearch::default() };
-                let beam = Strategy { beam: Some(beam), ..Strategy::default() };
-                let [greedy, beam] = [Strategy::greedy(), beam]
-                    .map(|strategy| if joint { strategy.joint() } else { strategy });
-                let greedy = model.texts(&Request { end, ..request(&prompts, &greedy) });
-                let beam = model.texts(&Request { end, ..request(&prompts, &beam) });
-                assert!(greedy.iter().map(bits).eq(beam.iter().map(bits)));
-            }
-        }
-    }
-}
-
-#[test]
-fn one_diverse_group_is_beam_search_and_more_differ() {
-    let prompts = prompts();
-    let model = Model::f2();
-    let beams = |groups, diversity| {
-        let beam = BeamSearch { width: 4, groups, diversity, ..BeamSearch::default() };
-        let strategy = Strategy { beam: Some(beam), ..Strategy::default() };
-        model.texts(&Request { samples: 4, ..request(&prompts, &strategy) })
-    };
-    assert_eq!(beams(1, 0.0), beams(1, 3.0));
-    let firsts = |texts: Vec<Continuation>| {
-        let firsts = texts.chunks(4).map(|texts| {
-            let mut ids: Vec<u32> = texts.iter().map(|text| text.tokens[0].id).collect();
-            ids.sort_unstable();
-            ids.dedup();
-            ids.len()
-        });
-        firsts.collect::<Vec<usize>>()
-    };
-    // A penalty no probability outweighs: four groups begin with four tokens.
-    assert_eq!(firsts(beams(4, 1e6)), [4; 7]);
-    assert!(firsts(beams(1, 0.0)).iter().sum::<usize>() < 28);
-}
-
-/// A beam as wide as the vocabulary holds every first token, and so finds the best of all texts of two
-/// tokens, in order, which scoring each of them finds too.
-#[test]
-fn a_beam_as_wide_as_the_vocabulary_is_exhaustive() {
-    let vocabulary = 25;
-    for ends in [&[][..], &[25][..], &[1, 4, 25]] {
-        let model = Model::new(vocabulary, ends, 1);
-        let beam = BeamSearch { width: vocabulary, ..BeamSearch::default() };
-        let strategy = Strategy { beam: Some(beam), ..Strategy::default() };
-        let prompts = vec![vec![3, 1]];
-        let mut all: Vec<(f64, [u32; 2])> = Vec::new();
-        for (first, one) in (0..).zip(log_probabilities(&model, &[3, 1])) {
-            for (second, two) in (0..).zip(log_probabilities(&model, &[3, 1, first])) {
-                all.push((one + two, [first, second]));
-            }
-        }
-        all.sort_by(|left, right| right.0.total_cmp(&left.0));
-        let samples = vocabulary;
-        let request = Request { samples, new_tokens: 2, ..request(&prompts, &strategy) };
-        let found = model.texts(&request);
-        assert_eq!((found.len(), all.len()), (samples, vocabulary * vocabulary));
-        for (found, (score, ids)) in found.iter().zip(&all) {
-            assert_eq!(found.ids(), ids, "{ends:?}");
-            assert!((found.log_probability() - score).abs() < 1e-4, "{ends:?}");
-        }
-    }
-}
-
-/// The log-probability of every token after a prompt.
-fn log_probabilities(model: &Model, prompt: &[u32]) -> Vec<f64> {
-    let Model { device, decoder, weights } = model;
-    let mut memory = Incremental::new(model, 1, prompt.len()).unwrap();
-    let feed = Feed { sequence: 0, cached: 0, tokens: prompt };
-    memory.advance(model, &[feed]).unwrap();
-    let mut logits = device.floats(decoder.shape.vocabulary).unwrap();
-    device.log_posterior(1, &decoder.head, weights, memory.hidden(), &mut logits);
-    logits.iter().map(|log| f64::from(*log)).collect()
-}
-
 /// Everything but the class vector is the plain model's.
 #[test]
 fn one_class_is_the_plain_model() {
@@ -447,89 +369,5 @@ fn a_prompt_decides_its_deterministic_texts() {
         let later = Request { prompts: &twice, earlier: &prompts, ..request.clone() };
         let later = model.texts(&later);
         assert!(later.iter().map(Continuation::ids).eq([6, 7, 6, 7].map(|text| texts[text].ids())));
-    }
-}
-
-#[test]
-fn strategies_a_model_cannot_follow_are_refused() {
-    let model = Model::f2();
-    let prompts = prompts();
-    let class =
-        |draw| Strategy { factorisation: Factorisation::Decoupled(draw), ..Strategy::default() };
-    let beam = |beam| Strategy { beam: Some(beam), ..Strategy::default() };
-    let (base, all) = (Strategy::default, Truncations::default());
-    let contrastive =
-        |alpha, k| Strategy { contrastive_search: Some(ContrastiveSearch { alpha, k }), ..base() };
-    let fills = class(ClassDraw { small: SmallClass::Fill, ..ClassDraw::default() });
-    let refused = [
-        Strategy::top_k(0),
-        Strategy::top_k(62),
-        truncated(Truncations { top_p: Some(0.0), ..all }),
-        truncated(Truncations { top_p: Some(1.5), ..all }),
-        truncated(Truncations { min_p: Some(-1.0), ..all }),
-        truncated(Truncations { typical: Some(f64::NAN), ..all }),
-        truncated(Truncations { top_n_sigma: Some(0.0), ..all }),
-        truncated(Truncations { epsilon: Some(0.0), ..all }),
-        truncated(Truncations { eta: Some(1.1), ..all }),
-        Strategy { temperature: -0.5, ..base() },
-        Strategy { repetition_penalty: 0.5, ..base() },
-        class(ClassDraw { top_k: Some(5), ..ClassDraw::default() }),
-        class(ClassDraw { top_p: 0.0, ..ClassDraw::default() }),
-        class(ClassDraw { temperature: -1.0, ..ClassDraw::default() }),
-        fills.clone(),
-        beam(BeamSearch { width: 0, ..BeamSearch::default() }),
-        beam(BeamSearch { iterations: 0, ..BeamSearch::default() }),
-        beam(BeamSearch { groups: 3, ..BeamSearch::default() }),
-        beam(BeamSearch { diversity: -1.0, ..BeamSearch::default() }),
-        beam(BeamSearch { length_penalty: f64::INFINITY, ..BeamSearch::default() }),
-        Strategy { beam: Some(BeamSearch::default()), ..Strategy::top_k(3) },
-        Strategy { truncations: Truncations { top_p: Some(0.9), ..all }, ..contrastive(0.6, 4) },
-        Strategy { beam: Some(BeamSearch::default()), ..contrastive(0.6, 4) },
-        contrastive(1.5, 4),
-        contrastive(0.6, 0),
-        Strategy { mirostat: Some(Mirostat::default()), ..beam(BeamSearch::default()) },
-        Strategy { mirostat: Some(Mirostat::default()), ..Strategy::top_k(3) },
-        Strategy { mirostat: Some(Mirostat::default()), ..Strategy::greedy() },
-        Strategy { mirostat: Some(Mirostat { tau: 0.0, eta: 0.1 }), ..base() },
-        Strategy { mirostat: Some(Mirostat { tau: 5.0, eta: f64::NAN }), ..base() },
-        Strategy { xtc: Some(Xtc::default()), ..Strategy::greedy() },
-        Strategy { xtc: Some(Xtc { probability: 1.1, threshold: 0.1 }), ..base() },
-        Strategy { xtc: Some(Xtc { probability: 0.5, threshold: 0.6 }), ..base() },
-        Strategy { dry: Some(Dry { multiplier: -1.0, ..Dry::default() }), ..base() },
-        Strategy { dry: Some(Dry { base: 0.9, ..Dry::default() }), ..base() },
-        Strategy { dry: Some(Dry { allowed_length: 0, ..Dry::default() }), ..base() },
-        deterministic(beam(BeamSearch::default())),
-        deterministic(Strategy::greedy()),
-        deterministic(Strategy { xtc: Some(Xtc::default()), ..Strategy::top_k(3) }),
-        deterministic(Strategy { truncations: Strategy::top_k(3).truncations, ..fills }),
-    ];
-    let refused = refused
-        .map(|strategy| model.generate(&request(&prompts, &strategy)).unwrap_err().to_string());
-    insta::assert_snapshot!(refused.join("\n"));
-    let strategy = beam(BeamSearch::default());
-    let many = Request { samples: 5, ..request(&prompts, &strategy) };
-    let base = base();
-    let more = [
-        model.generate(&many).unwrap_err().to_string(),
-        model.generate(&request(&[vec![1], vec![]], &base)).unwrap_err().to_string(),
-        model.generate(&request(&[vec![61]], &base)).unwrap_err().to_string(),
-    ];
-    insta::assert_snapshot!(more.join("\n"), @r"
-    beam width: a beam of 4 cannot give 5 texts for each prompt
-    prompt 2 is empty: the model needs a token to go on from
-    the text holds token 61; the model's vocabulary has 61
-    ");
-}
-
-/// A damaged model is an error, not a bad draw.
-#[test]
-fn parameters_that_are_nan_are_reported() {
-    let mut model = Model::f2();
-    let norm = model.decoder.final_norm.gain;
-    model.set_values(norm, &vec![f32::NAN; norm.len()]);
-    let prompts = prompts();
-    for strategy in strategies() {
-        let refused = model.generate(&request(&prompts, &strategy));
-        assert!(matches!(refused, Err(Error::NoProbabilities)), "{strategy:?}: {refused:?}");
     }
 }
