@@ -21,7 +21,7 @@ impl FileRecord {
     pub fn of(path: &Path) -> io::Result<Self> {
         let mut file = File::open(path)?;
         let mut hash = Sha256::new();
-        let mut chunk = vec![0; 1 << 20];
+        let mut chunk = vec![0; 1 << 16];
         let mut bytes = 0;
         loop {
             let read = file.read(&mut chunk)?;
