@@ -1,4 +1,5 @@
-"""Deterministic decoding beside greedy, beam search, blocked n-grams and sampling at the same truncation.
+"""Deterministic decoding beside greedy, beam search, blocked n-grams, contrastive search, and sampling with the
+same truncation.
 
     cargo build --release
     python bench/deterministic.py target/release/f2 RUN CORPUS --figure docs/images/deterministic.svg
@@ -31,6 +32,7 @@ def ways(a):
     yield "greedy", ["--greedy"], ["greedy"]
     yield "beam of 4", ["--beam=4"], ["beam"]
     yield "greedy, no 3-gram twice", ["--greedy", "--block-ngrams=3"], ["blocked"]
+    yield "contrastive search, k = 4, α = 0.6", ["--penalty-alpha=0.6", "--top-k=4"], ["contrastive"]
     for name, flags in truncations(a.ks, a.ps).items():
         file = name.replace(" ", "")
         yield f"sampling, {name}", flags, [f"sampling-{file}-{seed}" for seed in seeds]
