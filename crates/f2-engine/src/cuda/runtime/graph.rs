@@ -56,11 +56,14 @@ fn record(stream: &Stream, body: &mut dyn FnMut()) -> Option<Graph> {
         stream.note("recording a graph", Err(error));
         return None;
     }
+    let failure = stream.failure();
     body();
     match stream.cuda().end_capture(CUgraphInstantiate_flags(0)) {
         Ok(graph) => graph.map(Graph),
-        Err(error) => {
-            stream.note("recording a graph", Err(error));
+        // A call of another thread can invalidate a recording. Nothing of it was done then: the caller
+        // does it unrecorded, and what was at fault itself fails again.
+        Err(_) => {
+            stream.set_failure(failure);
             None
         }
     }

@@ -116,9 +116,19 @@ impl Stream {
         self.check()
     }
 
+    /// The first failure so far.
+    pub(super) fn failure(&self) -> Option<String> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes the record of failures back to an earlier one.
+    pub(super) fn set_failure(&self, failure: Option<String>) {
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+    }
+
     /// Reports the first failure so far.
     pub(in crate::cuda) fn check(&self) -> Result<(), Error> {
-        match self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone() {
+        match self.failure() {
             Some(reason) => Err(failed(reason)),
             None => Ok(()),
         }
