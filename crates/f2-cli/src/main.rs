@@ -10,6 +10,8 @@ mod advice;
 mod bounded;
 mod failure;
 mod format;
+#[cfg(test)]
+mod fuzz;
 mod hub;
 mod interrupt;
 mod machine;

@@ -49,29 +49,27 @@ pub fn fuzz(name: &str, seeds: &Seeds, repair: Repair, spare: usize, read: impl 
     let folder = folder.expect("a folder");
     let from = number("F2_FUZZ_FROM").unwrap_or(0);
     let inputs = number("F2_FUZZ_INPUTS").unwrap_or(INPUTS);
-    let mut laid_out = None;
+    // A folder for each seed: only the changed file is written again.
+    let folders: Vec<_> =
+        (0..seeds.len()).map(|seed| folder.path().join(seed.to_string())).collect();
     // Whatever is made once, at first use, is no reader's waste.
-    (0..seeds.len()).for_each(|seed| {
-        seeds.lay_out(seed, folder.path());
-        read(folder.path());
+    folders.iter().enumerate().for_each(|(seed, folder)| {
+        seeds.lay_out(seed, folder);
+        read(folder);
     });
     for number in from..from + inputs {
         let mut random = random::Random::new(number);
         let seed = random.below(seeds.len());
-        if laid_out != Some(seed) {
-            seeds.lay_out(seed, folder.path());
-            laid_out = Some(seed);
-        }
+        let folder = &folders[seed];
         let files = seeds.files(seed);
         let (file, whole) = &files[random.below(files.len())];
         let mut bytes = whole.clone();
         changes::change(&mut bytes, seeds, &mut random);
         repair.apply(file, &mut bytes, &mut random);
-        let path = folder.path().join(file);
+        let path = folder.join(file);
         fs::write(&path, &bytes).expect("room for a file");
         let size = files.iter().map(|(_, bytes)| bytes.len()).sum::<usize>() + bytes.len();
-        let outcome =
-            panic::catch_unwind(AssertUnwindSafe(|| memory::most_used(|| read(folder.path()))));
+        let outcome = panic::catch_unwind(AssertUnwindSafe(|| memory::most_used(|| read(folder))));
         let complaint = match outcome {
             Err(_) => Some("the reader panicked".to_owned()),
             Ok(most) if most > memory::warranted(size) + spare => {

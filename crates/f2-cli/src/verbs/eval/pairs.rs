@@ -132,3 +132,18 @@ fn check_prompts(path: &Path, written: &Written, references: &Written) -> Result
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fuzz::fuzz_texts;
+
+    #[test]
+    fn changed_files_are_read_or_refused() {
+        fuzz_texts("pairs", "pairs.jsonl", |path| {
+            let Ok(written) = read(path) else { return };
+            assert_eq!(written.texts.len(), written.prompts.len());
+            assert_eq!(written.texts.len(), written.numbers.len());
+        });
+    }
+}

@@ -1,0 +1,38 @@
+//! The readers of texts against files that were changed at random, as `f2-fuzz` does with those of
+//! the libraries. Memory is not watched: other tests run beside these, and lines are bounded.
+
+use std::path::Path;
+
+use f2_fuzz::{Repair, Seeds, fuzz};
+
+use crate::texts::{Splitting, TextReader};
+
+/// More than any reader can take.
+const ANY: usize = usize::MAX / 2;
+
+/// Gives changed files of texts to a reader, under this name.
+pub(crate) fn fuzz_texts(name: &str, file: &str, read: impl Fn(&Path)) {
+    fuzz(name, &Seeds::files_as("texts", file), Repair::None, ANY, |folder| {
+        read(&folder.join(file));
+    });
+}
+
+#[test]
+fn texts_as_ids_or_words() {
+    fuzz_texts("texts", "texts.jsonl", |path| {
+        for splitting in [None, Some(Splitting::Words)] {
+            let Ok(texts) = TextReader::new(splitting).read(path) else { continue };
+            assert!(!texts.ids.is_empty());
+            let last = texts.place(texts.ids.len() - 1);
+            assert!(last.contains("texts.jsonl, line "), "{last}");
+        }
+    });
+}
+
+#[test]
+fn plain_texts() {
+    fuzz_texts("lines", "texts.txt", |path| {
+        let Ok(texts) = TextReader::new(None).read(path) else { return };
+        assert_eq!(texts.strings.map(|strings| strings.len()), Some(texts.ids.len()));
+    });
+}
