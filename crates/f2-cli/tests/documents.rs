@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use f2_lm::decode::Truncations;
+
 /// The beginnings of paths in back quotes that are meant from the root of the repository.
 const FOLDERS: [&str; 5] = ["crates/", "docs/", ".ci/", ".github/", "oracle/"];
 
@@ -54,4 +56,16 @@ fn documents() -> Vec<PathBuf> {
     let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap());
     let paths = entries.map(|entry| entry.unwrap().path());
     paths.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect()
+}
+
+/// A row of a table that begins with a rule's name and has its flag and its field.
+#[test]
+fn every_truncation_rule_is_documented() {
+    let text = fs::read_to_string(root().join("docs/decoding.md")).unwrap();
+    for rule in Truncations::rules() {
+        let (name, flag, field) = (rule.name, rule.flag(), rule.field);
+        let row = text.lines().find(|line| line.starts_with(&format!("| {name} |")));
+        let row = row.unwrap_or_else(|| panic!("docs/decoding.md has no row for {name}"));
+        assert!(row.contains(&format!("| `--{flag}` | `{field}` |")), "{row}");
+    }
 }

@@ -2,6 +2,7 @@
 
 use f2_lm::Error;
 use f2_lm::config::Origin;
+use f2_lm::decode::Truncations;
 use f2_lm::memory::Purpose;
 
 use crate::failure::{CHECK_NAME, Failure, Kind, advice_on_writing};
@@ -251,13 +252,6 @@ fn less_memory(purpose: Purpose) -> &'static str {
 fn strategy(option: &str) -> Option<&'static str> {
     Some(match option {
         "temperature" => "`--temperature 1` leaves the probabilities as they are, 0 is greedy",
-        "top-k" => "the paper takes `--top-k 3` for English and `--top-k 20` for lyrics",
-        "top-p" => "`--top-p 0.9` is usual; 1 keeps all tokens",
-        "min-p" => "`--min-p 0.1` is usual; 1 keeps the most likely token alone",
-        "typical" => "`--typical 0.95` is usual; 1 keeps all tokens",
-        "top-nσ" => "`--top-n-sigma 1` is usual; larger numbers keep more",
-        "epsilon cut-off" => "`--epsilon-cutoff 0.0003` to 0.002 is usual",
-        "eta cut-off" => "`--eta-cutoff 0.0003` to 0.004 is usual",
         "penalty alpha" => "`--penalty-alpha 0.6` is usual; 0 is greedy",
         "contrastive search" => {
             "leave the others out to search, or `--penalty-alpha` to draw; `--top-k 4` says how many \
@@ -302,6 +296,6 @@ fn strategy(option: &str) -> Option<&'static str> {
         }
         "window" => "leave `--window` out to take all the model sees",
         "stride" => "leave `--stride` out for windows that follow one another",
-        _ => return None,
+        option => return Truncations::rule_named(option).map(|rule| rule.advice),
     })
 }

@@ -238,9 +238,9 @@ mod tests {
 
         fn height(strategy: &Strategy) -> f64 {
             let Factorisation::Decoupled(draw) = &strategy.factorisation else { return 99.0 };
-            let Truncations { top_k, typical, top_p, min_p, .. } = strategy.truncations;
-            let other = f64::from(top_k.is_some() || typical.is_some() || min_p.is_some());
-            let nucleus = top_p.unwrap_or(1.0);
+            let truncations = strategy.truncations;
+            let other = f64::from(truncations.with_top_p(None) != Truncations::default());
+            let nucleus = truncations.top_p().unwrap_or(1.0);
             let squares = (10.0 * (draw.temperature - 0.9)).powi(2)
                 + (8.0 * (strategy.temperature - 1.2)).powi(2)
                 // The two lean on each other, as temperature and nucleus do.

@@ -58,21 +58,21 @@ impl Space {
         let temperature = |at: f64| hundredths(between(TEMPERATURES, at));
         let mass = |least: f64, at: f64| hundredths(between((least, ALL_MASS), at).min(1.0));
         let part = |mass: f64| (mass < 1.0).then_some(mass);
-        let mut truncations = Truncations::default();
-        match rule {
+        let all = Truncations::default();
+        let truncations = match rule {
             Rule::TopK => {
                 let most = MOST_K.min(self.vocabulary as f64);
-                truncations.top_k = Some(most.powf(at[1]).round().max(1.0) as usize);
+                all.with_top_k(most.powf(at[1]).round().max(1.0) as usize)
             }
-            Rule::TopP => truncations.top_p = part(mass(LEAST_MASS, at[1])),
-            Rule::Typical => truncations.typical = part(mass(LEAST_MASS, at[1])),
+            Rule::TopP => all.with_top_p(part(mass(LEAST_MASS, at[1]))),
+            Rule::Typical => all.with_typical(part(mass(LEAST_MASS, at[1]))),
             Rule::MinP => {
                 let (least, most) = MIN_P;
                 // The larger, the more is kept, as with the other rules.
                 let share = most * (least / most).powf(at[1]);
-                truncations.min_p = Some((share * 1_000.0).round() / 1_000.0);
+                all.with_min_p((share * 1_000.0).round() / 1_000.0)
             }
-        }
+        };
         let mut draw = ClassDraw::default();
         if self.factorised {
             draw.temperature = temperature(at[2]);

@@ -5,6 +5,7 @@
 mod explored;
 mod extend;
 mod group;
+mod settings;
 
 use std::ops::Range;
 
@@ -17,9 +18,11 @@ use super::contrast::Amateur;
 use super::generator::{Generator, Request};
 use super::scores::Scores;
 use super::sequence::Sequence;
-use super::{BeamSearch, Continuation, Event, Token};
+use super::{Continuation, Event, Token};
 use crate::Error;
 use crate::model::{Feed, Incremental, Model};
+
+pub use self::settings::BeamSearch;
 
 /// One prompt's beam.
 struct Beam {

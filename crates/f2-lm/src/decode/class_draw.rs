@@ -4,8 +4,8 @@ use f2_engine::{ClassSampling, Philox};
 use serde::{Deserialize, Serialize};
 
 use super::Distribution;
+use super::checks::{check_k, check_share, check_temperature};
 use super::distribution::most_likely;
-use super::strategy::{check_k, check_share, check_temperature};
 use super::truncation::top_k;
 use crate::Error;
 

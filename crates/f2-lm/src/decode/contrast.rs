@@ -7,8 +7,8 @@
 use f2_engine::Device;
 
 use super::Strategy;
+use super::checks::{check_positive, check_share, require};
 use super::scores::Scores;
-use super::strategy::{check_positive, check_share, require};
 use crate::Error;
 use crate::model::{Feed, Incremental, Model, ModelShape};
 

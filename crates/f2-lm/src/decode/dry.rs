@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::strategy::{check_positive, require};
+use super::checks::{check_positive, require};
 use crate::Error;
 
 /// Larger penalties change nothing, and infinite ones would leave no token where all are penalised.

@@ -302,16 +302,13 @@ fn joint_draws_follow_the_posterior_as_it_was_cut() {
         let truncated = |truncations| Strategy { truncations, ..base.clone() };
         let cases = [
             (base.clone(), distribution()),
-            (truncated(Truncations { top_k: Some(3), ..none }), top_k(distribution(), 3)),
-            (truncated(Truncations { top_p: Some(0.7), ..none }), nucleus(distribution(), 0.7)),
-            (truncated(Truncations { min_p: Some(0.2), ..none }), min_p(distribution(), 0.2)),
-            (truncated(Truncations { typical: Some(0.6), ..none }), typical(distribution(), 0.6)),
+            (truncated(none.with_top_k(3)), top_k(distribution(), 3)),
+            (truncated(none.with_top_p(0.7)), nucleus(distribution(), 0.7)),
+            (truncated(none.with_min_p(0.2)), min_p(distribution(), 0.2)),
+            (truncated(none.with_typical(0.6)), typical(distribution(), 0.6)),
             (Strategy { temperature: 2.5, ..base.clone() }, flat(2.5)),
             (
-                Strategy {
-                    temperature: 0.5,
-                    ..truncated(Truncations { top_k: Some(4), top_p: Some(0.9), ..none })
-                },
+                Strategy { temperature: 0.5, ..truncated(none.with_top_k(4).with_top_p(0.9)) },
                 nucleus(top_k(flat(0.5), 4), 0.9),
             ),
         ];

@@ -7,7 +7,7 @@
 
 use std::f64::consts::LN_2;
 
-use super::strategy::check_positive;
+use super::checks::check_positive;
 use crate::Error;
 
 /// The target and the pace.

@@ -19,6 +19,7 @@
 
 mod beam;
 mod candidates;
+mod checks;
 mod class_draw;
 mod contrast;
 mod contrastive_search;
@@ -43,6 +44,7 @@ mod strategy;
 mod truncation;
 mod xtc;
 
+pub use beam::BeamSearch;
 pub use class_draw::{ClassDraw, SmallClass, fill_order};
 pub use contrast::Contrast;
 pub use contrastive_search::ContrastiveSearch;
@@ -58,6 +60,11 @@ pub use scores::Scored;
 pub use sequence::{RandomStream, RandomStreams};
 pub use several::{generate_against, generate_on};
 pub use stop::StopSequences;
-pub use strategy::{BeamSearch, Factorisation, Strategy};
-pub use truncation::{Truncations, epsilon_cutoff, eta_cutoff, min_p, nucleus, top_k, typical};
+pub use strategy::{Factorisation, Strategy};
+pub use truncation::{
+    TruncationRule, TruncationSetting, Truncations, epsilon_cutoff, eta_cutoff, min_p, nucleus,
+    top_k, typical,
+};
 pub use xtc::Xtc;
+
+pub(crate) use truncation::Foreign;

@@ -184,7 +184,7 @@ fn planned(
     }
     let book = Book::Classes { after: Book::band(wanted.history) };
     let class = wanted.decide(book, &distribution);
-    Ok(match (draw.small, strategy.truncations.top_k) {
+    Ok(match (draw.small, strategy.truncations.top_k()) {
         (SmallClass::Fill, Some(k)) => {
             let sizes: Vec<usize> =
                 (0..classes.count()).map(|class| classes.members(class).len()).collect();

@@ -2,7 +2,10 @@
 
 use f2_engine::{Head, Sampling};
 
-use super::{ClassDraw, Contrast, ContrastiveSearch, Dry, Mirostat, SmallClass, Truncations, Xtc};
+use super::checks::{check_temperature, require};
+use super::{
+    BeamSearch, ClassDraw, Contrast, ContrastiveSearch, Dry, Mirostat, SmallClass, Truncations, Xtc,
+};
 use crate::Error;
 use crate::model::ModelShape;
 
@@ -47,27 +50,6 @@ pub enum Factorisation {
     Joint,
 }
 
-/// Beam search, and diverse beam search with more than one group.
-#[derive(Clone, Debug, PartialEq)]
-pub struct BeamSearch {
-    /// Hypotheses kept.
-    pub width: usize,
-    /// Parts the beam is divided into; each avoids the tokens of those before it.
-    pub groups: usize,
-    /// The penalty on a hypothesis for each use of its token by an earlier group, in nats.
-    pub diversity: f64,
-    /// A finished text's log-probability is divided by its length to this power.
-    pub length_penalty: f64,
-    /// How often it is searched, each time without the hypotheses of the times before.
-    pub iterations: usize,
-}
-
-impl Default for BeamSearch {
-    fn default() -> Self {
-        Self { width: 4, groups: 1, diversity: 0.5, length_penalty: 1.0, iterations: 1 }
-    }
-}
-
 impl Default for Strategy {
     /// Draws from the model's own distribution, decoupled.
     fn default() -> Self {
@@ -98,7 +80,7 @@ impl Strategy {
 
     /// A class by its probability, then one of its k most likely tokens.
     pub fn top_k(k: usize) -> Self {
-        let truncations = Truncations { top_k: Some(k), ..Truncations::default() };
+        let truncations = Truncations::default().with_top_k(k);
         Self { truncations, ..Self::default() }
     }
 
@@ -156,7 +138,7 @@ impl Strategy {
         {
             draw.check(shape.class_ends.len())?;
             let fills = draw.small == SmallClass::Fill;
-            require("small classes", !fills || self.truncations.top_k.is_some(), || {
+            require("small classes", !fills || self.truncations.top_k().is_some(), || {
                 "filling them up needs a k".to_owned()
             })?;
         }
@@ -203,104 +185,16 @@ impl Strategy {
             format!("{penalty} is not a number from 1 up")
         })
     }
-}
 
-impl Strategy {
     fn check_mirostat(&self) -> Result<(), Error> {
         let Some(mirostat) = &self.mirostat else { return Ok(()) };
         mirostat.check()?;
         let alone = self.truncations == Truncations::default() && self.xtc.is_none();
         require("mirostat", alone, || {
-            format!("it is the truncation itself: leave {} and XTC out", Truncations::NAMES)
+            format!("it is the truncation itself: leave {} and XTC out", Truncations::names())
         })?;
         require("mirostat", self.temperature != 0.0, || {
             "it draws: a temperature of 0 does not".to_owned()
         })
     }
-}
-
-impl BeamSearch {
-    /// How many of `prompts` prompts are searched at a time, at about `batch` hypotheses.
-    pub(super) fn at_a_time(&self, batch: usize, prompts: usize) -> usize {
-        (batch / self.width).clamp(1, prompts.max(1))
-    }
-
-    /// How many texts of a prompt are found.
-    pub fn texts(&self) -> usize {
-        self.width.saturating_mul(self.iterations)
-    }
-
-    /// How many classes, and how many tokens, a hypothesis is extended by in an iteration: enough to
-    /// pass over the tokens of other groups, the one that ends a text, and what earlier
-    /// iterations explored.
-    pub(super) fn counts(&self, iteration: usize) -> [usize; 2] {
-        let passed = self.width.saturating_mul(iteration + 1);
-        [passed, passed.saturating_add(self.width / self.groups)]
-    }
-
-    fn check(&self, strategy: &Strategy, vocabulary: usize) -> Result<(), Error> {
-        let Self { width, groups, diversity, length_penalty, iterations } = *self;
-        require("beam iterations", iterations >= 1, || "0 is not from 1 up".to_owned())?;
-        require("beam width", (1..=vocabulary).contains(&width), || {
-            format!("{width} is not from 1 to the model's {vocabulary} tokens")
-        })?;
-        require("beam groups", groups >= 1 && width.is_multiple_of(groups), || {
-            format!("{groups} groups cannot share a beam of {width}")
-        })?;
-        require("diversity", diversity.is_finite() && diversity >= 0.0, || {
-            format!("{diversity} is not a number from 0 up")
-        })?;
-        require("length penalty", length_penalty.is_finite(), || {
-            format!("{length_penalty} is not a number")
-        })?;
-        let draws = strategy.truncations != Truncations::default()
-            || strategy.xtc.is_some()
-            || strategy.mirostat.is_some();
-        let classes = match &strategy.factorisation {
-            Factorisation::Decoupled(draw) => *draw == ClassDraw::default(),
-            Factorisation::Joint => true,
-        };
-        require("beam", !draws && classes && strategy.temperature == 1.0, || {
-            format!(
-                "it searches and does not draw: leave temperature, {}, XTC, mirostat and \
-                 the classes' own out",
-                Truncations::NAMES
-            )
-        })
-    }
-}
-
-pub(super) fn check_temperature(option: &'static str, temperature: f64) -> Result<(), Error> {
-    require(option, temperature.is_finite() && temperature >= 0.0, || {
-        format!("{temperature} is not a number from 0 up")
-    })
-}
-
-pub(super) fn check_k(
-    option: &'static str,
-    k: Option<usize>,
-    most: usize,
-    what: &str,
-) -> Result<(), Error> {
-    require(option, k.is_none_or(|k| (1..=most).contains(&k)), || {
-        format!("{} is not from 1 to the model's {most} {what}", k.unwrap_or_default())
-    })
-}
-
-pub(super) fn check_positive(option: &'static str, value: f64) -> Result<(), Error> {
-    require(option, value.is_finite() && value > 0.0, || format!("{value} is not a number above 0"))
-}
-
-pub(super) fn check_share(option: &'static str, share: f64) -> Result<(), Error> {
-    require(option, share > 0.0 && share <= 1.0, || {
-        format!("{share} is not a share above 0 and up to 1")
-    })
-}
-
-pub(super) fn require(
-    option: &'static str,
-    holds: bool,
-    reason: impl FnOnce() -> String,
-) -> Result<(), Error> {
-    if holds { Ok(()) } else { Err(Error::Strategy { option, reason: reason() }) }
 }

@@ -4,7 +4,7 @@
 use f2_engine::Philox;
 
 use super::Distribution;
-use super::strategy::{check_share, require};
+use super::checks::{check_share, require};
 use crate::Error;
 
 /// How often the top choices are left out, and which.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::decode::{BeamSearch, Factorisation, Strategy, Truncations};
+use crate::decode::{BeamSearch, Factorisation, Foreign, Strategy, Truncations};
 
 /// Which tokens begin, end and pad texts, and how tokens are chosen where the model has a decoding.
 pub(super) fn describe(
@@ -20,7 +20,7 @@ pub(super) fn describe(
     let Some(decoding) = decoding else { return config };
     let Strategy {
         temperature,
-        truncations: Truncations { top_n_sigma: _, top_k, typical, top_p, min_p, epsilon, eta },
+        truncations,
         repetition_penalty,
         block_ngrams,
         factorisation,
@@ -46,18 +46,11 @@ pub(super) fn describe(
     } else {
         put("do_sample", json!(true));
         put("temperature", json!(temperature));
-        // Without it `transformers` keeps 50.
-        put("top_k", json!(top_k.unwrap_or(0)));
-        let shares = [
-            ("typical_p", typical),
-            ("top_p", top_p),
-            ("min_p", min_p),
-            ("epsilon_cutoff", epsilon),
-            ("eta_cutoff", eta),
-        ];
-        for (name, share) in shares {
-            if let Some(share) = share {
-                put(name, json!(share));
+        for rule in Truncations::rules() {
+            if let Some(Foreign { name, unset }) = rule.transformers
+                && let Some(setting) = truncations.get(rule).or(unset)
+            {
+                put(name, json!(rule.written(setting)));
             }
         }
     }
@@ -94,7 +87,7 @@ mod tests {
         let draw = ClassDraw { temperature: 0.9, top_p: 0.95, ..ClassDraw::default() };
         let tuned = Strategy {
             temperature: 1.1,
-            truncations: Truncations { top_p: Some(0.8), ..Truncations::default() },
+            truncations: Truncations::default().with_top_p(0.8),
             factorisation: Factorisation::Decoupled(draw),
             ..Strategy::default()
         };

@@ -102,10 +102,10 @@ fn strategies() -> Vec<Strategy> {
         Strategy::default(),
         Strategy::top_k(3),
         Strategy { factorisation: Factorisation::Decoupled(fill), ..Strategy::top_k(5) },
-        Strategy { temperature: 0.9, ..truncated(Truncations { top_p: Some(0.8), ..all }) }.joint(),
-        truncated(Truncations { typical: Some(0.8), min_p: Some(0.05), ..all }),
-        truncated(Truncations { top_n_sigma: Some(1.2), ..all }),
-        truncated(Truncations { epsilon: Some(0.01), eta: Some(0.02), ..all }),
+        Strategy { temperature: 0.9, ..truncated(all.with_top_p(0.8)) }.joint(),
+        truncated(all.with_typical(0.8).with_min_p(0.05)),
+        truncated(all.with_top_n_sigma(1.2)),
+        truncated(all.with_epsilon_cutoff(0.01).with_eta_cutoff(0.02)),
         Strategy {
             beam: Some(BeamSearch { iterations: 3, ..BeamSearch::default() }),
             ..Strategy::default()

@@ -3,7 +3,7 @@
 
 use f2_lm::decode::{
     BeamSearch, ClassDraw, ContrastiveSearch, Dry, Factorisation, Mirostat, SmallClass, Strategy,
-    Truncations, Xtc,
+    TruncationRule, TruncationSetting, Truncations, Xtc,
 };
 
 use super::fields::Fields;
@@ -68,21 +68,18 @@ fn usual(fields: Fields<'_>, served: &Served, contrasts: bool) -> Result<Strateg
         best.temperature = 1.0;
         return Ok(Strategy { repetition_penalty, block_ngrams, ..best });
     }
-    let given = |names: &[&str]| names.iter().any(|name| fields.any(name).is_some());
+    let given = |name: &str| fields.any(name).is_some();
+    let truncates = Truncations::rules().iter().any(|rule| given(rule.field));
     if fields.integer("mirostat_mode")? == Some(2) {
         (usual.truncations, usual.xtc) = (Truncations::default(), None);
-    } else if given(&TRUNCATIONS) || given(&["xtc_probability"]) {
+    } else if truncates || given("xtc_probability") {
         usual.mirostat = None;
     }
-    if given(&["deterministic"]) && fields.flag("deterministic")? {
+    if given("deterministic") && fields.flag("deterministic")? {
         usual.xtc = None;
     }
     Ok(usual)
 }
-
-/// The fields that say which tokens are kept.
-const TRUNCATIONS: [&str; 7] =
-    ["top_n_sigma", "top_k", "typical_p", "top_p", "min_p", "epsilon_cutoff", "eta_cutoff"];
 
 /// The truncations; contrastive search has a use of its own for `top_k`.
 fn truncations(
@@ -90,21 +87,31 @@ fn truncations(
     usual: Truncations,
     searches: bool,
 ) -> Result<Truncations, Refusal> {
-    // Values that keep everything are the same as none.
-    let unless = |name: &'static str, all: f64, usual: Option<f64>| {
-        let given = fields.number(name)?;
-        Ok::<_, Refusal>(given.map_or(usual, |value| Some(value).filter(|value| *value != all)))
-    };
-    Ok(Truncations {
-        // Some servers say -1 for none.
-        top_n_sigma: unless("top_n_sigma", 0.0, usual.top_n_sigma)?.filter(|n| *n != -1.0),
-        top_k: k(fields, "top_k", usual.top_k)?.filter(|_| !searches),
-        typical: unless("typical_p", 1.0, usual.typical)?,
-        top_p: unless("top_p", 1.0, usual.top_p)?,
-        min_p: unless("min_p", 0.0, usual.min_p)?,
-        epsilon: unless("epsilon_cutoff", 0.0, usual.epsilon)?,
-        eta: unless("eta_cutoff", 0.0, usual.eta)?,
-    })
+    let mut truncations = usual;
+    for rule in Truncations::rules() {
+        truncations = truncations.with(rule, truncation(fields, rule, usual.get(rule))?);
+    }
+    Ok(if searches { truncations.with_top_k(None) } else { truncations })
+}
+
+/// The setting of a rule. Values that keep everything are the same as none.
+fn truncation(
+    fields: Fields<'_>,
+    rule: &TruncationRule,
+    usual: Option<f64>,
+) -> Result<Option<f64>, Refusal> {
+    let keeps_all = |value: f64| rule.none.contains(&value);
+    match rule.setting {
+        TruncationSetting::Count => match fields.integer(rule.field)? {
+            None => Ok(usual),
+            Some(count) if keeps_all(count as f64) => Ok(None),
+            Some(count) => Ok(Some(from_one(rule.field, count)? as f64)),
+        },
+        TruncationSetting::Share | TruncationSetting::Positive => {
+            let given = fields.number(rule.field)?;
+            Ok(given.map_or(usual, |value| Some(value).filter(|value| !keeps_all(*value))))
+        }
+    }
 }
 
 fn contrastive_search(fields: Fields<'_>) -> Result<Option<ContrastiveSearch>, Refusal> {
@@ -173,10 +180,14 @@ fn k(
     match fields.integer(name)? {
         None => Ok(usual),
         Some(-1 | 0) => Ok(None),
-        Some(k) => usize::try_from(k).map(Some).map_err(|_| {
-            Refusal::bad(name, format!("`{name}` must be a whole number from 1 up, not {k}"))
-        }),
+        Some(k) => from_one(name, k).map(Some),
     }
+}
+
+fn from_one(name: &'static str, count: i64) -> Result<usize, Refusal> {
+    usize::try_from(count).map_err(|_| {
+        Refusal::bad(name, format!("`{name}` must be a whole number from 1 up, not {count}"))
+    })
 }
 
 fn factorisation(fields: Fields<'_>, usual: Factorisation) -> Result<Factorisation, Refusal> {
@@ -223,13 +234,6 @@ fn param(error: &f2_lm::Error) -> &'static str {
     let f2_lm::Error::Strategy { option, .. } = error else { return "temperature" };
     match *option {
         "temperature" => "temperature",
-        "top-k" => "top_k",
-        "top-p" => "top_p",
-        "min-p" => "min_p",
-        "typical" => "typical_p",
-        "top-nσ" => "top_n_sigma",
-        "epsilon cut-off" => "epsilon_cutoff",
-        "eta cut-off" => "eta_cutoff",
         "penalty alpha" | "contrastive search" => "penalty_alpha",
         "mirostat" => "mirostat_mode",
         "mirostat tau" => "mirostat_tau",
@@ -249,6 +253,6 @@ fn param(error: &f2_lm::Error) -> &'static str {
         "beam groups" => "num_beam_groups",
         "diversity" => "diversity_penalty",
         "length penalty" => "length_penalty",
-        _ => "num_beams",
+        option => Truncations::rule_named(option).map_or("num_beams", |rule| rule.field),
     }
 }

@@ -1,20 +1,23 @@
 //! The flags of the decoding strategy.
 
 mod adaptive;
+mod beam;
+mod class;
 mod contrast;
 mod dry;
+mod truncation;
 
-use clap::{Args, ValueEnum};
-use f2_lm::decode::{
-    BeamSearch, ClassDraw, ContrastiveSearch, Factorisation, ProtocolName, SmallClass, Strategy,
-    Truncations,
-};
+use clap::Args;
+use f2_lm::decode::{ContrastiveSearch, ProtocolName, Strategy, Truncations};
 use f2_lm::run::SavedModel;
 use f2_report::results::Decoding;
 
 use self::adaptive::AdaptiveFlags;
+use self::beam::BeamFlags;
+use self::class::ClassFlags;
 use self::contrast::ContrastFlags;
 use self::dry::DryFlags;
+use self::truncation::TruncationFlags;
 use super::protocol::Rule;
 use crate::failure::Failure;
 
@@ -22,33 +25,13 @@ use crate::failure::Failure;
 #[command(next_help_heading = "Strategy")]
 pub(super) struct StrategyFlags {
     /// Always the most likely: the best class, and the best token in it.
-    #[arg(long, conflicts_with_all = ["temperature", "top_k", "top_p", "min_p", "typical",
-        "top_n_sigma", "epsilon_cutoff", "eta_cutoff", "beam"])]
+    #[arg(long, conflicts_with_all = excluded_by_greedy())]
     greedy: bool,
     /// Flatten (above 1) or sharpen (below 1) the probabilities; 0 is greedy.
     #[arg(long, value_name = "T")]
     temperature: Option<f64>,
-    /// Keep the k most likely tokens.
-    #[arg(long, value_name = "K")]
-    top_k: Option<usize>,
-    /// Keep the fewest tokens that reach this mass (nucleus sampling).
-    #[arg(long, value_name = "P")]
-    top_p: Option<f64>,
-    /// Keep tokens at least this share as likely as the most likely.
-    #[arg(long, value_name = "P")]
-    min_p: Option<f64>,
-    /// Keep the most typical tokens that reach this mass.
-    #[arg(long, value_name = "P")]
-    typical: Option<f64>,
-    /// Keep tokens whose logit is within N standard deviations of the largest.
-    #[arg(long, value_name = "N")]
-    top_n_sigma: Option<f64>,
-    /// Keep tokens of at least this probability.
-    #[arg(long, value_name = "P")]
-    epsilon_cutoff: Option<f64>,
-    /// Keep tokens of at least this probability, or of less where the entropy is high.
-    #[arg(long, value_name = "P")]
-    eta_cutoff: Option<f64>,
+    #[command(flatten)]
+    truncations: TruncationFlags,
     /// Multiply the log-probability of tokens that occurred before; 1 does nothing
     /// [default: 1].
     #[arg(long, value_name = "X")]
@@ -64,94 +47,48 @@ pub(super) struct StrategyFlags {
     /// prompt has one text, with -n several.
     #[arg(long, conflicts_with_all = ["greedy", "beam", "seed"])]
     deterministic: bool,
-    /// Search for likely texts with a beam this wide.
-    #[arg(long, value_name = "WIDTH")]
-    beam: Option<usize>,
-    /// Search so many times, each time without the hypotheses of the times before (iterative beam search)
-    /// [default: 1].
-    #[arg(long, value_name = "N", requires = "beam")]
-    beam_iterations: Option<usize>,
-    /// Groups of the beam that avoid each other's tokens (diverse beam search).
-    #[arg(long, value_name = "N", requires = "beam")]
-    beam_groups: Option<usize>,
-    /// The penalty on a token for each use by an earlier group, in nats [default: 0.5].
-    #[arg(long, value_name = "X", requires = "beam_groups")]
-    diversity: Option<f64>,
-    /// Texts of a beam are ranked by log-probability over length to this power [default: 1].
-    #[arg(long, value_name = "X", requires = "beam")]
-    length_penalty: Option<f64>,
+    #[command(flatten)]
+    beam: BeamFlags,
     /// Contrastive search: how much likeness to the text counts against each of the --top-k likeliest
     /// tokens (4 if not given); 0.6 is usual.
     #[arg(long, value_name = "ALPHA")]
     penalty_alpha: Option<f64>,
     #[command(flatten)]
     pub(super) contrast: ContrastFlags,
-    /// F²: choose from the full posterior, not a class first.
-    #[arg(long)]
-    joint: bool,
-    /// F²: flatten or sharpen the classes' probabilities; 0 takes the most likely class
-    /// [default: 1, or 0 with --greedy and --penalty-alpha].
-    #[arg(long, value_name = "T", conflicts_with = "joint")]
-    class_temperature: Option<f64>,
-    /// F²: keep the k most likely classes.
-    #[arg(long, value_name = "K", conflicts_with = "joint")]
-    class_top_k: Option<usize>,
-    /// F²: keep the most likely classes up to this mass, never beyond it; 1 is the paper's text,
-    /// 0.9 the authors' code [default: 1].
-    #[arg(long, value_name = "P", conflicts_with = "joint")]
-    class_top_p: Option<f64>,
-    /// F²: what top-k does in a class with fewer than k tokens.
-    #[arg(long, value_enum, conflicts_with = "joint")]
-    small_class: Option<Small>,
+    #[command(flatten)]
+    classes: ClassFlags,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Small {
-    /// Takes all of them, as the paper's Eq. 7 says (the default).
-    Clamp,
-    /// Draws further classes until there are k tokens, as the authors' code does.
-    Fill,
+/// The flags that say how to draw, or to search with a beam, which the most likely token leaves no room for.
+fn excluded_by_greedy() -> impl Iterator<Item = &'static str> {
+    ["temperature"].into_iter().chain(TruncationFlags::ids()).chain(["beam"])
 }
 
 impl StrategyFlags {
     /// The flags of a decoding of the tables. A plain softmax has no classes to draw from.
     pub(super) fn of_decoding(decoding: Decoding, factorised: bool) -> Self {
-        let (top_k, joint, class_top_p, small_class) = match decoding {
-            Decoding::Given | Decoding::Greedy => (None, false, None, None),
-            Decoding::TopK { k } => (Some(k), false, None, None),
-            Decoding::Joint { k } => (Some(k), true, None, None),
-            Decoding::ClassNucleus { k, p } => (Some(k), false, Some(p), None),
-            Decoding::AuthorsProgram { k } => {
-                (Some(k), false, Some(Decoding::AUTHORS_CLASS_NUCLEUS), Some(Small::Fill))
-            }
+        let top_k = match decoding {
+            Decoding::Given | Decoding::Greedy => None,
+            Decoding::TopK { k }
+            | Decoding::Joint { k }
+            | Decoding::ClassNucleus { k, p: _ }
+            | Decoding::AuthorsProgram { k } => Some(k),
         };
+        let classes =
+            if factorised { ClassFlags::of_decoding(decoding) } else { ClassFlags::default() };
         Self {
             greedy: decoding == Decoding::Greedy,
             temperature: None,
-            top_k,
-            top_p: None,
-            min_p: None,
-            typical: None,
-            top_n_sigma: None,
-            epsilon_cutoff: None,
-            eta_cutoff: None,
+            truncations: TruncationFlags(Truncations::default().with_top_k(top_k)),
             repetition_penalty: None,
             block_ngrams: None,
             dry: DryFlags::default(),
             adaptive: AdaptiveFlags::default(),
             deterministic: false,
-            beam: None,
-            beam_groups: None,
-            beam_iterations: None,
-            diversity: None,
-            length_penalty: None,
+            beam: BeamFlags::default(),
             penalty_alpha: None,
             contrast: ContrastFlags::default(),
-            joint: joint && factorised,
-            class_temperature: None,
-            class_top_k: None,
-            class_top_p: class_top_p.filter(|_| factorised),
-            small_class: small_class.filter(|_| factorised),
+            classes,
         }
     }
 
@@ -164,7 +101,7 @@ impl StrategyFlags {
         usual: Option<Strategy>,
     ) -> Result<Strategy, Failure> {
         if model.shape.class_ends.is_empty() {
-            self.refuse_classes(model)?;
+            self.classes.refuse(model)?;
         }
         let usual_k = match protocol {
             Some(Rule::Paper(name)) => name.top_k(),
@@ -179,41 +116,23 @@ impl StrategyFlags {
         Ok(strategy)
     }
 
-    fn refuse_classes(&self, model: &SavedModel) -> Result<(), Failure> {
-        let given = [
-            ("--joint", self.joint),
-            ("--class-temperature", self.class_temperature.is_some()),
-            ("--class-top-k", self.class_top_k.is_some()),
-            ("--class-top-p", self.class_top_p.is_some()),
-            ("--small-class", self.small_class.is_some()),
-        ];
-        match given.iter().find(|(_, given)| *given) {
-            Some((flag, _)) => Err(Failure::usage(format!(
-                "{flag} is for F² models; {} has a plain softmax",
-                model.folder.display()
-            ))
-            .advise("leave it out: a plain softmax has no classes")),
-            None => Ok(()),
-        }
-    }
-
     /// The strategy of the flags alone.
     fn strategy(&self, usual_k: usize) -> Strategy {
         let mut strategy = self.over(Strategy::default());
         let chosen = self.is_greedy()
-            || self.beam.is_some()
+            || self.beam.is_given()
             || self.temperature.is_some()
             || self.adaptive.is_given()
             || self.penalty_alpha.is_some();
         if !chosen && strategy.truncations == Truncations::default() {
-            strategy.truncations.top_k = Some(usual_k);
+            strategy.truncations = Truncations::default().with_top_k(usual_k);
         }
         strategy
     }
 
     fn is_greedy(&self) -> bool {
         // Contrastive decoding is greedy unless something else is asked for.
-        let draws = self.beam.is_some()
+        let draws = self.beam.is_given()
             || self.temperature.is_some()
             || self.adaptive.is_given()
             || self.penalty_alpha.is_some()
@@ -224,14 +143,6 @@ impl StrategyFlags {
     /// Whether a flag says which tokens are kept.
     fn truncates(&self) -> bool {
         self.truncations(Truncations::default()) != Truncations::default()
-    }
-
-    /// Whether a flag says how classes are drawn.
-    fn draws_classes(&self) -> bool {
-        self.class_temperature.is_some()
-            || self.class_top_k.is_some()
-            || self.class_top_p.is_some()
-            || self.small_class.is_some()
     }
 
     /// A strategy with what the flags say changed.
@@ -247,9 +158,9 @@ impl StrategyFlags {
             dry: None,
             xtc: self.adaptive.xtc().or(base.xtc),
             mirostat: self.adaptive.mirostat().or(base.mirostat),
-            factorisation: self.factorisation(base.factorisation),
+            factorisation: self.classes.factorisation(base.factorisation),
             deterministic: self.deterministic || base.deterministic,
-            beam: self.beam.map(|width| self.beam_search(width)).or(base.beam),
+            beam: self.beam.search().or(base.beam),
             contrastive_search: self.contrastive_search(),
             contrast: self.contrast.contrast(),
         }
@@ -268,9 +179,9 @@ impl StrategyFlags {
         let draws = self.temperature.is_some()
             || adapts
             || self.truncates()
-            || self.draws_classes()
+            || self.classes.draws()
             || self.deterministic;
-        if self.beam.is_some() || (usual.beam.is_some() && draws) {
+        if self.beam.is_given() || (usual.beam.is_some() && draws) {
             return Strategy::default();
         }
         let mut base = usual;
@@ -286,52 +197,14 @@ impl StrategyFlags {
     }
 
     fn contrastive_search(&self) -> Option<ContrastiveSearch> {
-        let k = self.top_k.unwrap_or(ContrastiveSearch::default().k);
+        let k = self.truncations.0.top_k().unwrap_or(ContrastiveSearch::default().k);
         self.penalty_alpha.map(|alpha| ContrastiveSearch { alpha, k })
     }
 
     fn truncations(&self, base: Truncations) -> Truncations {
-        Truncations {
-            top_n_sigma: self.top_n_sigma.or(base.top_n_sigma),
-            // Contrastive search has a use of its own for it.
-            top_k: self.top_k.filter(|_| self.penalty_alpha.is_none()).or(base.top_k),
-            typical: self.typical.or(base.typical),
-            top_p: self.top_p.or(base.top_p),
-            min_p: self.min_p.or(base.min_p),
-            epsilon: self.epsilon_cutoff.or(base.epsilon),
-            eta: self.eta_cutoff.or(base.eta),
-        }
-    }
-
-    fn factorisation(&self, base: Factorisation) -> Factorisation {
-        let base = match base {
-            Factorisation::Joint if !self.draws_classes() => return Factorisation::Joint,
-            Factorisation::Joint => ClassDraw::default(),
-            Factorisation::Decoupled(draw) => draw,
-        };
-        if self.joint {
-            return Factorisation::Joint;
-        }
-        Factorisation::Decoupled(ClassDraw {
-            temperature: self.class_temperature.unwrap_or(base.temperature),
-            top_k: self.class_top_k.or(base.top_k),
-            top_p: self.class_top_p.unwrap_or(base.top_p),
-            small: match self.small_class {
-                Some(Small::Fill) => SmallClass::Fill,
-                Some(Small::Clamp) => SmallClass::Clamp,
-                None => base.small,
-            },
-        })
-    }
-
-    fn beam_search(&self, width: usize) -> BeamSearch {
-        let default = BeamSearch::default();
-        BeamSearch {
-            width,
-            groups: self.beam_groups.unwrap_or(1),
-            iterations: self.beam_iterations.unwrap_or(default.iterations),
-            diversity: self.diversity.unwrap_or(default.diversity),
-            length_penalty: self.length_penalty.unwrap_or(default.length_penalty),
-        }
+        let given = self.truncations.0;
+        // Contrastive search has a use of its own for it.
+        let given = if self.penalty_alpha.is_some() { given.with_top_k(None) } else { given };
+        given.or(base)
     }
 }

@@ -15,12 +15,12 @@ use f2_engine::Device;
 
 use self::ranked::ranked;
 use self::text::Text;
+use super::checks::{check_k, require};
 use super::generator::{Generator, Request};
 use super::sampler::Wanted;
 use super::scores::Scores;
 use super::sequence::RandomStreams;
 use super::stop::StopWatch;
-use super::strategy::{check_k, require};
 use super::{Continuation, Event, Strategy, Token, Truncations};
 use crate::Error;
 use crate::model::{Feed, Incremental, ModelShape};
@@ -62,7 +62,7 @@ impl ContrastiveSearch {
         require("contrastive search", !draws && strategy.beam.is_none(), || {
             format!(
                 "it does not draw tokens: leave temperature, {}, XTC, mirostat and beam search out",
-                Truncations::NAMES
+                Truncations::names()
             )
         })
     }

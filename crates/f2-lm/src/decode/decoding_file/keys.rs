@@ -1,26 +1,73 @@
 //! The keys of `decoding.toml`, and the strategies they stand for.
 
 use std::fmt;
+use std::sync::LazyLock;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use toml::{Table, Value};
 
 use crate::decode::{
-    BeamSearch, ClassDraw, Factorisation, Mirostat, SmallClass, Strategy, Truncations, Xtc,
+    BeamSearch, ClassDraw, Factorisation, Mirostat, SmallClass, Strategy, TruncationSetting,
+    Truncations, Xtc,
 };
 
-/// Declares the keys once, each of which may be left out, and their names.
+/// Declares the keys once, each of which may be left out, and how they are written and read. Those of
+/// truncations are those of their list, and have their place between the others.
 macro_rules! keys {
-    ($(#[$about:meta])* $($name:ident: $kind:ty,)*) => {
+    (
+        $(#[$about:meta])*
+        $($before:ident: $before_kind:ty,)*
+        ..truncations,
+        $($after:ident: $after_kind:ty,)*
+    ) => {
         $(#[$about])*
-        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-        #[serde(deny_unknown_fields)]
+        #[derive(Clone, Debug, Default, PartialEq)]
         pub struct DecodingKeys {
-            $(#[serde(skip_serializing_if = "Option::is_none")] $name: Option<$kind>,)*
+            $($before: Option<$before_kind>,)*
+            truncations: Truncations,
+            $($after: Option<$after_kind>,)*
         }
 
         /// The names of the keys, in the order they are written.
-        pub(super) const NAMES: &[&str] = &[$(stringify!($name)),*];
+        pub(super) static NAMES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+            let truncations = Truncations::rules().iter().map(|rule| rule.key);
+            let before = [$(stringify!($before)),*].into_iter();
+            before.chain(truncations).chain([$(stringify!($after)),*]).collect()
+        });
+
+        impl Serialize for DecodingKeys {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let Self { $($before,)* truncations, $($after,)* } = self;
+                let mut map = serializer.serialize_map(None)?;
+                $(if let Some(value) = $before {
+                    map.serialize_entry(stringify!($before), value)?;
+                })*
+                for (rule, setting) in truncations.set() {
+                    map.serialize_entry(rule.key, &rule.written(setting))?;
+                }
+                $(if let Some(value) = $after {
+                    map.serialize_entry(stringify!($after), value)?;
+                })*
+                map.end()
+            }
+        }
+
+        impl DecodingKeys {
+            /// Reads the value of a key.
+            fn read_value<'de, M: MapAccess<'de>>(
+                &mut self,
+                key: &str,
+                map: &mut M,
+            ) -> Result<(), M::Error> {
+                match key {
+                    $(stringify!($before) => self.$before = map.next_value()?,)*
+                    $(stringify!($after) => self.$after = map.next_value()?,)*
+                    key => self.truncations = read_truncation(self.truncations, key, map)?,
+                }
+                Ok(())
+            }
+        }
     };
 }
 
@@ -39,13 +86,7 @@ keys! {
     class_top_p: f64,
     small_class: SmallClass,
     temperature: f64,
-    top_k: usize,
-    typical: f64,
-    top_p: f64,
-    min_p: f64,
-    top_n_sigma: f64,
-    epsilon_cutoff: f64,
-    eta_cutoff: f64,
+    ..truncations,
     mirostat_tau: f64,
     mirostat_eta: f64,
     xtc_probability: f64,
@@ -58,6 +99,45 @@ keys! {
     diversity: f64,
     length_penalty: f64,
     beam_iterations: usize,
+}
+
+/// Reads the value of a key that must be a truncation's.
+fn read_truncation<'de, M: MapAccess<'de>>(
+    truncations: Truncations,
+    key: &str,
+    map: &mut M,
+) -> Result<Truncations, M::Error> {
+    let rule = Truncations::rules().iter().find(|rule| rule.key == key);
+    let rule = rule.ok_or_else(|| M::Error::unknown_field(key, &NAMES))?;
+    let setting = match rule.setting {
+        TruncationSetting::Count => map.next_value::<Option<usize>>()?.map(|count| count as f64),
+        TruncationSetting::Share | TruncationSetting::Positive => map.next_value()?,
+    };
+    Ok(truncations.with(rule, setting))
+}
+
+impl<'de> Deserialize<'de> for DecodingKeys {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(KeysVisitor)
+    }
+}
+
+struct KeysVisitor;
+
+impl<'de> Visitor<'de> for KeysVisitor {
+    type Value = DecodingKeys;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("the keys of a decoding")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<DecodingKeys, M::Error> {
+        let mut keys = DecodingKeys::default();
+        while let Some(key) = map.next_key::<String>()? {
+            keys.read_value(&key, &mut map)?;
+        }
+        Ok(keys)
+    }
 }
 
 impl From<&Strategy> for DecodingKeys {
@@ -76,7 +156,6 @@ impl From<&Strategy> for DecodingKeys {
             contrastive_search: _,
             contrast: _,
         } = strategy;
-        let Truncations { top_n_sigma, top_k, typical, top_p, min_p, epsilon, eta } = truncations;
         let (joint, draw) = match factorisation {
             Factorisation::Decoupled(draw) => (false, draw.clone()),
             Factorisation::Joint => (true, ClassDraw::default()),
@@ -88,13 +167,7 @@ impl From<&Strategy> for DecodingKeys {
         };
         Self {
             temperature: Some(*temperature),
-            top_k: *top_k,
-            typical: *typical,
-            top_p: *top_p,
-            min_p: *min_p,
-            top_n_sigma: *top_n_sigma,
-            epsilon_cutoff: *epsilon,
-            eta_cutoff: *eta,
+            truncations: *truncations,
             mirostat_tau: mirostat.as_ref().map(|mirostat| mirostat.tau),
             mirostat_eta: mirostat.as_ref().map(|mirostat| mirostat.eta),
             xtc_probability: xtc.as_ref().map(|xtc| xtc.probability),
@@ -125,13 +198,7 @@ impl From<&DecodingKeys> for Strategy {
     fn from(keys: &DecodingKeys) -> Self {
         let DecodingKeys {
             temperature,
-            top_k,
-            typical,
-            top_p,
-            min_p,
-            top_n_sigma,
-            epsilon_cutoff: epsilon,
-            eta_cutoff: eta,
+            truncations,
             mirostat_tau,
             mirostat_eta,
             xtc_probability,
@@ -159,7 +226,7 @@ impl From<&DecodingKeys> for Strategy {
         };
         Self {
             temperature: temperature.unwrap_or(1.0),
-            truncations: Truncations { top_n_sigma, top_k, typical, top_p, min_p, epsilon, eta },
+            truncations,
             repetition_penalty: repetition_penalty.unwrap_or(1.0),
             block_ngrams: block_ngrams.unwrap_or(0),
             dry: None,

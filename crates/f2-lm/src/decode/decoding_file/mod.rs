@@ -6,7 +6,7 @@ use std::path::Path;
 
 use toml::{Table, Value};
 
-use super::Strategy;
+use super::{Strategy, Truncations};
 use crate::Error;
 use crate::config::{Leaf, in_words, leaves, line_of, nearest};
 use crate::model::ModelShape;
@@ -108,12 +108,12 @@ impl File<'_> {
         let key = match option {
             "small classes" => "small_class".to_owned(),
             "beam width" => "beam".to_owned(),
-            "top-nσ" => "top_n_sigma".to_owned(),
-            "epsilon cut-off" => "epsilon_cutoff".to_owned(),
-            "eta cut-off" => "eta_cutoff".to_owned(),
             "mirostat" => "mirostat_tau".to_owned(),
             "XTC" => "xtc_probability".to_owned(),
-            option => option.replace([' ', '-'], "_").to_lowercase(),
+            option => match Truncations::rule_named(option) {
+                Some(rule) => rule.key.to_owned(),
+                None => option.replace([' ', '-'], "_").to_lowercase(),
+            },
         };
         self.bad(&key, reason)
     }
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
     use crate::config::ModelConfig;
     use crate::decode::{
-        BeamSearch, ClassDraw, Factorisation, Mirostat, SmallClass, Truncations, Xtc,
+        BeamSearch, ClassDraw, Factorisation, Mirostat, SmallClass, TruncationSetting, Xtc,
     };
 
     fn shape(class_ends: Vec<u32>) -> ModelShape {
@@ -150,19 +150,24 @@ mod tests {
         DecodingKeys::read(&path, shape).map(|keys| Strategy::from(&keys)).map_err(refused)
     }
 
+    /// All rules, each with a setting that no other has.
+    fn every_truncation() -> Truncations {
+        let rules = (1_u8..).zip(Truncations::rules());
+        rules.fold(Truncations::default(), |truncations, (number, rule)| {
+            let setting = match rule.setting {
+                TruncationSetting::Count => f64::from(number),
+                TruncationSetting::Share => f64::from(number) / 100.0,
+                TruncationSetting::Positive => f64::from(number) + 0.5,
+            };
+            truncations.with(rule, setting)
+        })
+    }
+
     #[test]
     fn every_setting_survives_the_file() {
         let everything = Strategy {
             temperature: 0.3,
-            truncations: Truncations {
-                top_k: Some(7),
-                typical: Some(0.4),
-                top_p: Some(0.5),
-                min_p: Some(0.06),
-                top_n_sigma: Some(1.5),
-                epsilon: Some(0.001),
-                eta: Some(0.002),
-            },
+            truncations: every_truncation(),
             repetition_penalty: 1.7,
             block_ngrams: 3,
             xtc: Some(Xtc { probability: 0.5, threshold: 0.2 }),

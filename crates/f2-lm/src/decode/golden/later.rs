@@ -86,9 +86,9 @@ fn the_rules_keep_what_the_oracle_keeps() {
         for Rule { name, setting, kept } in rules {
             let none = Truncations::default();
             let truncations = match name.as_str() {
-                "top_n_sigma" => Truncations { top_n_sigma: Some(setting), ..none },
-                "epsilon" => Truncations { epsilon: Some(setting), ..none },
-                "eta" => Truncations { eta: Some(setting), ..none },
+                "top_n_sigma" => none.with_top_n_sigma(setting),
+                "epsilon" => none.with_epsilon_cutoff(setting),
+                "eta" => none.with_eta_cutoff(setting),
                 _ => none,
             };
             let logs = (0..).zip(logs.iter().copied());

@@ -1,115 +1,85 @@
-//! The truncation rules on tokens, in one list, and a file for each.
+//! The truncation rules on tokens: a file for each, which has everything about it, and the list of them.
 //!
-//! [`Truncations`] holds every part of a rule: its setting, its check, its effect on the host, and
-//! whether devices have it. Each part destructures the list field by field, so that a rule forgotten
-//! in one of them does not compile.
+//! A new rule is its file, its line in [`RULES`] and its row in docs/decoding.md. Its flag, its field in
+//! requests, its key in `decoding.toml`, its check and its messages follow from the list.
 
-mod cutoffs;
+mod epsilon;
+mod eta;
 mod min_p;
-mod nucleus;
+mod rule;
+mod settings;
 #[cfg(test)]
 mod tests;
 mod top_k;
 mod top_n_sigma;
+mod top_p;
 mod typical;
 
 use f2_engine::TokenSampling;
 
+use self::rule::Effect;
 use super::Distribution;
-use super::strategy::{check_k, check_positive, check_share};
-use crate::Error;
 
-pub use cutoffs::{epsilon_cutoff, eta_cutoff};
+pub use epsilon::epsilon_cutoff;
+pub use eta::eta_cutoff;
 pub use min_p::min_p;
-pub use nucleus::nucleus;
+pub use rule::{TruncationRule, TruncationSetting};
+pub use settings::Truncations;
 pub use top_k::top_k;
+pub use top_p::nucleus;
 pub use typical::typical;
 
+pub(crate) use rule::Foreign;
 pub(super) use top_k::kth_largest;
 
-/// The rules on tokens, in the order they are applied; each applies to the result of the one before.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Truncations {
-    /// Keeps tokens within this many standard deviations of the largest logit.
-    pub top_n_sigma: Option<f64>,
-    /// Keeps the k most likely tokens, and all that tie with the last of them.
-    pub top_k: Option<usize>,
-    /// Keeps the most typical tokens that reach this mass.
-    pub typical: Option<f64>,
-    /// Keeps the fewest tokens that reach this mass.
-    pub top_p: Option<f64>,
-    /// Keeps tokens at least this share as likely as the most likely.
-    pub min_p: Option<f64>,
-    /// Keeps tokens of at least this probability.
-    pub epsilon: Option<f64>,
-    /// Keeps tokens of at least this probability, or of less where the entropy is high.
-    pub eta: Option<f64>,
-}
+/// The rules, in the order they are written to files. Those with a threshold on log-probabilities act
+/// first, all on the same tokens; then the others in this order, each on the result of the one before.
+const RULES: &[TruncationRule] = &[
+    top_k::RULE,
+    typical::RULE,
+    top_p::RULE,
+    min_p::RULE,
+    top_n_sigma::RULE,
+    epsilon::RULE,
+    eta::RULE,
+];
 
 impl Truncations {
-    /// The names of the rules.
-    pub(super) const NAMES: &str = "top-k, top-p, min-p, typical, top-nσ, epsilon and eta cut-offs";
-
-    /// Checks the settings against the size of the vocabulary.
-    pub(super) fn check(&self, vocabulary: usize) -> Result<(), Error> {
-        let Self { top_n_sigma, top_k, typical, top_p, min_p, epsilon, eta } = *self;
-        check_positive("top-nσ", top_n_sigma.unwrap_or(1.0))?;
-        check_k("top-k", top_k, vocabulary, "tokens")?;
-        let shares = [
-            ("top-p", top_p),
-            ("min-p", min_p),
-            ("typical", typical),
-            ("epsilon cut-off", epsilon),
-            ("eta cut-off", eta),
-        ];
-        for (option, share) in shares {
-            check_share(option, share.unwrap_or(1.0))?;
-        }
-        Ok(())
-    }
-
     /// The distribution with these log-probabilities at a temperature above zero, truncated.
     pub(super) fn distribution(
         &self,
         logs: impl Iterator<Item = (u32, f32)> + Clone,
         temperature: f64,
     ) -> Distribution {
-        let Self {
-            top_n_sigma,
-            top_k,
-            typical: typical_mass,
-            top_p,
-            min_p: min_share,
-            epsilon,
-            eta,
-        } = *self;
-        // Ties are those of log-probabilities, whatever the temperature.
-        let values = logs.clone().map(|(_, log)| f64::from(log));
-        let of_k = top_k.map_or(f64::NEG_INFINITY, |k| kth_largest(values.clone(), k));
-        let of_sigma = top_n_sigma.map_or(f64::NEG_INFINITY, |n| top_n_sigma::threshold(values, n));
-        let is_kept = |log: f64| log >= of_k && log >= of_sigma;
+        let thresholds = self.thresholds(logs.clone().map(|(_, log)| f64::from(log)));
+        let is_kept = |log: f64| thresholds.iter().all(|threshold| log >= *threshold);
         let kept = logs.filter(|(_, log)| is_kept(f64::from(*log)));
-        let mut distribution = Distribution::from_logs(kept, temperature);
-        let mut apply = |rule: fn(Distribution, f64) -> Distribution, setting: Option<f64>| {
-            if let Some(setting) = setting {
-                let before = std::mem::take(&mut distribution);
-                distribution = rule(before, setting);
-            }
-        };
-        apply(typical, typical_mass);
-        apply(nucleus, top_p);
-        apply(min_p, min_share);
-        apply(epsilon_cutoff, epsilon);
-        apply(eta_cutoff, eta);
-        distribution
+        let distribution = Distribution::from_logs(kept, temperature);
+        self.set().fold(distribution, |distribution, (rule, setting)| match rule.effect {
+            Effect::Probabilities(truncate) => truncate(distribution, setting),
+            Effect::LogThreshold(_) => distribution,
+        })
     }
 
-    /// The same for a device; none where a rule is the host's alone.
+    /// What a log-probability has to reach, whatever the temperature.
+    fn thresholds(&self, logs: impl Iterator<Item = f64>) -> Vec<f64> {
+        let rules = self.set().filter_map(|(rule, setting)| match rule.effect {
+            Effect::LogThreshold(threshold) => Some((threshold, setting)),
+            Effect::Probabilities(_) => None,
+        });
+        let mut rules = rules.peekable();
+        // All numbers reach this one; what is not a number does not.
+        let mut thresholds = vec![f64::NEG_INFINITY];
+        if rules.peek().is_some() {
+            let logs: Vec<f64> = logs.collect();
+            thresholds.extend(rules.map(|(threshold, setting)| threshold(&logs, setting)));
+        }
+        thresholds
+    }
+
+    /// The same for a device; none where a rule takes the host.
     pub(super) fn on_device(&self, temperature: f64) -> Option<TokenSampling> {
-        let Self { top_n_sigma, top_k, typical, top_p, min_p, epsilon, eta } = *self;
-        let keeps_all = |share: Option<f64>| share.is_none_or(|share| share >= 1.0);
-        let hosts = top_n_sigma.is_some() || epsilon.is_some() || eta.is_some();
-        let sampling = TokenSampling { temperature, top_k, min_p };
-        (keeps_all(typical) && keeps_all(top_p) && !hosts).then_some(sampling)
+        let all = TokenSampling { temperature, top_k: None, min_p: None };
+        self.set().try_fold(all, |sampling, (rule, setting)| (rule.on_device)(sampling, setting))
     }
 }

@@ -41,7 +41,11 @@ proptest! {
 
     #[test]
     fn every_truncation_keeps_a_distribution(distribution in distribution(), p in 0.01..=1.0_f64) {
-        let rules = [nucleus, min_p, typical, epsilon_cutoff, eta_cutoff];
+        let shares = RULES.iter().filter(|rule| rule.setting == TruncationSetting::Share);
+        let rules = shares.filter_map(|rule| match rule.effect {
+            Effect::Probabilities(truncate) => Some(truncate),
+            Effect::LogThreshold(_) => None,
+        });
         for cut in rules.map(|rule| rule(distribution.clone(), p)) {
             let sum: f64 = cut.entries().iter().map(|(_, q)| *q).sum();
             prop_assert!((sum - 1.0).abs() < 1e-9);
@@ -71,4 +75,44 @@ fn min_p_is_a_share_of_the_most_likely() {
     assert_eq!(ids(&min_p(distribution.clone(), 0.6)), [0, 1]);
     assert_eq!(ids(&min_p(distribution.clone(), 0.61)), [0]);
     assert_eq!(ids(&min_p(distribution, 0.2)), [0, 1, 2, 3]);
+}
+
+/// A setting with which a rule keeps some tokens and drops others.
+fn part(rule: &TruncationRule) -> f64 {
+    match rule.setting {
+        TruncationSetting::Count => 2.0,
+        TruncationSetting::Share => 0.5,
+        TruncationSetting::Positive => 1.0,
+    }
+}
+
+/// A device that drew without a rule would keep tokens the rule drops.
+#[test]
+fn a_device_draws_with_every_rule_or_not_at_all() {
+    let logs = || (0_u32..).zip([0.4_f32, 0.3, 0.2, 0.06, 0.04].map(f32::ln));
+    let all = Truncations::default();
+    for rule in Truncations::rules() {
+        let truncations = all.with(rule, part(rule));
+        let (kept, before) = (truncations.distribution(logs(), 1.0), all.distribution(logs(), 1.0));
+        assert!(kept.entries().len() < before.entries().len(), "{}", rule.key);
+        if let Some(sampling) = truncations.on_device(1.0) {
+            assert_ne!(Some(sampling), all.on_device(1.0), "{}", rule.key);
+        }
+    }
+    let draws = |truncations: Truncations| truncations.on_device(1.0).is_some();
+    assert!(draws(all.with_top_k(2).with_min_p(0.5).with_top_p(1.0).with_typical(1.0)));
+    assert!(!draws(all.with_top_k(2).with_top_p(0.9)));
+    assert!(!draws(all.with_top_n_sigma(1.0)));
+}
+
+#[test]
+fn no_two_rules_share_a_name() {
+    let names: [fn(&TruncationRule) -> &str; 4] =
+        [|rule| rule.key, |rule| rule.name, |rule| rule.field, |rule| rule.help];
+    for name in names {
+        let mut all: Vec<&str> = Truncations::rules_for_readers().map(name).collect();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), Truncations::rules().len(), "{all:?}");
+    }
 }

@@ -1,6 +1,41 @@
 //! Top-k (Fan et al., 2018).
 
+use f2_engine::TokenSampling;
+
 use super::super::Distribution;
+use super::rule::{Effect, Foreign, TruncationSetting};
+use super::{TruncationRule, Truncations};
+
+pub(super) const RULE: TruncationRule = TruncationRule {
+    key: "top_k",
+    name: "top-k",
+    setting: TruncationSetting::Count,
+    value_name: "K",
+    help: "Keep the k most likely tokens",
+    advice: "the paper takes `--top-k 3` for English and `--top-k 20` for lyrics",
+    is_well_known: true,
+    field: "top_k",
+    // Other servers have it so.
+    none: &[0.0, -1.0],
+    // Without it `transformers` keeps 50.
+    transformers: Some(Foreign { name: "top_k", unset: Some(0.0) }),
+    // Ties are those of log-probabilities, whatever the temperature.
+    effect: Effect::LogThreshold(|logs, k| kth_largest(logs.iter().copied(), k as usize)),
+    on_device: |sampling, k| Some(TokenSampling { top_k: Some(k as usize), ..sampling }),
+};
+
+impl Truncations {
+    /// With top-k; none leaves it out.
+    #[must_use]
+    pub fn with_top_k(self, k: impl Into<Option<usize>>) -> Self {
+        self.with(&RULE, k.into().map(|k| k as f64))
+    }
+
+    /// The k of top-k.
+    pub fn top_k(&self) -> Option<usize> {
+        self.get(&RULE).map(|k| k as usize)
+    }
+}
 
 /// The `k` most likely, and all that tie with the last of them.
 #[must_use]

@@ -1,12 +1,39 @@
 //! Top-nσ (Tang et al., 2024): tokens within some standard deviations of the largest logit.
 
+use super::rule::{Effect, TruncationSetting, host_alone};
+use super::{TruncationRule, Truncations};
+
+pub(super) const RULE: TruncationRule = TruncationRule {
+    key: "top_n_sigma",
+    name: "top-nσ",
+    setting: TruncationSetting::Positive,
+    value_name: "N",
+    help: "Keep tokens whose logit is within N standard deviations of the largest",
+    advice: "`--top-n-sigma 1` is usual; larger numbers keep more",
+    is_well_known: false,
+    field: "top_n_sigma",
+    // Some servers say -1 for none.
+    none: &[0.0, -1.0],
+    transformers: None,
+    effect: Effect::LogThreshold(threshold),
+    on_device: host_alone,
+};
+
+impl Truncations {
+    /// With top-nσ; none leaves it out.
+    #[must_use]
+    pub fn with_top_n_sigma(self, n: impl Into<Option<f64>>) -> Self {
+        self.with(&RULE, n)
+    }
+}
+
 /// The least log-probability that is kept: `n` standard deviations of all of them below the largest.
 ///
 /// Log-probabilities are logits but for a constant, which neither the deviation nor the distance to
 /// the largest sees. Dividing all by a temperature keeps the same tokens. Tokens that are blocked do not
 /// count.
-pub(super) fn threshold(logs: impl Iterator<Item = f64> + Clone, n: f64) -> f64 {
-    let possible = logs.filter(|log| log.is_finite());
+fn threshold(logs: &[f64], n: f64) -> f64 {
+    let possible = logs.iter().copied().filter(|log| log.is_finite());
     let (mut count, mut sum, mut largest) = (0.0, 0.0, f64::NEG_INFINITY);
     for log in possible.clone() {
         (count, sum, largest) = (count + 1.0, sum + log, largest.max(log));

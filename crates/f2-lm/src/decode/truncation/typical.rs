@@ -1,7 +1,32 @@
 //! Locally typical sampling (Meister et al., 2023).
 
 use super::super::Distribution;
-use super::nucleus::keep_until;
+use super::rule::{Effect, Foreign, TruncationSetting, host_alone_below_one};
+use super::top_p::keep_until;
+use super::{TruncationRule, Truncations};
+
+pub(super) const RULE: TruncationRule = TruncationRule {
+    key: "typical",
+    name: "typical",
+    setting: TruncationSetting::Share,
+    value_name: "P",
+    help: "Keep the most typical tokens that reach this mass",
+    advice: "`--typical 0.95` is usual; 1 keeps all tokens",
+    is_well_known: false,
+    field: "typical_p",
+    none: &[1.0],
+    transformers: Some(Foreign { name: "typical_p", unset: None }),
+    effect: Effect::Probabilities(typical),
+    on_device: host_alone_below_one,
+};
+
+impl Truncations {
+    /// With locally typical sampling; none leaves it out.
+    #[must_use]
+    pub fn with_typical(self, p: impl Into<Option<f64>>) -> Self {
+        self.with(&RULE, p)
+    }
+}
 
 /// The fewest that together reach the mass `p`, those first whose information is closest to the
 /// entropy.

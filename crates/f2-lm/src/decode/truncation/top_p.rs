@@ -2,6 +2,36 @@
 //! tokens that reach a mass, in some order.
 
 use super::super::Distribution;
+use super::rule::{Effect, Foreign, TruncationSetting, host_alone_below_one};
+use super::{TruncationRule, Truncations};
+
+pub(super) const RULE: TruncationRule = TruncationRule {
+    key: "top_p",
+    name: "top-p",
+    setting: TruncationSetting::Share,
+    value_name: "P",
+    help: "Keep the fewest tokens that reach this mass (nucleus sampling)",
+    advice: "`--top-p 0.9` is usual; 1 keeps all tokens",
+    is_well_known: true,
+    field: "top_p",
+    none: &[1.0],
+    transformers: Some(Foreign { name: "top_p", unset: None }),
+    effect: Effect::Probabilities(nucleus),
+    on_device: host_alone_below_one,
+};
+
+impl Truncations {
+    /// With a nucleus of the mass `p`; none leaves it out.
+    #[must_use]
+    pub fn with_top_p(self, p: impl Into<Option<f64>>) -> Self {
+        self.with(&RULE, p)
+    }
+
+    /// The mass of the nucleus.
+    pub fn top_p(&self) -> Option<f64> {
+        self.get(&RULE)
+    }
+}
 
 /// The fewest that together reach the mass `p`, the most likely first.
 #[must_use]

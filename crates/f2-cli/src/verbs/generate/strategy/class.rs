@@ -1,0 +1,101 @@
+//! The flags of an F² model's classes.
+
+use clap::{Args, ValueEnum};
+use f2_lm::decode::{ClassDraw, Factorisation, SmallClass};
+use f2_lm::run::SavedModel;
+use f2_report::results::Decoding;
+
+use crate::failure::Failure;
+
+#[derive(Args, Debug, Default)]
+pub(super) struct ClassFlags {
+    /// F²: choose from the full posterior, not a class first.
+    #[arg(long)]
+    joint: bool,
+    /// F²: flatten or sharpen the classes' probabilities; 0 takes the most likely class
+    /// [default: 1, or 0 with --greedy and --penalty-alpha].
+    #[arg(long, value_name = "T", conflicts_with = "joint")]
+    class_temperature: Option<f64>,
+    /// F²: keep the k most likely classes.
+    #[arg(long, value_name = "K", conflicts_with = "joint")]
+    class_top_k: Option<usize>,
+    /// F²: keep the most likely classes up to this mass, never beyond it; 1 is the paper's text,
+    /// 0.9 the authors' code [default: 1].
+    #[arg(long, value_name = "P", conflicts_with = "joint")]
+    class_top_p: Option<f64>,
+    /// F²: what top-k does in a class with fewer than k tokens.
+    #[arg(long, value_enum, conflicts_with = "joint")]
+    small_class: Option<Small>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Small {
+    /// Takes all of them, as the paper's Eq. 7 says (the default).
+    Clamp,
+    /// Draws further classes until there are k tokens, as the authors' code does.
+    Fill,
+}
+
+impl ClassFlags {
+    /// The flags of a decoding of the tables.
+    pub(super) fn of_decoding(decoding: Decoding) -> Self {
+        match decoding {
+            Decoding::Given | Decoding::Greedy | Decoding::TopK { .. } => Self::default(),
+            Decoding::Joint { .. } => Self { joint: true, ..Self::default() },
+            Decoding::ClassNucleus { p, .. } => Self { class_top_p: Some(p), ..Self::default() },
+            Decoding::AuthorsProgram { .. } => Self {
+                class_top_p: Some(Decoding::AUTHORS_CLASS_NUCLEUS),
+                small_class: Some(Small::Fill),
+                ..Self::default()
+            },
+        }
+    }
+
+    /// Refuses them for a model without classes.
+    pub(super) fn refuse(&self, model: &SavedModel) -> Result<(), Failure> {
+        let given = [
+            ("--joint", self.joint),
+            ("--class-temperature", self.class_temperature.is_some()),
+            ("--class-top-k", self.class_top_k.is_some()),
+            ("--class-top-p", self.class_top_p.is_some()),
+            ("--small-class", self.small_class.is_some()),
+        ];
+        match given.iter().find(|(_, given)| *given) {
+            Some((flag, _)) => Err(Failure::usage(format!(
+                "{flag} is for F² models; {} has a plain softmax",
+                model.folder.display()
+            ))
+            .advise("leave it out: a plain softmax has no classes")),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a flag says how classes are drawn.
+    pub(super) fn draws(&self) -> bool {
+        self.class_temperature.is_some()
+            || self.class_top_k.is_some()
+            || self.class_top_p.is_some()
+            || self.small_class.is_some()
+    }
+
+    pub(super) fn factorisation(&self, base: Factorisation) -> Factorisation {
+        let base = match base {
+            Factorisation::Joint if !self.draws() => return Factorisation::Joint,
+            Factorisation::Joint => ClassDraw::default(),
+            Factorisation::Decoupled(draw) => draw,
+        };
+        if self.joint {
+            return Factorisation::Joint;
+        }
+        Factorisation::Decoupled(ClassDraw {
+            temperature: self.class_temperature.unwrap_or(base.temperature),
+            top_k: self.class_top_k.or(base.top_k),
+            top_p: self.class_top_p.unwrap_or(base.top_p),
+            small: match self.small_class {
+                Some(Small::Fill) => SmallClass::Fill,
+                Some(Small::Clamp) => SmallClass::Clamp,
+                None => base.small,
+            },
+        })
+    }
+}

@@ -1,0 +1,36 @@
+//! The epsilon cut-off (Hewitt et al., 2022): tokens below a probability are what a softmax smoothed
+//! in, not what the text could go on with.
+
+use super::super::Distribution;
+use super::rule::{Effect, Foreign, TruncationSetting, host_alone};
+use super::{TruncationRule, Truncations};
+
+pub(super) const RULE: TruncationRule = TruncationRule {
+    key: "epsilon_cutoff",
+    name: "epsilon cut-off",
+    setting: TruncationSetting::Share,
+    value_name: "P",
+    help: "Keep tokens of at least this probability",
+    advice: "`--epsilon-cutoff 0.0003` to 0.002 is usual",
+    is_well_known: false,
+    field: "epsilon_cutoff",
+    none: &[0.0],
+    transformers: Some(Foreign { name: "epsilon_cutoff", unset: None }),
+    effect: Effect::Probabilities(epsilon_cutoff),
+    on_device: host_alone,
+};
+
+impl Truncations {
+    /// With an epsilon cut-off; none leaves it out.
+    #[must_use]
+    pub fn with_epsilon_cutoff(self, epsilon: impl Into<Option<f64>>) -> Self {
+        self.with(&RULE, epsilon)
+    }
+}
+
+/// Those of at least the probability `epsilon`; the most likely where there is none.
+#[must_use]
+pub fn epsilon_cutoff(distribution: Distribution, epsilon: f64) -> Distribution {
+    let largest = distribution.entries().iter().map(|(_, q)| *q).fold(0.0, f64::max);
+    distribution.retain(|_, probability| probability >= epsilon.min(largest))
+}

@@ -1,0 +1,116 @@
+//! What there is to know of a truncation rule. Flags, fields of requests, keys of files, checks and
+//! messages are made from it.
+
+use f2_engine::TokenSampling;
+use serde::Serialize;
+
+use super::super::Distribution;
+use super::super::checks::{check_k, check_positive, check_share};
+use crate::Error;
+
+/// A rule that keeps some of the tokens to draw from.
+///
+/// Every field has to be given, so that what a rule leaves out does not compile.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct TruncationRule {
+    /// Its key in `decoding.toml`; with dashes it is the flag of `f2 generate`.
+    pub key: &'static str,
+    /// Its name in messages.
+    pub name: &'static str,
+    /// What its setting is.
+    pub setting: TruncationSetting,
+    /// The name of the flag's value in help.
+    pub value_name: &'static str,
+    /// The help of the flag.
+    pub help: &'static str,
+    /// What to do about a setting that is refused.
+    pub advice: &'static str,
+    /// Whether it is one of the best known, which help and messages name first.
+    pub is_well_known: bool,
+    /// The field of a request to `f2 serve`.
+    pub field: &'static str,
+    /// The values of that field that keep everything, and are the same as none.
+    pub none: &'static [f64],
+    /// What `transformers` calls it, where it has the rule.
+    pub(crate) transformers: Option<Foreign>,
+    /// What it does.
+    pub(super) effect: Effect,
+    /// Adds it to the settings a device draws with; none where drawing takes the host. A rule that
+    /// devices do not have is [`host_alone`].
+    pub(super) on_device: fn(TokenSampling, f64) -> Option<TokenSampling>,
+}
+
+/// What a rule's setting is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TruncationSetting {
+    /// A number of tokens, from 1 to those of the model.
+    Count,
+    /// A share above 0 and up to 1.
+    Share,
+    /// A number above 0.
+    Positive,
+}
+
+/// A rule of another program.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Foreign {
+    /// Its name there.
+    pub(crate) name: &'static str,
+    /// The setting that keeps everything, where the other program truncates unless told.
+    pub(crate) unset: Option<f64>,
+}
+
+/// What a rule does to tokens.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Effect {
+    /// Keeps tokens of at least a log-probability, which follows from those of all tokens before the
+    /// temperature. These come first, and each sees what all of them see.
+    LogThreshold(fn(&[f64], f64) -> f64),
+    /// Truncates what the rules before it left, at the temperature.
+    Probabilities(fn(Distribution, f64) -> Distribution),
+}
+
+/// A setting as it is written: a count has no decimal point.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum Written {
+    Count(usize),
+    Number(f64),
+}
+
+impl TruncationRule {
+    /// The flag of `f2 generate`, without its dashes in front.
+    pub fn flag(&self) -> String {
+        self.key.replace('_', "-")
+    }
+
+    /// Checks a setting against the size of the vocabulary.
+    pub(super) fn check(&self, setting: f64, vocabulary: usize) -> Result<(), Error> {
+        match self.setting {
+            TruncationSetting::Count => {
+                check_k(self.name, Some(setting as usize), vocabulary, "tokens")
+            }
+            TruncationSetting::Share => check_share(self.name, setting),
+            TruncationSetting::Positive => check_positive(self.name, setting),
+        }
+    }
+
+    /// A setting as files have it.
+    pub(crate) fn written(&self, setting: f64) -> Written {
+        match self.setting {
+            TruncationSetting::Count => Written::Count(setting as usize),
+            TruncationSetting::Share | TruncationSetting::Positive => Written::Number(setting),
+        }
+    }
+}
+
+/// For a rule that devices do not have: the host draws.
+pub(super) fn host_alone(_: TokenSampling, _: f64) -> Option<TokenSampling> {
+    None
+}
+
+/// For a rule that devices do not have, and of which 1 keeps everything.
+pub(super) fn host_alone_below_one(sampling: TokenSampling, share: f64) -> Option<TokenSampling> {
+    (share >= 1.0).then_some(sampling)
+}

@@ -1,0 +1,94 @@
+//! Which rules are set, and to what.
+
+use std::fmt;
+
+use super::{RULES, TruncationRule};
+use crate::Error;
+
+/// The rules on tokens that are set.
+///
+/// ```
+/// use f2_lm::decode::Truncations;
+/// let truncations = Truncations::default().with_top_k(40).with_min_p(0.05);
+/// assert_eq!(format!("{truncations:?}"), r#"{"top_k": 40.0, "min_p": 0.05}"#);
+/// ```
+#[derive(Clone, Copy, Default, PartialEq)]
+pub struct Truncations {
+    /// A setting for each of [`RULES`]. A count is a whole number, which this holds exactly.
+    settings: [Option<f64>; RULES.len()],
+}
+
+impl Truncations {
+    /// All rules there are, in the order of files.
+    pub fn rules() -> &'static [TruncationRule] {
+        RULES
+    }
+
+    /// All rules there are, in the order readers meet them: the best known first.
+    pub fn rules_for_readers() -> impl Iterator<Item = &'static TruncationRule> {
+        let known = |is: bool| RULES.iter().filter(move |rule| rule.is_well_known == is);
+        known(true).chain(known(false))
+    }
+
+    /// The rule of this name in messages.
+    pub fn rule_named(name: &str) -> Option<&'static TruncationRule> {
+        RULES.iter().find(|rule| rule.name == name)
+    }
+
+    /// The names of all rules, for a message.
+    pub(in crate::decode) fn names() -> String {
+        const CUTOFF: &str = " cut-off";
+        let names = || Self::rules_for_readers().map(|rule| rule.name);
+        let others: Vec<&str> = names().filter(|name| !name.ends_with(CUTOFF)).collect();
+        let cutoffs: Vec<&str> = names().filter_map(|name| name.strip_suffix(CUTOFF)).collect();
+        format!("{}, {} cut-offs", others.join(", "), cutoffs.join(" and "))
+    }
+
+    /// The setting of a rule.
+    pub fn get(&self, rule: &TruncationRule) -> Option<f64> {
+        self.settings[place(rule)]
+    }
+
+    /// With this setting of a rule; none leaves the rule out.
+    #[must_use]
+    pub fn with(mut self, rule: &TruncationRule, setting: impl Into<Option<f64>>) -> Self {
+        self.settings[place(rule)] = setting.into();
+        self
+    }
+
+    /// What `base` says where these say nothing.
+    #[must_use]
+    pub fn or(self, base: Self) -> Self {
+        let mut settings = self.settings;
+        for (setting, usual) in settings.iter_mut().zip(base.settings) {
+            *setting = setting.or(usual);
+        }
+        Self { settings }
+    }
+
+    /// The rules that are set, in the order of files.
+    pub(crate) fn set(&self) -> impl Iterator<Item = (&'static TruncationRule, f64)> {
+        let settings = RULES.iter().zip(self.settings);
+        settings.filter_map(|(rule, setting)| setting.map(|setting| (rule, setting)))
+    }
+
+    /// Checks the settings against the size of the vocabulary.
+    pub(in crate::decode) fn check(&self, vocabulary: usize) -> Result<(), Error> {
+        self.set().try_for_each(|(rule, setting)| rule.check(setting, vocabulary))
+    }
+}
+
+/// The rules that are set, by their keys.
+impl fmt::Debug for Truncations {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_map()
+            .entries(self.set().map(|(rule, setting)| (rule.key, setting)))
+            .finish()
+    }
+}
+
+fn place(rule: &TruncationRule) -> usize {
+    let place = RULES.iter().position(|listed| listed.key == rule.key);
+    place.expect("a rule is in the list")
+}
