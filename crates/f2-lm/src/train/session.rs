@@ -54,6 +54,8 @@ pub struct Session<'a, D: Device> {
     last_save: Instant,
     /// The step of the newest checkpoint.
     saved: Option<u64>,
+    /// Whether an evaluation since belongs into that checkpoint.
+    outdated: bool,
     /// The step of the checkpoint this session goes on from.
     restored: Option<u64>,
     /// The step of the newest evaluation.
@@ -106,6 +108,7 @@ impl<'a, D: Device> Session<'a, D> {
             seconds_before: 0.0,
             last_save: now,
             saved: None,
+            outdated: false,
             restored: None,
             evaluated: None,
             evaluated_finite: false,
@@ -178,10 +181,11 @@ impl<'a, D: Device> Session<'a, D> {
     /// Makes the evaluation that the session before was stopped in. The checkpoint knows nothing
     /// of its outcome, so that it has to be written again.
     fn make_up_evaluation(&mut self, stop: &dyn Fn() -> bool) -> Result<bool, Error> {
-        let saved = self.saved.take();
+        self.outdated = true;
         let made = self.evaluate(stop)?;
-        if !made {
-            self.saved = saved;
+        self.outdated &= made;
+        if made && self.evaluated_finite {
+            self.proven = self.saved;
         }
         Ok(made)
     }

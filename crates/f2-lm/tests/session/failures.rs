@@ -9,7 +9,7 @@ use f2_lm::config::ObjectiveName;
 use f2_lm::run::{Event, RunFolder, checkpoint, read_events};
 use f2_lm::train::Ending;
 
-use super::{STEPS, config, session, tensors, whole_run};
+use super::{STEPS, config, session, session_stopped_at, tensors, whole_run};
 
 /// A perplexity beyond all numbers is neither the best nor in the way of reading the checkpoint.
 #[test]
@@ -64,6 +64,32 @@ fn a_loss_that_is_not_finite_ends_the_run_and_leaves_the_last_good_checkpoint() 
     assert_eq!(skipped, 5);
     let latest = run.latest_checkpoint().unwrap().unwrap();
     assert_eq!(checkpoint::open(&latest).unwrap().step, 4);
+    assert!(tensors(folder.path(), 4) == good);
+}
+
+/// The checkpoint a session resumed from, and made up an evaluation for, stays when the next update
+/// ruins the parameters.
+#[test]
+fn an_evaluation_made_up_keeps_the_checkpoint_it_is_of() {
+    let folder = tempfile::tempdir().unwrap();
+    // Fine-tuning has no best but the last: only the proven checkpoint protects the first.
+    let mut config = config(ObjectiveName::Face);
+    (config.schedule.warmup_steps, config.budget.steps) = (0, Some(4));
+    (config.checkpoint.every_steps, config.evaluation.every_steps) = (1, 4);
+    let stopped = session_stopped_at(folder.path(), &config, 4, 0);
+    assert_eq!(stopped.unwrap(), Ending::Stopped);
+    let good = tensors(folder.path(), 4);
+    config.optimiser.learning_rate = 1e38;
+    config.budget.steps = Some(STEPS);
+    let mut run = RunFolder::open(folder.path()).unwrap();
+    run.change_config(config.clone(), &["optimiser".to_owned(), "budget".to_owned()]).unwrap();
+    let mut made_up = false;
+    let mut observer = |event: &Event, _: &AtomicBool| {
+        made_up |= matches!(event, Event::Evaluated { step: 4, best: false, .. });
+    };
+    let ended = session(folder.path(), &config, Vec::new(), true, &mut observer);
+    assert!(made_up, "the session begins with the evaluation");
+    assert!(matches!(ended, Err(Error::NotFinite { kept: Some(4), .. })), "{ended:?}");
     assert!(tensors(folder.path(), 4) == good);
 }
 

@@ -27,7 +27,7 @@ impl<D: Device> Session<'_, D> {
         minutes > 0.0 && self.last_save.elapsed().as_secs_f64() / 60.0 >= minutes
     }
 
-    /// A checkpoint that cannot be written is no reason to lose what is being learnt.
+    /// A checkpoint that cannot be written is no reason to lose what is being learned.
     pub(super) fn save_or_say_why(&mut self) {
         if let Err(error) = self.save() {
             let reason = error.to_string();
@@ -54,7 +54,7 @@ impl<D: Device> Session<'_, D> {
             None => write()?,
         }
         let step = self.state.step;
-        (self.saved, self.last_save) = (Some(step), Instant::now());
+        (self.saved, self.outdated, self.last_save) = (Some(step), false, Instant::now());
         self.reporter.report(&Event::Saved { step });
         if self.evaluated == Some(step) && self.evaluated_finite {
             self.proven = Some(step);
@@ -90,6 +90,7 @@ impl<D: Device> Session<'_, D> {
     }
 
     pub(super) fn save_unless_saved(&mut self) -> Result<(), Error> {
-        if self.saved == Some(self.state.step) { Ok(()) } else { self.save() }
+        let is_saved = self.saved == Some(self.state.step) && !self.outdated;
+        if is_saved { Ok(()) } else { self.save() }
     }
 }
