@@ -12,7 +12,7 @@ use super::scores::Scores;
 use crate::Error;
 use crate::model::{Feed, Incremental, Model, ModelShape};
 
-/// How a model is held against an amateur.
+/// How a model is contrasted with an amateur.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Contrast {
     /// How likely a token must be, as a share of the likeliest one's probability.
@@ -55,7 +55,7 @@ impl Contrast {
     /// Whether a strategy has an amateur exactly where it needs one.
     pub(super) fn check_presence(strategy: &Strategy, has_amateur: bool) -> Result<(), Error> {
         require("contrast", strategy.contrast.is_some() == has_amateur, || {
-            let missing = "there is no amateur to hold the model against";
+            let missing = "there is no amateur to contrast the model with";
             let extra = "there is an amateur, and the strategy does not use it";
             (if has_amateur { extra } else { missing }).to_owned()
         })

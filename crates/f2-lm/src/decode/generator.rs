@@ -111,7 +111,7 @@ impl<D: Device> Generator<'_, D> {
         self.generate_all(request, None, observer, stop)
     }
 
-    /// The same, held against an amateur with the same tokens, as the strategy's
+    /// The same, contrasted with an amateur that has the same tokens, as the strategy's
     /// [`contrast`](Strategy::contrast) says.
     pub fn generate_against(
         &self,

@@ -1,4 +1,4 @@
-//! Decoding held against the oracle's distributions: exactly where a distribution can be read off, by
+//! Decoding compared with the oracle's distributions: exactly where a distribution can be read off, by
 //! chi-squared tests with fixed seeds where tokens are drawn.
 
 mod later;

@@ -1,12 +1,12 @@
 //! The next token of every sequence: drawn by the device where it can, by the host otherwise.
 
-use f2_engine::{Classes, Device, Philox};
+use f2_engine::{Classes, Device, Head, Philox, Sampling};
 
 use super::candidates::{Candidates, Run, blocked};
 use super::class_draw::fill_order;
 use super::mirostat::Limit;
 use super::scores::Scores;
-use super::{Accounts, Book, ClassDraw, Distribution, SmallClass, Strategy, Token};
+use super::{Accounts, Book, ClassDraw, Distribution, Factorisation, SmallClass, Strategy, Token};
 use crate::Error;
 
 /// A sequence whose next token is to be chosen.
@@ -44,6 +44,43 @@ impl Wanted<'_> {
             (Some(contrast), Some(amateur)) => candidates.contrasted(contrast, amateur),
             _ => Ok(candidates),
         }
+    }
+}
+
+impl Strategy {
+    /// How classes are drawn with this head; none where tokens are chosen at once.
+    pub(super) fn class_draw(&self, head: &Head) -> Option<&ClassDraw> {
+        match (&self.factorisation, &head.classes) {
+            (Factorisation::Decoupled(draw), Some(_)) => Some(draw),
+            _ => None,
+        }
+    }
+
+    /// The settings a device draws with; none where drawing takes the host, which knows the text so
+    /// far.
+    fn on_device(&self, head: &Head) -> Option<Sampling> {
+        let Self {
+            temperature,
+            truncations,
+            repetition_penalty,
+            block_ngrams,
+            dry,
+            xtc,
+            mirostat,
+            factorisation: _,
+            deterministic,
+            beam: _,
+            contrastive_search: _,
+            contrast,
+        } = self;
+        let looks_back = *repetition_penalty != 1.0 || *block_ngrams != 0 || dry.is_some();
+        let hosts = looks_back || xtc.is_some() || mirostat.is_some() || contrast.is_some();
+        let token = truncations.on_device(*temperature).filter(|_| !hosts && !deterministic)?;
+        let class = match self.class_draw(head) {
+            Some(draw) => Some(draw.on_device()?),
+            None => None,
+        };
+        Some(Sampling { class, token })
     }
 }
 

@@ -141,7 +141,7 @@ impl<'a, D: Device> Scheduler<'a, D> {
         Ok(Self { scores, memory, amateur: None, gathered, picked, slots, running, free, prefill })
     }
 
-    /// Holds the model against an amateur that sees the same tokens.
+    /// Contrasts the model with an amateur that sees the same tokens.
     pub(super) fn against(mut self, amateur: &'a Model<D>, capacity: usize) -> Result<Self, Error> {
         self.amateur = Some(Amateur::new(amateur, self.slots, capacity)?);
         Ok(self)

@@ -49,7 +49,8 @@ pub fn generate_on<D: Device, E: From<Error> + Send>(
     Ok(Generated::of(request, made.concat()))
 }
 
-/// Continues the prompts on one device, held against the amateur that `load_amateur` puts on the same.
+/// Continues the prompts on one device by a model contrasted with the amateur that `load_amateur` puts on
+/// the same device.
 pub fn generate_against<D: Device, E: From<Error> + Send>(
     devices: &Devices<'_, D, E>,
     load: &(dyn Fn(D) -> Result<Model<D>, E> + Sync),

@@ -1,7 +1,5 @@
 //! How the next token is chosen: everything that can be set.
 
-use f2_engine::{Head, Sampling};
-
 use super::checks::{check_temperature, require};
 use super::{
     BeamSearch, ClassDraw, Contrast, ContrastiveSearch, Dry, Mirostat, SmallClass, Truncations, Xtc,
@@ -37,7 +35,7 @@ pub struct Strategy {
     pub beam: Option<BeamSearch>,
     /// Searches for likely tokens that are unlike the text, instead of drawing them.
     pub contrastive_search: Option<ContrastiveSearch>,
-    /// Holds the model against an amateur, which whoever generates has.
+    /// Contrastive decoding; the caller supplies the amateur model.
     pub contrast: Option<Contrast>,
 }
 
@@ -93,41 +91,6 @@ impl Strategy {
     /// Whether whole texts are searched for, which are known at their end alone.
     pub fn is_search(&self) -> bool {
         self.beam.is_some() || self.contrastive_search.is_some()
-    }
-
-    /// How classes are drawn with this head; none where tokens are chosen at once.
-    pub(super) fn class_draw(&self, head: &Head) -> Option<&ClassDraw> {
-        match (&self.factorisation, &head.classes) {
-            (Factorisation::Decoupled(draw), Some(_)) => Some(draw),
-            _ => None,
-        }
-    }
-
-    /// The settings a device draws with; none where drawing takes the host, which knows the text so
-    /// far.
-    pub(super) fn on_device(&self, head: &Head) -> Option<Sampling> {
-        let Self {
-            temperature,
-            truncations,
-            repetition_penalty,
-            block_ngrams,
-            dry,
-            xtc,
-            mirostat,
-            factorisation: _,
-            deterministic,
-            beam: _,
-            contrastive_search: _,
-            contrast,
-        } = self;
-        let looks_back = *repetition_penalty != 1.0 || *block_ngrams != 0 || dry.is_some();
-        let hosts = looks_back || xtc.is_some() || mirostat.is_some() || contrast.is_some();
-        let token = truncations.on_device(*temperature).filter(|_| !hosts && !deterministic)?;
-        let class = match self.class_draw(head) {
-            Some(draw) => Some(draw.on_device()?),
-            None => None,
-        };
-        Some(Sampling { class, token })
     }
 
     /// Refuses settings that a model of this shape cannot follow.

@@ -9,7 +9,6 @@
 mod block;
 mod decoder;
 mod greedy;
-mod handover;
 mod incremental;
 mod initialise;
 #[allow(clippy::module_inception, reason = "it holds the type the module is named after")]
@@ -22,10 +21,9 @@ mod workspace;
 pub use block::Block;
 pub use decoder::{Decoder, ModelShape};
 pub use greedy::GreedyContinuation;
-pub use handover::Handover;
 pub use incremental::{Feed, Incremental};
 pub use model::Model;
 pub use network::Network;
 use passes::Activations;
 pub use work::Work;
-pub use workspace::{Batch, Recordings, Workspace};
+pub use workspace::{Batch, Handover, Recordings, Workspace};

@@ -24,8 +24,8 @@ impl<D: Device> Network<D> {
         Self::recomputing(device, decoder, positions, seed, false)
     }
 
-    /// The same, where `recomputes` says whether the backward pass computes the inside of blocks again
-    /// instead of keeping it.
+    /// The same, where `recomputes` says whether the backward pass recomputes the activations of blocks
+    /// instead of having them saved.
     pub fn recomputing(
         device: D,
         decoder: Decoder,

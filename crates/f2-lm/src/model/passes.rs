@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use f2_engine::{Device, Error, Norm, Sequences};
+use f2_engine::{Device, Error, Sequences};
 
 use super::block::{
     ActivationGradients, Attention, Backward, BlockActivations, Pass, Residual, Site,
@@ -16,17 +16,17 @@ use crate::config::ModelConfig;
 pub(super) struct Activations<D: Device> {
     /// The residual stream before every block and after the last: `layers + 1`.
     pub(super) starts: Vec<Residual<D>>,
-    /// What is inside each block. One serves all of them where only their inputs are kept: a block's
-    /// forward pass is then run again before its backward pass.
+    /// Activations of each block; a single buffer when blocks are recomputed: a block's forward pass
+    /// is then run again before its backward pass.
     pub(super) insides: Vec<Inside<D>>,
-    /// Whether it is so.
+    /// Whether activations are recomputed.
     recomputes: bool,
     /// The output of a branch, added to the residual stream, and later its gradient, `[positions, width]`.
     pub(super) branch: D::Activations,
     pub(super) gradients: ActivationGradients<D>,
 }
 
-/// What a block's forward pass leaves for its backward pass.
+/// The activations of a block that its forward pass saves for its backward pass.
 pub(super) struct Inside<D: Device> {
     block: BlockActivations<D>,
     /// The residual stream between the two branches.
@@ -92,7 +92,7 @@ impl<D: Device> Activations<D> {
     }
 }
 
-/// How many blocks have their inside kept.
+/// The number of blocks whose activations are saved.
 fn insides(model: &ModelConfig, recomputes: bool) -> usize {
     if recomputes { 1 } else { model.layers }
 }
@@ -152,13 +152,6 @@ impl<D: Device> Activations<D> {
         if stages.end == decoder.stages() {
             embed_backward(&mut backward, sequences, tokens, &starts[0]);
         }
-    }
-}
-
-impl Decoder {
-    /// The norm that follows block `layer`: the next block's first, or the final one.
-    pub(super) fn norm_after(&self, layer: usize) -> Norm {
-        self.blocks.get(layer + 1).map_or(self.final_norm, |block| block.attention_norm)
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use f2_engine::{Device, Labels, Moment, Penalties, Sequences, Weighting};
 
 use super::block::Pass;
-use super::{Activations, Decoder, Handover, Model};
+use super::{Activations, Decoder, Model};
 use crate::Error;
 
 /// A batch of input tokens.
@@ -17,6 +17,17 @@ pub struct Batch<'a> {
     pub inputs: &'a [u32],
     /// The moment dropout is drawn at; none for no dropout.
     pub dropout: Option<Moment>,
+}
+
+/// Takes the gradient in parts, as the last backward pass of a step finishes them: from the end of
+/// the flat buffer to its start.
+pub trait Handover<D: Device> {
+    /// Where each part begins. It ends where the part before begins, the first one with the buffer;
+    /// the last one begins at 0.
+    fn starts(&self) -> Vec<usize>;
+
+    /// Takes the next part: its gradient does not change any more.
+    fn take(&mut self, device: &D, gradients: &D::Floats) -> Result<(), Error>;
 }
 
 /// The operations of the passes of batches, all with dropout or all without, recorded by devices
@@ -74,7 +85,7 @@ impl<D: Device> Workspace<D> {
         Self::recomputing(model, positions, false)
     }
 
-    /// The same, where `recomputes` says whether only the inputs of blocks are kept: less memory, and
+    /// The same, where `recomputes` says whether only the inputs of blocks are saved: less memory, and
     /// the same bits.
     pub(super) fn recomputing(
         model: &Model<D>,

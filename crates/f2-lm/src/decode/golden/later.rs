@@ -1,4 +1,4 @@
-//! The rules that came after the paper, held against `oracle/decoders.py`: in double precision on both
+//! The rules that came after the paper, compared with `oracle/decoders.py`: in double precision on both
 //! sides, but for logarithms the engine gives as `f32`.
 
 use serde::Deserialize;

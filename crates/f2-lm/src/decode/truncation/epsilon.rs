@@ -2,8 +2,8 @@
 //! in, not what the text could go on with.
 
 use super::super::Distribution;
-use super::rule::{Effect, Foreign, TruncationSetting, host_alone};
-use super::{TruncationRule, Truncations};
+use super::rule::{Foreign, TruncationSetting, host_alone};
+use super::{Effect, TruncationRule, Truncations};
 
 pub(super) const RULE: TruncationRule = TruncationRule {
     key: "epsilon_cutoff",

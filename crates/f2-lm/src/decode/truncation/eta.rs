@@ -1,8 +1,8 @@
 //! The eta cut-off (Hewitt et al., 2022): the epsilon cut-off, lower where there is much to choose from.
 
 use super::super::Distribution;
-use super::rule::{Effect, Foreign, TruncationSetting, host_alone};
-use super::{TruncationRule, Truncations, epsilon_cutoff};
+use super::rule::{Foreign, TruncationSetting, host_alone};
+use super::{Effect, TruncationRule, Truncations, epsilon_cutoff};
 
 pub(super) const RULE: TruncationRule = TruncationRule {
     key: "eta_cutoff",

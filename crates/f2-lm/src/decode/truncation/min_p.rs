@@ -3,8 +3,8 @@
 use f2_engine::TokenSampling;
 
 use super::super::Distribution;
-use super::rule::{Effect, Foreign, TruncationSetting};
-use super::{TruncationRule, Truncations};
+use super::rule::{Foreign, TruncationSetting};
+use super::{Effect, TruncationRule, Truncations};
 
 pub(super) const RULE: TruncationRule = TruncationRule {
     key: "min_p",

@@ -17,7 +17,6 @@ mod typical;
 
 use f2_engine::TokenSampling;
 
-use self::rule::Effect;
 use super::Distribution;
 
 pub use epsilon::epsilon_cutoff;
@@ -43,6 +42,16 @@ const RULES: &[TruncationRule] = &[
     epsilon::RULE,
     eta::RULE,
 ];
+
+/// What a rule does to tokens.
+#[derive(Clone, Copy, Debug)]
+enum Effect {
+    /// Keeps tokens of at least a log-probability, which follows from those of all tokens before the
+    /// temperature. These come first, and each sees what all of them see.
+    LogThreshold(fn(&[f64], f64) -> f64),
+    /// Truncates what the rules before it left, at the temperature.
+    Probabilities(fn(Distribution, f64) -> Distribution),
+}
 
 impl Truncations {
     /// The distribution with these log-probabilities at a temperature above zero, truncated.

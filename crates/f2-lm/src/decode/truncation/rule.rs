@@ -4,8 +4,8 @@
 use f2_engine::TokenSampling;
 use serde::Serialize;
 
-use super::super::Distribution;
 use super::super::checks::{check_k, check_positive, check_share};
+use super::Effect;
 use crate::Error;
 
 /// A rule that keeps some of the tokens to draw from.
@@ -59,16 +59,6 @@ pub(crate) struct Foreign {
     pub(crate) name: &'static str,
     /// The setting that keeps everything, where the other program truncates unless told.
     pub(crate) unset: Option<f64>,
-}
-
-/// What a rule does to tokens.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Effect {
-    /// Keeps tokens of at least a log-probability, which follows from those of all tokens before the
-    /// temperature. These come first, and each sees what all of them see.
-    LogThreshold(fn(&[f64], f64) -> f64),
-    /// Truncates what the rules before it left, at the temperature.
-    Probabilities(fn(Distribution, f64) -> Distribution),
 }
 
 /// A setting as it is written: a count has no decimal point.

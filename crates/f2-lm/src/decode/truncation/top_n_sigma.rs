@@ -1,7 +1,7 @@
 //! Top-nσ (Tang et al., 2024): tokens within some standard deviations of the largest logit.
 
-use super::rule::{Effect, TruncationSetting, host_alone};
-use super::{TruncationRule, Truncations};
+use super::rule::{TruncationSetting, host_alone};
+use super::{Effect, TruncationRule, Truncations};
 
 pub(super) const RULE: TruncationRule = TruncationRule {
     key: "top_n_sigma",

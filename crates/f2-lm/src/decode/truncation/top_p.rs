@@ -2,8 +2,8 @@
 //! tokens that reach a mass, in some order.
 
 use super::super::Distribution;
-use super::rule::{Effect, Foreign, TruncationSetting, host_alone_below_one};
-use super::{TruncationRule, Truncations};
+use super::rule::{Foreign, TruncationSetting, host_alone_below_one};
+use super::{Effect, TruncationRule, Truncations};
 
 pub(super) const RULE: TruncationRule = TruncationRule {
     key: "top_p",

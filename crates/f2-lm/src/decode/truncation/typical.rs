@@ -1,9 +1,9 @@
 //! Locally typical sampling (Meister et al., 2023).
 
 use super::super::Distribution;
-use super::rule::{Effect, Foreign, TruncationSetting, host_alone_below_one};
+use super::rule::{Foreign, TruncationSetting, host_alone_below_one};
 use super::top_p::keep_until;
-use super::{TruncationRule, Truncations};
+use super::{Effect, TruncationRule, Truncations};
 
 pub(super) const RULE: TruncationRule = TruncationRule {
     key: "typical",
