@@ -41,13 +41,13 @@ pub enum ClassesError {
     /// The sum of the counts does not fit 64 bits.
     #[error("the counts add up to 2^64 or more, which no corpus holds")]
     TotalTooLarge,
-    /// No classes were asked for.
-    #[error("0 classes were asked for; the vocabulary needs at least one")]
+    /// No classes were requested.
+    #[error("0 classes were requested; the vocabulary needs at least one")]
     NoClasses,
     /// More classes than tokens to put in them.
-    #[error("{k} classes were asked for, but the vocabulary has only {tokens} tokens")]
+    #[error("{k} classes were requested, but the vocabulary has only {tokens} tokens")]
     MoreClassesThanTokens {
-        /// Number of classes asked for.
+        /// Number of classes requested.
         k: usize,
         /// Size of the vocabulary.
         tokens: usize,
@@ -55,7 +55,7 @@ pub enum ClassesError {
     /// The authors' rule closes a class when mass is left to share, and none was.
     #[error("the authors' rule cannot cut {k} classes: the tokens that were seen fill fewer")]
     Unreachable {
-        /// Number of classes asked for.
+        /// Number of classes requested.
         k: usize,
     },
     /// Ends that are not a partition of the ranks.

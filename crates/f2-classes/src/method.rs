@@ -43,6 +43,11 @@ impl Method {
         }
     }
 
+    /// Whether it finds its own number of classes, as MefMax does.
+    pub fn is_mefmax(self) -> bool {
+        matches!(self, Self::Greedy | Self::Author | Self::Exact)
+    }
+
     /// The numbers of classes tried where none is given: up to the paper's cap, which is met on
     /// text, and no more than [`MOST_CLASSES`] on counts more even than any text's.
     pub(crate) fn range(self, counts: &RankCounts) -> RangeInclusive<usize> {

@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use f2_corpus::names;
 use f2_files::ReadError;
 use sha2::{Digest as _, Sha256};
 
@@ -91,7 +92,7 @@ fn add(path: &Path, hash: &mut Sha256) -> io::Result<()> {
         io::copy(&mut File::open(path)?, hash)?;
         return Ok(());
     }
-    let manifest = path.join("manifest.json");
+    let manifest = path.join(names::MANIFEST);
     if manifest.is_file() {
         return add(&manifest, hash);
     }

@@ -25,7 +25,7 @@ pub use error::Error;
 pub use estimate::{Estimate, Speed, StepProbe, estimates, training_bytes};
 pub use key::Key;
 pub use perform::{Conductor, Moment, perform};
-pub use plan::{Ablation, Evaluation, Generation, Model, Plan, PlanPreset, Training, Transfer};
+pub use plan::{Ablation, Evaluation, Generation, Plan, PlanPreset, Training, Transfer};
 pub use stages::{
     ClassesTask, CorpusRole, DeviceFlags, GenerateTask, PaperPart, PerplexityTask, Place,
     PrepareTask, Purpose, ScoreTask, Stage, Stages, Subject, Task, TaskKind, TestTokens,

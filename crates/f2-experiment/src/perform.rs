@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::thread::{self, Builder};
 use std::time::Instant;
 
 use crate::{Error, Estimate, Key, Stage, Stages, Store, Task};
@@ -31,7 +31,7 @@ pub struct Moment<'a> {
     pub of: usize,
     /// Its name.
     pub stage: &'a str,
-    /// Who runs it.
+    /// The worker that runs it.
     pub worker: usize,
     /// Whether it was done before.
     pub done: bool,
@@ -41,7 +41,7 @@ pub struct Moment<'a> {
 
 /// Runs the stages that are needed and not done yet, as far as they are to be done `now`: in their
 /// order, but by each worker as soon as what a stage reads is done. The results of finished stages are kept
-/// whatever happens; after a failure those that are running go on to their end.
+/// whatever happens; after a failure those that are running finish.
 pub fn perform<C: Conductor>(
     stages: &Stages,
     needed: &[bool],
@@ -73,7 +73,12 @@ pub fn perform<C: Conductor>(
     thread::scope(|scope| {
         let performance = &performance;
         // This thread is the first worker.
-        (1..workers).for_each(|worker| drop(scope.spawn(move || performance.work(worker))));
+        for worker in 1..workers {
+            let work = move || performance.work(worker);
+            if let Err(error) = Builder::new().spawn_scoped(scope, work) {
+                performance.fail(Error::from(f2_lm::Error::without_threads(workers, &error)));
+            }
+        }
         performance.work(0);
     });
     let board = performance.board.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -95,9 +100,9 @@ struct Performance<'a, C: Conductor> {
     changed: Condvar,
 }
 
-/// What all workers know.
+/// The state shared by all workers.
 struct Board<F> {
-    /// Stages nobody has begun, in order: the place among the needed ones, and the number.
+    /// Stages that have not started, in order: the place among the needed ones, and the number.
     waiting: Vec<(usize, usize)>,
     running: Vec<usize>,
     /// Estimated seconds of what is not done.
@@ -178,6 +183,11 @@ impl<C: Conductor> Performance<'_, C> {
         !self.stages.0[number].reads().iter().any(is_open)
     }
 
+    /// Lets no further stage begin.
+    fn fail(&self, error: Error) {
+        self.board().failure.get_or_insert(error.into());
+    }
+
     fn board(&self) -> MutexGuard<'_, Board<C::Failure>> {
         self.board.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -217,11 +227,12 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::path::Path;
 
     use super::*;
     use crate::{Corpora, CorpusSource, PlanPreset, TestTokens, stages};
 
-    /// Makes files of the right names, and takes note of the order.
+    /// Makes files of the right names, and records the order.
     struct Pretending<'a> {
         stages: &'a Stages,
         keys: &'a [Key],
@@ -261,6 +272,27 @@ mod tests {
             self.ended.lock().unwrap().push(name.to_owned());
             Ok(())
         }
+    }
+
+    /// Run again in a process that the system refuses every thread: no address space has room for such a
+    /// stack.
+    #[test]
+    fn workers_that_cannot_be_had_are_a_failure() {
+        const STACK: [&str; 2] = ["RUST_MIN_STACK", "281474976710656"];
+        if std::env::var(STACK[0]).as_deref() != Ok(STACK[1]) {
+            let name = "perform::tests::workers_that_cannot_be_had_are_a_failure";
+            let mut tests = std::process::Command::new(std::env::current_exe().unwrap());
+            let output = tests.args(["--exact", name]).env(STACK[0], STACK[1]).output().unwrap();
+            let printed = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success() && printed.contains("1 passed"), "{printed}");
+            return;
+        }
+        let store = Store::new(Path::new("never-made"));
+        let (stages, keys) = (&Stages(Vec::new()), &[]);
+        let (fails, ended) = (None, Mutex::default());
+        let conductor = Pretending { stages, keys, store: &store, workers: 3, fails, ended };
+        let error = perform(stages, &[], keys, &[], &store, &conductor, |_| true).unwrap_err();
+        assert!(error.to_string().starts_with("cannot start 3 threads: "), "{error}");
     }
 
     #[test]

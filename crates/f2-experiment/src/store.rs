@@ -1,9 +1,8 @@
 //! The results of stages on disk.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use f2_files::{WriteError, disk};
+use f2_files::{WriteError, disk, read_text, regular_file};
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Key, Place, Stage, Task};
@@ -42,7 +41,7 @@ impl Store {
     /// gone.
     pub fn done(&self, stage: &Stage, key: &Key) -> Option<Done> {
         let folder = self.folder(stage, key);
-        let text = fs::read_to_string(folder.join(DONE)).ok()?;
+        let text = regular_file(&folder.join(DONE)).and_then(read_text).ok()?;
         let done: Done = serde_json::from_str(&text).ok()?;
         let whole = stage.makes.iter().all(|name| is_there(&folder.join(name)));
         (done.key == key.to_string() && whole).then_some(done)

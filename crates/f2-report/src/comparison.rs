@@ -11,7 +11,7 @@ use crate::record::{HumanRecord, ResultRecord};
 /// The contents of three columns of the tables.
 const COLUMNS: [&str; 3] = [
     "by bigrams: the points with Distinct-2 instead of Distinct-3",
-    "level: metrics in which both are equally good at the precision given; nobody gets their point",
+    "level: metrics in which both are equally good at the precision given; neither gets the point",
     "not significant: metrics whose difference may be chance, where it was drawn (`f2 eval \
      --bootstrap` of both models together)",
 ];

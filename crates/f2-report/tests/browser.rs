@@ -67,7 +67,7 @@ fn a_browser_shows_every_table_and_figure_and_asks_for_nothing() {
     assert!(console.iter().any(|line| line.contains("Content Security Policy")), "{console:?}");
 }
 
-/// The text of the page as it is printed, sheet by sheet; none where it cannot be had.
+/// The text of the page as it is printed, sheet by sheet; none where it is not available.
 fn printed(page: &Path) -> Option<Vec<String>> {
     let browser = browser()?;
     let pdf = page.with_extension("pdf");

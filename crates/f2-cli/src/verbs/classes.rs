@@ -72,11 +72,10 @@ impl Classes {
 
     /// The request of a stage.
     pub(super) fn of_task(task: &ClassesTask<PathBuf>) -> Self {
-        let method = task.rule.name().parse().expect("every rule is a method");
         Self {
             corpus: Some(task.corpus.clone()),
             counts: None,
-            method,
+            method: task.rule,
             k: task.k,
             unseen: 1,
             out: Some(task.out.clone()),

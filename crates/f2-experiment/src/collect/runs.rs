@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use f2_files::ReadError;
+use f2_files::{ReadError, regular_file};
 use f2_lm::run::{Event, RunFolder, read_events};
 use f2_report::results::{Decoding, RunResult, TrainingCost};
 use serde_json::Value;
@@ -42,7 +42,7 @@ impl Made<'_> {
     pub(super) fn perplexity(self, subject: Subject) -> Result<Option<f64>, Error> {
         let Some(folder) = self.folder(&Purpose::Perplexity(subject)) else { return Ok(None) };
         let path = folder.join(files::PERPLEXITY);
-        let result: Value = serde_json::from_str(&f2_files::read_text(&path)?)
+        let result: Value = serde_json::from_str(&f2_files::read_text(regular_file(&path)?)?)
             .map_err(|error| Error::damaged(&path, &error))?;
         Ok(result["token_perplexity"].as_f64())
     }

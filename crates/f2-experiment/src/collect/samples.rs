@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 
-use f2_corpus::{Corpus, Tokenizer};
-use f2_files::ReadError;
+use f2_corpus::{Corpus, Tokenizer, names};
+use f2_files::{ReadError, regular_file};
 use f2_metrics::Bands;
 use f2_report::results::{Decoding, SampleResult, SampleText, SampleToken};
 use serde::Deserialize;
@@ -66,7 +66,7 @@ fn places(plan: &Plan, all: usize) -> BTreeSet<usize> {
 }
 
 fn lines(path: &Path) -> Result<Vec<Line>, Error> {
-    let file = BufReader::new(File::open(path).map_err(ReadError::of(path))?);
+    let file = BufReader::new(File::open(regular_file(path)?).map_err(ReadError::of(path))?);
     let parse = |(number, line): (usize, std::io::Result<String>)| {
         let line = line.map_err(ReadError::of(path))?;
         serde_json::from_str(&line)
@@ -87,7 +87,7 @@ impl Reader {
     fn new(corpus: &Corpus) -> Result<Self, Error> {
         let counts = corpus.counts()?.counts;
         let bands = Bands::from_counts(&counts)
-            .map_err(|error| Error::damaged(&corpus.folder().join("counts.json"), &error))?;
+            .map_err(|error| Error::damaged(&corpus.folder().join(names::COUNTS), &error))?;
         let id_of_rank = corpus.ranks()?.map(|ranks| ranks.id_of_rank);
         Ok(Self { tokenizer: corpus.tokenizer()?, bands, id_of_rank })
     }

@@ -2,13 +2,16 @@
 
 use std::path::Path;
 
-use f2_report::results::{ClassRule, ClassTrial, Decoding, ScoreSet, SeedScores};
+use f2_classes::Method;
+use f2_files::regular_file;
+use f2_lm::config::ObjectiveName;
+use f2_report::results::{ClassTrial, Decoding, ScoreSet, SeedScores};
 use f2_report::{ResultRecord, Results};
 
 use super::Made;
 use crate::stages::layout::files;
 use crate::stages::{Purpose, Subject};
-use crate::{CorpusRole, Error, Model};
+use crate::{CorpusRole, Error};
 
 impl Made<'_> {
     /// The scores of every way of decoding, the main ones first, with perplexities beside.
@@ -51,11 +54,11 @@ impl Made<'_> {
         }
         let main =
             results.scores.first().filter(|set| matches!(set.decoding, Decoding::TopK { .. }));
-        let f2 = |record: &&ResultRecord| record.name == Model::F2.name();
+        let f2 = |record: &&ResultRecord| record.name == ObjectiveName::F2.title();
         let main = main.and_then(|set| set.records.iter().find(f2));
         if let Some(record) = main.filter(|_| !trials.is_empty()) {
-            let k = self.number_of_classes(ClassRule::Greedy, None)?;
-            trials.insert(0, ClassTrial { rule: ClassRule::Greedy, k, record: record.clone() });
+            let k = self.number_of_classes(Method::Greedy, None)?;
+            trials.insert(0, ClassTrial { rule: Method::Greedy, k, record: record.clone() });
         }
         Ok(trials)
     }
@@ -71,20 +74,20 @@ impl Made<'_> {
         Ok(records)
     }
 
-    fn number_of_classes(self, rule: ClassRule, k: Option<usize>) -> Result<usize, Error> {
+    fn number_of_classes(self, rule: Method, k: Option<usize>) -> Result<usize, Error> {
         if let Some(k) = k {
             return Ok(k);
         }
         let folder =
             self.folder(&Purpose::Classes(CorpusRole::Main, rule, None)).unwrap_or_default();
         let path = folder.join(files::CLASSES);
-        Ok(f2_classes::ClassSelection::load(&path)?.classes().len())
+        Ok(f2_classes::ClassSelection::load(regular_file(&path)?)?.classes().len())
     }
 }
 
 /// The scores in the folder of a stage.
 pub(super) fn records(folder: &Path) -> Result<Vec<ResultRecord>, Error> {
     let path = folder.join(files::SCORES);
-    let text = f2_files::read_text(&path)?;
+    let text = f2_files::read_text(regular_file(&path)?)?;
     ResultRecord::list(&text).map_err(|error| Error::damaged(&path, &error))
 }

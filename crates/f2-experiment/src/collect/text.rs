@@ -1,8 +1,9 @@
 //! The corpus and its classes.
 
-use f2_classes::ClassSelection;
+use f2_classes::{ClassSelection, Method};
 use f2_corpus::Corpus;
-use f2_report::results::{ClassRule, ClassesResult, CorpusResult, SplitResult};
+use f2_files::regular_file;
+use f2_report::results::{ClassesResult, CorpusResult, SplitResult};
 
 use super::Made;
 use crate::stages::Purpose;
@@ -29,9 +30,11 @@ impl Made<'_> {
     /// The classes that MefMax found, those of Algorithm 1 first.
     pub(super) fn classes(self) -> Result<Vec<ClassesResult>, Error> {
         let mut all = Vec::new();
-        for rule in [ClassRule::Greedy, ClassRule::Author, ClassRule::Exact] {
+        for rule in [Method::Greedy, Method::Author, Method::Exact] {
             if let Some(folder) = self.folder(&Purpose::Classes(CorpusRole::Main, rule, None)) {
-                all.push(classes(&ClassSelection::load(&folder.join(files::CLASSES))?));
+                all.push(classes(&ClassSelection::load(regular_file(
+                    &folder.join(files::CLASSES),
+                )?)?));
             }
         }
         Ok(all)

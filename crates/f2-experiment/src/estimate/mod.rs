@@ -62,7 +62,8 @@ fn configuration(plan: &Plan) -> Result<TrainConfig, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CorpusSource, Model, PlanPreset, TestTokens, stages};
+    use crate::{CorpusSource, PlanPreset, TestTokens, stages};
+    use f2_lm::config::ObjectiveName;
 
     /// A text of so many bytes, all of them zero.
     fn text(folder: &tempfile::TempDir, name: &str, bytes: u64) -> CorpusSource {
@@ -81,11 +82,11 @@ mod tests {
     /// Steps of 16 × 1,024 tokens as they were timed on one H200, in seconds.
     fn h200(scale: f64) -> Speed {
         let steps = [
-            (Model::Mle, 0.0174),
-            (Model::Face, 0.0185),
-            (Model::Unlikelihood, 0.0180),
-            (Model::UnlikelihoodSequence, 0.1411),
-            (Model::F2, 0.0144),
+            (ObjectiveName::Mle, 0.0174),
+            (ObjectiveName::Face, 0.0185),
+            (ObjectiveName::Unlikelihood, 0.0180),
+            (ObjectiveName::UnlikelihoodSequence, 0.1411),
+            (ObjectiveName::F2, 0.0144),
         ];
         let steps = steps.map(|(model, seconds)| (model, scale * seconds)).to_vec();
         Speed { operations: 3.9e14, steps, start: 2.0 }

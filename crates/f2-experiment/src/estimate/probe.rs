@@ -9,7 +9,7 @@ use f2_lm::model::{Decoder, ModelShape};
 use f2_lm::train::RunCost;
 
 use super::{configuration, sizes};
-use crate::{Corpora, Error, Model, Plan};
+use crate::{Corpora, Error, Plan};
 
 /// Steps that are timed, after those that warm up.
 const STEPS: usize = 3;
@@ -21,7 +21,7 @@ const CLASSES: usize = 15;
 /// A model whose steps are to be timed on some device.
 #[derive(Clone, Debug)]
 pub struct StepProbe {
-    model: Model,
+    model: ObjectiveName,
     /// The share of the model's steps that are timed.
     share: f64,
     config: TrainConfig,
@@ -30,19 +30,19 @@ pub struct StepProbe {
 
 impl StepProbe {
     /// The probe of a model of a plan.
-    pub fn new(plan: &Plan, corpora: &Corpora, model: Model) -> Result<Self, Error> {
+    pub fn new(plan: &Plan, corpora: &Corpora, model: ObjectiveName) -> Result<Self, Error> {
         let mut config = configuration(plan)?;
-        config.objective.name = model.objective();
+        config.objective.name = model;
         // Every step a sequence step: the others are those of token-level unlikelihood.
         let rate = std::mem::replace(&mut config.unlikelihood.sequence_rate, 1.0);
-        let share = if model == Model::UnlikelihoodSequence { rate } else { 1.0 };
+        let share = if model == ObjectiveName::UnlikelihoodSequence { rate } else { 1.0 };
         // The random text of the probe has no documents.
         config.batch.order = WindowOrder::Shuffled;
         let vocabulary = sizes::vocabulary(plan, &corpora.main)?;
         Ok(Self { model, share, config, vocabulary })
     }
 
-    pub(super) fn model(&self) -> Model {
+    pub(super) fn model(&self) -> ObjectiveName {
         self.model
     }
 

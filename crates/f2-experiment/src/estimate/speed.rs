@@ -1,7 +1,8 @@
 //! How fast a machine is: measured, or assumed from its peak.
 
+use f2_lm::config::ObjectiveName;
+
 use super::StepProbe;
-use crate::Model;
 
 /// The speed of a machine.
 #[derive(Clone, Debug, PartialEq)]
@@ -9,7 +10,7 @@ pub struct Speed {
     /// Floating-point operations a second of plain training steps.
     pub operations: f64,
     /// Seconds of a step with full batches, for the models that were timed.
-    pub steps: Vec<(Model, f64)>,
+    pub steps: Vec<(ObjectiveName, f64)>,
     /// Seconds until a task on the device begins its work.
     pub start: f64,
 }
@@ -27,17 +28,17 @@ impl Speed {
         let share = probe.share();
         let others = model.starts_from().and_then(|start| self.timed(start)).unwrap_or(seconds);
         self.steps.push((model, share * seconds + (1.0 - share) * others));
-        if model == Model::Mle {
+        if model == ObjectiveName::Mle {
             self.operations = probe.plain_operations() / seconds;
         }
     }
 
-    fn timed(&self, model: Model) -> Option<f64> {
+    fn timed(&self, model: ObjectiveName) -> Option<f64> {
         self.steps.iter().find(|(timed, _)| *timed == model).map(|(_, seconds)| *seconds)
     }
 
     /// Seconds of a step of a model that needs so many operations when it is plain.
-    pub(super) fn step_seconds(&self, model: Model, operations: f64) -> f64 {
+    pub(super) fn step_seconds(&self, model: ObjectiveName, operations: f64) -> f64 {
         let assumed = || assumed_factor(model) * operations / self.operations;
         self.timed(model).unwrap_or_else(assumed)
     }
@@ -45,13 +46,13 @@ impl Speed {
 
 /// Beside a plain step: candidates or predictions cost a second look, classes save most of the
 /// head, and a sequence step writes a text before it learns from it.
-fn assumed_factor(model: Model) -> f64 {
+fn assumed_factor(model: ObjectiveName) -> f64 {
     match model {
-        Model::Mle => 1.0,
-        Model::Face => 1.15,
-        Model::Unlikelihood => 1.6,
-        Model::UnlikelihoodSequence => 2.0,
-        Model::F2 => 0.75,
+        ObjectiveName::Mle => 1.0,
+        ObjectiveName::Face => 1.15,
+        ObjectiveName::Unlikelihood => 1.6,
+        ObjectiveName::UnlikelihoodSequence => 2.0,
+        ObjectiveName::F2 => 0.75,
     }
 }
 
@@ -61,8 +62,8 @@ mod tests {
 
     #[test]
     fn a_timed_step_counts_before_an_assumed_one() {
-        let speed = Speed { steps: vec![(Model::F2, 0.25)], ..Speed::assumed(1e9) };
-        assert_eq!(speed.step_seconds(Model::F2, 7e9), 0.25);
-        assert_eq!(speed.step_seconds(Model::Mle, 7e9), 7.0);
+        let speed = Speed { steps: vec![(ObjectiveName::F2, 0.25)], ..Speed::assumed(1e9) };
+        assert_eq!(speed.step_seconds(ObjectiveName::F2, 7e9), 0.25);
+        assert_eq!(speed.step_seconds(ObjectiveName::Mle, 7e9), 7.0);
     }
 }

@@ -1,19 +1,18 @@
 //! Plans: the models, decodings and ablations of an experiment, read from TOML.
 
 mod generation;
-mod model;
 mod preset;
 mod training;
 mod transfer;
 
 use std::path::Path;
 
+use f2_lm::config::ObjectiveName;
 use f2_lm::decode::{Cut, Protocol, ProtocolName};
 use f2_report::PaperSet;
 use serde::Deserialize;
 
 pub use generation::Generation;
-pub use model::Model;
 pub use preset::PlanPreset;
 pub use training::{Ablation, Evaluation, Training};
 pub use transfer::Transfer;
@@ -43,7 +42,7 @@ pub struct Plan {
     #[serde(default = "one")]
     pub seeds: u64,
     /// The models that are compared, in the order of the tables.
-    pub models: Vec<Model>,
+    pub models: Vec<ObjectiveName>,
     /// How the models are trained.
     pub training: Training,
     /// How they continue prefixes.
@@ -92,12 +91,13 @@ impl Plan {
 
     /// Why a plan is impossible, though each value is of its kind.
     fn complaint(&self) -> Option<String> {
-        let first_twice = |model: &Model| self.models.iter().filter(|each| *each == model).count();
+        let first_twice =
+            |model: &ObjectiveName| self.models.iter().filter(|each| *each == model).count();
         if self.models.is_empty() {
             return Some("`models` is empty: name at least one".to_owned());
         }
         if let Some(twice) = self.models.iter().find(|model| first_twice(model) > 1) {
-            return Some(format!("`models` names {} twice", twice.key()));
+            return Some(format!("`models` names {} twice", twice.as_str()));
         }
         if self.seeds == 0 {
             return Some("`seeds` is 0: the models are trained once at least".to_owned());
@@ -155,7 +155,7 @@ impl Plan {
     }
 
     /// Whether the plan trains this model.
-    pub fn has(&self, model: Model) -> bool {
+    pub fn has(&self, model: ObjectiveName) -> bool {
         self.models.contains(&model)
     }
 }
@@ -180,7 +180,11 @@ mod tests {
     fn every_preset_is_a_plan() {
         for preset in PlanPreset::ALL {
             let plan = Plan::parse(preset.text(), preset.name()).unwrap();
-            assert!(plan.has(Model::Mle) && plan.has(Model::F2), "{}", preset.name());
+            assert!(
+                plan.has(ObjectiveName::Mle) && plan.has(ObjectiveName::F2),
+                "{}",
+                preset.name()
+            );
         }
     }
 

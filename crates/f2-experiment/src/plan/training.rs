@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use f2_classes::Method;
 use f2_lm::config::Preset;
-use f2_report::results::ClassRule;
 use serde::{Deserialize, Deserializer};
 
 /// How models are trained.
@@ -42,7 +42,7 @@ fn default_fine_tuning() -> u64 {
 #[serde(deny_unknown_fields, default)]
 pub struct Ablation {
     /// MefMax methods beside `greedy`.
-    pub methods: Vec<ClassRule>,
+    pub methods: Vec<Method>,
     /// Numbers of classes for equal tokens and equal frequency.
     pub equal_k: Vec<usize>,
     /// Numbers of classes for MefMax, greedy and exact, beside those that the methods choose.

@@ -89,7 +89,7 @@ fn train(task: &TrainTask<OsString>, flags: &DeviceFlags) -> Words {
         if let Some(preset) = &task.preset {
             add(&mut words, "--preset", &preset.name());
         }
-        add(&mut words, "--objective", &task.model.key());
+        add(&mut words, "--objective", &task.model.as_str());
         add(&mut words, "--seed", &task.seed);
         if let Some(steps) = task.steps {
             add(&mut words, "--steps", &steps);

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use f2_corpus::Corpus;
+use f2_corpus::{Corpus, names};
 use f2_lm::decode::ProtocolName;
 
 use super::layout::{Layout, files, stage};
@@ -28,14 +28,14 @@ impl CorpusPlace {
 
     pub(super) fn counts(&self) -> Place {
         match self {
-            Self::Given(folder) => Place::Outside(folder.join("counts.json")),
+            Self::Given(folder) => Place::Outside(folder.join(names::COUNTS)),
             Self::Made(stage) => Place::Made { stage: *stage, name: files::CORPUS_COUNTS },
         }
     }
 
     fn tokenizer(&self) -> Place {
         match self {
-            Self::Given(folder) => Place::Outside(folder.join("tokenizer.json")),
+            Self::Given(folder) => Place::Outside(folder.join(names::TOKENIZER)),
             Self::Made(stage) => Place::Made { stage: *stage, name: files::CORPUS_TOKENIZER },
         }
     }

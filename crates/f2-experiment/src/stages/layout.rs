@@ -1,11 +1,13 @@
 //! Lays out stages one after the other, each once.
 
+use f2_classes::Method;
+use f2_lm::config::ObjectiveName;
 use f2_lm::decode::ProtocolName;
-use f2_report::results::{ClassRule, Decoding};
+use f2_report::results::Decoding;
 
 use super::task::{ClassesTask, GenerateTask, PerplexityTask, ScoreTask, Task, TrainTask};
 use super::{CorpusRole, PaperPart, Place, Purpose, Stage, Stages, Subject, TestTokens};
-use crate::{Corpora, Model, Plan};
+use crate::{Corpora, Plan};
 
 /// The names of the stages' files.
 pub(crate) mod files {
@@ -53,7 +55,7 @@ impl<'a> Layout<'a> {
         self.stages.len() - 1
     }
 
-    fn classes(&mut self, role: CorpusRole, rule: ClassRule, k: Option<usize>) -> usize {
+    fn classes(&mut self, role: CorpusRole, rule: Method, k: Option<usize>) -> usize {
         let purpose = Purpose::Classes(role, rule, k);
         self.number(&purpose.clone(), |layout| {
             let corpus = layout.corpus(role).folder();
@@ -129,7 +131,7 @@ impl<'a> Layout<'a> {
                 continuation: generation.continuation,
                 texts: generation.texts,
                 decoding,
-                factorised: subject.model() == Model::F2,
+                factorised: subject.model() == ObjectiveName::F2,
                 seed: subject.seed(layout.plan),
                 references: Place::Own(files::REFERENCES),
                 out: Place::Own(files::TEXTS),
@@ -158,7 +160,7 @@ impl<'a> Layout<'a> {
 
     /// Scores F² as the authors' program trains and decodes it.
     pub(super) fn score_authors_program(&mut self) {
-        let subject = Subject::Classes(ClassRule::Author, None);
+        let subject = Subject::Classes(Method::Author, None);
         self.perplexity(subject);
         let decoding = Decoding::AuthorsProgram { k: self.plan.generation.k };
         self.score(decoding, &[subject], PaperPart::Authors);

@@ -19,9 +19,11 @@ pub use task::{
     TrainTask,
 };
 
-use f2_report::results::{ClassRule, Decoding};
+use f2_classes::Method;
+use f2_lm::config::ObjectiveName;
+use f2_report::results::Decoding;
 
-use crate::{Corpora, Model, Plan};
+use crate::{Corpora, Plan};
 use layout::Layout;
 
 /// Stages in an order in which each finds what it reads.
@@ -63,7 +65,7 @@ pub fn stages(plan: &Plan, corpora: &Corpora, test_tokens: TestTokens) -> Stages
     for &k in plan.generation.other_k.iter().filter(|k| **k != plan.generation.k) {
         layout.score(Decoding::TopK { k }, &subjects, PaperPart::TopK);
     }
-    if plan.has(Model::F2) {
+    if plan.has(ObjectiveName::F2) {
         lay_out_ablations(&mut layout, plan);
     }
     lay_out_seeds(&mut layout, plan);
@@ -74,7 +76,7 @@ pub fn stages(plan: &Plan, corpora: &Corpora, test_tokens: TestTokens) -> Stages
 }
 
 fn lay_out_ablations(layout: &mut Layout<'_>, plan: &Plan) {
-    let (k, f2) = (plan.generation.k, [Subject::Model(Model::F2)]);
+    let (k, f2) = (plan.generation.k, [Subject::Model(ObjectiveName::F2)]);
     if plan.generation.joint {
         layout.score(Decoding::Joint { k }, &f2, PaperPart::Decoupling);
     }
@@ -84,15 +86,15 @@ fn lay_out_ablations(layout: &mut Layout<'_>, plan: &Plan) {
     if plan.generation.authors_program {
         layout.score_authors_program();
     }
-    let methods = plan.ablation.methods.iter().filter(|rule| **rule != ClassRule::Greedy);
+    let methods = plan.ablation.methods.iter().filter(|rule| **rule != Method::Greedy);
     let methods: Vec<Subject> = methods.map(|rule| Subject::Classes(*rule, None)).collect();
     layout.score_trials(&methods, PaperPart::Methods);
-    let of_k = |numbers: &[usize], rules: [ClassRule; 2]| -> Vec<Subject> {
+    let of_k = |numbers: &[usize], rules: [Method; 2]| -> Vec<Subject> {
         let subjects = |&k: &usize| rules.map(|rule| Subject::Classes(rule, Some(k)));
         numbers.iter().flat_map(subjects).collect()
     };
-    let mefmax = of_k(&plan.ablation.mefmax_k, [ClassRule::Greedy, ClassRule::Exact]);
-    let equal = of_k(&plan.ablation.equal_k, [ClassRule::EqualTokens, ClassRule::EqualFrequency]);
+    let mefmax = of_k(&plan.ablation.mefmax_k, [Method::Greedy, Method::Exact]);
+    let equal = of_k(&plan.ablation.equal_k, [Method::EqualTokens, Method::EqualFrequency]);
     layout.score_trials(&[mefmax, equal].concat(), PaperPart::Classes);
 }
 
@@ -205,7 +207,7 @@ mod tests {
         let commands = commands(&laid_out_as(&plan));
         for (seed, further) in [(6, 1), (7, 2)] {
             for model in &plan.models {
-                let name = format!("train-{}-seed-{further}: ", model.key());
+                let name = format!("train-{}-seed-{further}: ", model.as_str());
                 let line = commands.iter().find(|line| line.starts_with(&name)).unwrap();
                 assert!(line.contains(&format!("--seed {seed} ")), "{line}");
             }

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use f2_report::results::{ClassRule, Decoding};
+use f2_classes::Method;
+use f2_report::results::Decoding;
 
 use super::{CorpusRole, DeviceFlags, PaperPart, Subject, Task};
 
@@ -27,7 +28,7 @@ pub enum Purpose {
     /// The corpus of a role.
     Prepare(CorpusRole),
     /// The classes of a corpus by a rule, as many as given.
-    Classes(CorpusRole, ClassRule, Option<usize>),
+    Classes(CorpusRole, Method, Option<usize>),
     /// A trained model.
     Train(Subject),
     /// Its perplexity on the test split.

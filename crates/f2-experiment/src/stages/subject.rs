@@ -1,18 +1,20 @@
 //! The models an experiment trains, and the corpora they learn from.
 
-use f2_report::results::{ClassRule, Decoding};
+use f2_classes::Method;
+use f2_lm::config::ObjectiveName;
+use f2_report::results::Decoding;
 
-use crate::{Model, Plan};
+use crate::Plan;
 
 /// A model to train.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// A model of the tables.
-    Model(Model),
+    Model(ObjectiveName),
     /// The same from a further seed: so many above the plan's.
-    Repeated(Model, u64),
+    Repeated(ObjectiveName, u64),
     /// An F² model with classes of this rule, as many as given.
-    Classes(ClassRule, Option<usize>),
+    Classes(Method, Option<usize>),
     /// A plain model of another text, to be transferred.
     Pretrained,
     /// An F² model that begins with the weights of the pretrained one.
@@ -36,8 +38,8 @@ impl Subject {
     /// Its name in stages and files.
     pub fn name(self) -> String {
         match self {
-            Self::Model(model) => model.key().to_owned(),
-            Self::Repeated(model, further) => format!("{}-seed-{further}", model.key()),
+            Self::Model(model) => model.as_str().to_owned(),
+            Self::Repeated(model, further) => format!("{}-seed-{further}", model.as_str()),
             Self::Classes(rule, None) => format!("f2-{}", rule.name()),
             Self::Classes(rule, Some(k)) => format!("f2-{}-{k}", rule.name()),
             Self::Pretrained => "pretrained".to_owned(),
@@ -50,9 +52,9 @@ impl Subject {
     pub fn title(self, decoding: Decoding) -> String {
         match (self, decoding) {
             (_, Decoding::AuthorsProgram { .. }) => {
-                format!("{}, authors' program", Model::F2.name())
+                format!("{}, authors' program", ObjectiveName::F2.title())
             }
-            (Self::Model(model) | Self::Repeated(model, _), _) => model.name().to_owned(),
+            (Self::Model(model) | Self::Repeated(model, _), _) => model.title().to_owned(),
             (Self::Classes(..), _) => self.name(),
             (Self::Pretrained, _) => "Pretrained".to_owned(),
             (Self::Transferred, _) => "Transferred".to_owned(),
@@ -70,19 +72,19 @@ impl Subject {
     }
 
     /// The model of the tables it is trained like.
-    pub(crate) fn model(self) -> Model {
+    pub(crate) fn model(self) -> ObjectiveName {
         match self {
             Self::Model(model) | Self::Repeated(model, _) => model,
-            Self::Pretrained => Model::Mle,
-            Self::Classes(..) | Self::Transferred | Self::FromScratch => Model::F2,
+            Self::Pretrained => ObjectiveName::Mle,
+            Self::Classes(..) | Self::Transferred | Self::FromScratch => ObjectiveName::F2,
         }
     }
 
     /// How its classes are cut, where it has any.
-    pub(crate) fn classes(self) -> Option<(ClassRule, Option<usize>)> {
+    pub(crate) fn classes(self) -> Option<(Method, Option<usize>)> {
         match self {
             Self::Classes(rule, k) => Some((rule, k)),
-            _ => (self.model() == Model::F2).then_some((ClassRule::Greedy, None)),
+            _ => (self.model() == ObjectiveName::F2).then_some((Method::Greedy, None)),
         }
     }
 

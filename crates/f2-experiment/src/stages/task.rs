@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
-use f2_lm::config::Preset;
+use f2_classes::Method;
+use f2_lm::config::{ObjectiveName, Preset};
 use f2_lm::decode::ProtocolName;
-use f2_report::results::{ClassRule, Decoding};
+use f2_report::results::Decoding;
 use serde::{Serialize, Serializer};
 
 use super::TaskKind;
-use crate::Model;
 
 /// The work of a stage. `P` is a path: a [`Place`](super::Place) in a plan, a `PathBuf` on a disk,
 /// the hash of a content in a key.
@@ -49,7 +49,7 @@ pub struct PrepareTask<P> {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TokenizerSource<P> {
-    /// Learnt from the text, with so many tokens.
+    /// Learned from the text, with so many tokens.
     Learnt(usize),
     /// A `tokenizer.json`.
     File(P),
@@ -60,9 +60,9 @@ pub enum TokenizerSource<P> {
 pub struct ClassesTask<P> {
     /// The corpus with the counts.
     pub corpus: P,
-    /// The rule.
-    pub rule: ClassRule,
-    /// How many; the rule chooses where it is missing.
+    /// How they are cut.
+    pub rule: Method,
+    /// How many; the method chooses where it is missing.
     pub k: Option<usize>,
     /// The file of classes.
     pub out: P,
@@ -77,7 +77,7 @@ pub struct TrainTask<P> {
     #[serde(serialize_with = "preset_name")]
     pub preset: Option<Preset>,
     /// The model of the tables whose objective it has.
-    pub model: Model,
+    pub model: ObjectiveName,
     /// Decides initial weights, order of text and dropout.
     pub seed: u64,
     /// Steps; the settings' own limit where it is missing.

@@ -14,7 +14,7 @@ pub enum Size {
     Whole,
 }
 
-/// What a judge says of a setting.
+/// The result of judging a setting.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Judged {
     /// Its distance to human text; none where it has no distance.
@@ -23,7 +23,7 @@ pub enum Judged {
     Ended,
 }
 
-/// Who measures settings.
+/// A measure of settings, with a budget.
 pub trait Judge {
     /// A failure that ends the search.
     type Error;
@@ -35,9 +35,9 @@ pub trait Judge {
     fn left(&self) -> f64;
 }
 
-/// What is left when the first look around ends.
+/// The share of the budget that is left when the exploration ends.
 const AFTER_EXPLORING: f64 = 0.7;
-/// The most settings of that look.
+/// The largest number of settings explored.
 const MOST_EXPLORED: usize = 96;
 /// How many of them are judged by all texts.
 const PROMOTED: usize = 6;

@@ -68,9 +68,29 @@ impl ObjectiveName {
         self == Self::F2
     }
 
+    /// The name of a model trained with it in the paper's tables.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Mle => "MLE",
+            Self::F2 => "F²-Softmax",
+            Self::Unlikelihood => "UL-token",
+            Self::UnlikelihoodSequence => "UL-token+seq",
+            Self::Face => "FACE",
+        }
+    }
+
+    /// The objective of the model it fine-tunes; none where it trains from scratch.
+    pub fn starts_from(self) -> Option<Self> {
+        match self {
+            Self::UnlikelihoodSequence => Some(Self::Unlikelihood),
+            Self::Face => Some(Self::Mle),
+            Self::Mle | Self::F2 | Self::Unlikelihood => None,
+        }
+    }
+
     /// Whether it fine-tunes a trained model.
     pub fn fine_tunes(self) -> bool {
-        matches!(self, Self::UnlikelihoodSequence | Self::Face)
+        self.starts_from().is_some()
     }
 
     /// Whether its loss is the negative log-likelihood itself, so that its exponential is a
@@ -84,7 +104,7 @@ impl ObjectiveName {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct UnlikelihoodConfig {
-    /// How much the penalties of a token step count beside its likelihood.
+    /// The weight of the penalties of a token step relative to its likelihood.
     pub alpha: f64,
     /// How often a step is one of sequences, 0 to 1.
     pub sequence_rate: f64,
@@ -94,7 +114,7 @@ pub struct UnlikelihoodConfig {
     pub continuation: usize,
     /// How long a sequence of tokens must be to count as a repetition.
     pub ngram: usize,
-    /// Whether the last n-gram of a continuation is looked at, which the published programs
+    /// Whether the last n-gram of a continuation is examined, which the published programs
     /// never do.
     pub last_ngram: bool,
 }

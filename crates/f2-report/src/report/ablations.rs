@@ -8,7 +8,8 @@ use crate::metrics_table::MetricTable;
 use crate::paper;
 use crate::plot::{Axis, Figure, LineChart, Series};
 use crate::record::ResultRecord;
-use crate::results::{ClassRule, ClassTrial, Decoding, Results, ScoreSet};
+use crate::results::{ClassTrial, Decoding, Results, ScoreSet};
+use f2_classes::Method;
 
 /// The contributions of the classes, of decoupled decoding and of the class nucleus.
 pub(super) fn section(results: &Results) -> Option<Section> {
@@ -68,19 +69,19 @@ fn class_chart(results: &Results, (name, _, unit, measure): &Plotted) -> LineCha
         axis,
     );
     let point = |trial: &ClassTrial| Some((trial.k as f64, value(&trial.record)?));
-    let points = |rule: ClassRule| {
+    let points = |rule: Method| {
         let mut points: Vec<(f64, f64)> =
             trials.iter().filter(|trial| trial.rule == rule).filter_map(point).collect();
         points.sort_by(|one, other| one.0.total_cmp(&other.0));
         points
     };
     let mut equal_mass =
-        Series::new("equal frequency", points(ClassRule::EqualFrequency)).look(OTHERS[0]);
-    for (k, value) in points(ClassRule::Greedy) {
+        Series::new("equal frequency", points(Method::EqualFrequency)).look(OTHERS[0]);
+    for (k, value) in points(Method::Greedy) {
         equal_mass = equal_mass.star(k, value, "MefMax");
     }
     chart = chart.series(equal_mass);
-    let equal_tokens = Series::new("equal tokens", points(ClassRule::EqualTokens)).look(OTHERS[1]);
+    let equal_tokens = Series::new("equal tokens", points(Method::EqualTokens)).look(OTHERS[1]);
     chart = chart.series(equal_tokens.dashed());
     let main = results.scores.first();
     let mle = main.and_then(|set| set.records.iter().find(|record| record.name == "MLE"));

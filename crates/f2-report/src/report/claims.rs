@@ -5,8 +5,9 @@ use f2_metrics::{Measure, Metric};
 use super::{Block, Section};
 use crate::paper::{self, PaperSet};
 use crate::record::ResultRecord;
-use crate::results::{ClassRule, Results};
+use crate::results::Results;
 use crate::table::{Align, Table};
+use f2_classes::Method;
 
 /// A claim about scores: the sentence, its name among the paper's claims, and the same number of
 /// any scores.
@@ -143,7 +144,7 @@ fn shares(all: &[ResultRecord]) -> Option<String> {
 }
 
 /// A measure of the models with classes by a rule, over their K.
-fn over_k(results: &Results, rule: ClassRule, measure: Measure) -> Vec<(usize, f64)> {
+fn over_k(results: &Results, rule: Method, measure: Measure) -> Vec<(usize, f64)> {
     let trials = results.class_trials.iter().filter(|trial| trial.rule == rule);
     let mut points: Vec<(usize, f64)> =
         trials.filter_map(|trial| Some((trial.k, trial.record.metrics.get(measure)?))).collect();
@@ -155,8 +156,8 @@ const MS_JACCARD_2: Measure = Measure::Metric(Metric::MsJaccard, 2);
 const SELF_BLEU_2: Measure = Measure::Metric(Metric::SelfBleu, 2);
 
 fn equal_frequency(results: &Results) -> Option<String> {
-    let frequency = over_k(results, ClassRule::EqualFrequency, MS_JACCARD_2);
-    let tokens = over_k(results, ClassRule::EqualTokens, MS_JACCARD_2);
+    let frequency = over_k(results, Method::EqualFrequency, MS_JACCARD_2);
+    let tokens = over_k(results, Method::EqualTokens, MS_JACCARD_2);
     let pairs = frequency.iter().filter_map(|(k, own)| {
         tokens.iter().find(|(other, _)| other == k).map(|(_, other)| own > other)
     });
@@ -166,12 +167,12 @@ fn equal_frequency(results: &Results) -> Option<String> {
 }
 
 fn best_k(results: &Results) -> Option<String> {
-    let (chosen, _) = *over_k(results, ClassRule::Greedy, MS_JACCARD_2).first()?;
+    let (chosen, _) = *over_k(results, Method::Greedy, MS_JACCARD_2).first()?;
     let human = results.class_trials.iter().find_map(|trial| trial.record.human.as_ref());
     let best = |measure: Measure| {
         let human = human.and_then(|human| human.metrics.get(measure));
         let badness = |value: f64| measure.badness(Some(value), human);
-        let points = over_k(results, ClassRule::EqualFrequency, measure);
+        let points = over_k(results, Method::EqualFrequency, measure);
         let points = points.into_iter().filter_map(|(k, value)| Some((k, badness(value)?)));
         points.min_by(|one, other| one.1.total_cmp(&other.1)).map(|(k, _)| k)
     };
@@ -184,8 +185,8 @@ fn best_k(results: &Results) -> Option<String> {
 
 fn ppl_above(results: &Results) -> Option<String> {
     let ppl = Measure::Metric(Metric::Ppl, 1);
-    let (chosen, _) = *over_k(results, ClassRule::Greedy, ppl).first()?;
-    let points = over_k(results, ClassRule::EqualFrequency, ppl);
+    let (chosen, _) = *over_k(results, Method::Greedy, ppl).first()?;
+    let points = over_k(results, Method::EqualFrequency, ppl);
     let below = points.iter().rev().find(|(k, _)| *k <= chosen)?;
     let largest = points.last().filter(|(k, _)| *k > chosen)?;
     let change = 100.0 * (largest.1 - below.1) / below.1;

@@ -42,7 +42,7 @@ struct Versioned {
 impl Results {
     /// Reads a `results.json`.
     pub fn load(path: &Path) -> Result<Self, LoadError> {
-        let text = f2_files::read_text(path)?;
+        let text = f2_files::read_text(f2_files::regular_file(path)?)?;
         let broken = |error: serde_json::Error| LoadError::Broken {
             path: path.to_path_buf(),
             reason: error.to_string(),

@@ -15,7 +15,7 @@ pub use corpus::{ClassesResult, CorpusResult, SplitResult};
 pub use load::LoadError;
 pub use run::{RunResult, TrainingCost};
 pub use sample::{SampleResult, SampleText, SampleToken};
-pub use scores::{ClassRule, ClassTrial, Decoding, ScoreSet, SeedScores};
+pub use scores::{ClassTrial, Decoding, ScoreSet, SeedScores};
 pub use transfer::TransferResult;
 
 use crate::paper::PaperSet;

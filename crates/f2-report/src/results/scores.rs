@@ -1,7 +1,8 @@
-//! Scores by way of decoding and by rule of classes.
+//! Scores by way of decoding and by method of choosing classes.
 
 use std::fmt;
 
+use f2_classes::Method;
 use serde::{Deserialize, Serialize};
 
 use crate::record::ResultRecord;
@@ -85,45 +86,11 @@ impl fmt::Display for Decoding {
     }
 }
 
-/// How classes were cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ClassRule {
-    /// Algorithm 1 of the paper.
-    Greedy,
-    /// The rule of the authors' program.
-    Author,
-    /// The best mean efficiency.
-    Exact,
-    /// The same number of tokens in each class.
-    EqualTokens,
-    /// The same mass in each class.
-    EqualFrequency,
-}
-
-impl ClassRule {
-    /// The name `f2 classes` knows it by.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Greedy => "greedy",
-            Self::Author => "author",
-            Self::Exact => "exact",
-            Self::EqualTokens => "equal-tokens",
-            Self::EqualFrequency => "equal-frequency",
-        }
-    }
-
-    /// Whether it finds its own number of classes.
-    pub fn is_mefmax(self) -> bool {
-        matches!(self, Self::Greedy | Self::Author | Self::Exact)
-    }
-}
-
-/// An F² model trained with classes of some rule, and its scores.
+/// An F² model trained with classes of some method, and its scores.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClassTrial {
-    /// The rule.
-    pub rule: ClassRule,
+    /// How they were cut.
+    pub rule: Method,
     /// How many classes.
     pub k: usize,
     /// Its scores.

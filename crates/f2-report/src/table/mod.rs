@@ -36,7 +36,7 @@ pub struct Cell {
 /// A number behind a cell's text: a column of its own in CSV, a field in JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CellNumber {
-    /// What follows the column's heading in the name of its own; empty for the value itself.
+    /// The suffix of the column's heading in the name of its own column; empty for the value itself.
     pub name: &'static str,
     /// The number, as it is written.
     pub number: String,
@@ -59,7 +59,7 @@ impl Cell {
         self
     }
 
-    /// What stands under a column of that name: one of the numbers, or where there are none the text.
+    /// The entry in the column of that name: one of the numbers, or the text if there are none.
     fn under(&self, name: &str) -> &str {
         if self.numbers.is_empty() {
             return if name.is_empty() { &self.text } else { MISSING };

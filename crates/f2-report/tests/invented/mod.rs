@@ -4,10 +4,11 @@
 // Every test file uses it in its own way.
 #![allow(dead_code, missing_docs, unreachable_pub)]
 
+use f2_classes::Method;
 use f2_metrics::{BandShares, Interval, Measure, Metric, Metrics};
 use f2_report::results::{
-    ClassRule, ClassTrial, ClassesResult, CorpusResult, Decoding, RunResult, SampleResult,
-    SampleText, SampleToken, ScoreSet, SeedScores, SplitResult, TrainingCost, TransferResult,
+    ClassTrial, ClassesResult, CorpusResult, Decoding, RunResult, SampleResult, SampleText,
+    SampleToken, ScoreSet, SeedScores, SplitResult, TrainingCost, TransferResult,
 };
 use f2_report::{DifferenceRecord, HalfRecord, IntervalRecord, PaperSet, ResultRecord, Results};
 
@@ -174,8 +175,8 @@ fn trials(record: &ResultRecord) -> Vec<ClassTrial> {
     };
     let fixed = [2, 4, 8, 16]
         .into_iter()
-        .flat_map(|k| [trial(ClassRule::EqualTokens, k), trial(ClassRule::EqualFrequency, k)]);
-    fixed.chain([trial(ClassRule::Greedy, 9), trial(ClassRule::Exact, 13)]).collect()
+        .flat_map(|k| [trial(Method::EqualTokens, k), trial(Method::EqualFrequency, k)]);
+    fixed.chain([trial(Method::Greedy, 9), trial(Method::Exact, 13)]).collect()
 }
 
 fn transfer(record: &ResultRecord) -> TransferResult {

@@ -100,7 +100,7 @@ impl Conductor for Runner {
         match done {
             Err(failure) if failure.is_interruption() => Err(self.stopped()),
             Err(failure) if self.devices.len() > 1 => {
-                remark!("{stage} failed; stages that are running go on to their end");
+                remark!("{stage} failed; running stages will finish");
                 Err(failure.before(&format!("{stage}: ")))
             }
             other => other,

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use f2_engine::Device;
-use f2_experiment::{DeviceFlags, Model, Speed, Stage, StepProbe, training_bytes};
+use f2_experiment::{DeviceFlags, Speed, Stage, StepProbe, training_bytes};
+use f2_lm::config::ObjectiveName;
 use f2_report::{Align, Table};
 use indicatif::{HumanBytes, HumanDuration};
 use serde_json::json;
@@ -33,7 +34,7 @@ struct Line {
 /// Measurements of a dry run.
 #[derive(Default)]
 struct Measured {
-    /// Bytes that the largest training needs, and that could be had now.
+    /// Bytes that the largest training needs, and that are available now.
     training_bytes: u64,
     available_bytes: Option<u64>,
     /// How many times slower other programs make this one.
@@ -148,8 +149,8 @@ impl Experiment {
     }
 
     /// The models whose steps are timed: those of the plan, and those they are mixed from.
-    fn timed_models(&self) -> Vec<Model> {
-        let mut models = vec![Model::Mle];
+    fn timed_models(&self) -> Vec<ObjectiveName> {
+        let mut models = vec![ObjectiveName::Mle];
         for model in &self.plan.models {
             for each in [Some(*model), model.starts_from()].into_iter().flatten() {
                 if !models.contains(&each) {
@@ -158,7 +159,7 @@ impl Experiment {
             }
         }
         // A mixture is timed after what it is mixed from.
-        models.sort_by_key(|model| *model == Model::UnlikelihoodSequence);
+        models.sort_by_key(|model| *model == ObjectiveName::UnlikelihoodSequence);
         models
     }
 }

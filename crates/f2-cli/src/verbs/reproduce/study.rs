@@ -204,7 +204,7 @@ mod tests {
         Study { devices: vec![verb.device; devices], ..Study::of(experiment) }
     }
 
-    /// What stages made: texts, scores, perplexities, parameters.
+    /// The results of stages: texts, scores, perplexities, parameters.
     fn made(folder: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>, root: &Path) {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();

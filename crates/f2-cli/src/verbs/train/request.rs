@@ -52,7 +52,7 @@ impl Settings {
         Self {
             preset,
             config: None,
-            objective: new.then(|| task.model.objective()),
+            objective: new.then_some(task.model),
             steps: task.steps.filter(|_| new),
             epochs: None,
             tokens: None,
@@ -63,7 +63,7 @@ impl Settings {
     }
 
     /// The settings the flags give. `afresh` is a run without settings of its own, for which a
-    /// preset of the environment counts; one that goes on, or starts from a model, has some.
+    /// preset of the environment counts; one that is resumed, or starts from a model, has some.
     pub(super) fn given(&self, afresh: bool) -> Result<GivenSettings, Failure> {
         let preset = match self.preset {
             None if afresh => preset_of_environment()?,
