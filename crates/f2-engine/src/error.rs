@@ -39,7 +39,7 @@ pub enum Error {
     /// Something did not reach another rank, or did not arrive from it.
     #[error("the exchange between ranks failed: {reason}")]
     Exchange {
-        /// What failed, and with which rank.
+        /// The failure, and the rank it happened with.
         reason: String,
     },
     /// The device cannot be opened, or failed while running an operation.

@@ -1,5 +1,5 @@
-//! What ranks exchange when several train one model: gradients to the owners of their slices,
-//! updated parameters back to all, and the sums that make them one.
+//! The exchange between ranks that train one model: gradients to the owners of their slices,
+//! updated parameters back to all, and the sums of the gradients.
 //!
 //! The flat buffers are cut into a slice for each rank ([`Partition`]). Sums are made here and not on the way: what
 //! a network adds up on the way has no order of its own.
@@ -66,6 +66,9 @@ pub trait Exchange: Memory {
     fn finish_scatters(&self, _peers: &mut Self::Peers) -> Result<(), Error> {
         Ok(())
     }
+    /// Says that other ranks are not coming any more: closing the connection does not wait for what they
+    /// still owe.
+    fn abandon(_peers: &mut Self::Peers) {}
     /// Every rank's pieces of `floats` to all others.
     fn gather_floats(
         &self,
@@ -101,7 +104,7 @@ pub trait Rendezvous {
     fn rank(&self) -> usize;
     /// How many ranks there are.
     fn size(&self) -> usize;
-    /// What rank 0 gives, at every rank.
+    /// The bytes that rank 0 gives, at every rank.
     fn share(&mut self, bytes: Vec<u8>) -> Result<Vec<u8>, Error>;
     /// The connection that devices without one of their own use; none where there is none.
     fn host_peers(&mut self) -> Option<Box<dyn HostPeers>>;
@@ -121,7 +124,7 @@ pub trait HostPeers: Send {
     ) -> Result<(), Error>;
 }
 
-/// Who sends how much to whom.
+/// How much each rank sends to each other.
 #[derive(Clone, Copy, Debug)]
 pub struct Scatter<'a> {
     /// The pieces of each rank.

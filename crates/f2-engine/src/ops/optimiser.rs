@@ -55,7 +55,7 @@ pub trait Optimiser: Memory {
 /// How weight decay acts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decay {
-    /// On the weights themselves, beside Adam's step: `AdamW`.
+    /// On the weights themselves, separately from Adam's step: `AdamW`.
     Decoupled,
     /// Through the gradient, and so through the moments: Adam's L2 penalty.
     Penalty,

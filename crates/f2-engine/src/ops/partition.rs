@@ -1,4 +1,4 @@
-//! Who owns which part of the flat buffers where several ranks train one model.
+//! The part of the flat buffers that each rank owns where several train one model.
 
 use std::ops::Range;
 

@@ -39,7 +39,7 @@ fn bits() {
     println!("bits {hash:016x}");
 }
 
-/// A run begun on one machine goes on bit for bit on another.
+/// A run started on one machine continues bit for bit on another.
 #[test]
 fn fused_instruction_sets_give_the_same_bits() {
     if chosen() {

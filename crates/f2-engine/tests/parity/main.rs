@@ -1,4 +1,4 @@
-//! Every operation of the GPU beside the CPU's, which `operations` holds against naive `f64`
+//! Every operation of the GPU compared with the CPU's, which `operations` compares with naive `f64`
 //! definitions: same input, same masks, in full precision and in bf16.
 //!
 //! `cargo test --release --test parity` on a machine with an NVIDIA GPU; skipped elsewhere.

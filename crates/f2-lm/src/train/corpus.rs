@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use f2_classes::{ClassSelection, CountsFingerprint};
 use f2_corpus::{Corpus, END_OF_TEXT, Shard, Split};
-use f2_files::{FileRecord, ReadError};
+use f2_files::{FileRecord, ReadError, regular_file};
 
 use super::Splits;
 use crate::Error;
@@ -101,7 +101,7 @@ impl TrainingCorpus {
         if !path.exists() {
             return Err(Error::NoClasses { path: path.to_path_buf() });
         }
-        let selection = ClassSelection::load(path)?;
+        let selection = ClassSelection::load(regular_file(path)?)?;
         let found = selection.counts_fingerprint().to_string();
         if found != self.record.counts_sha256 {
             return Err(Error::ClassesMismatch {
@@ -158,7 +158,7 @@ impl TrainingCorpus {
         }
         paths.extend(classes.map(|classes| (CLASSES, classes.path.clone())));
         let read = |(name, path): (&str, PathBuf)| {
-            let bytes = f2_files::read_bytes(&path)?;
+            let bytes = f2_files::read_bytes(regular_file(&path)?)?;
             Ok((name.to_owned(), bytes))
         };
         paths.into_iter().map(read).collect()

@@ -56,7 +56,7 @@ pub struct Session<'a, D: Device> {
     saved: Option<u64>,
     /// Whether an evaluation since belongs into that checkpoint.
     outdated: bool,
-    /// The step of the checkpoint this session goes on from.
+    /// The step of the checkpoint this session continues from.
     restored: Option<u64>,
     /// The step of the newest evaluation.
     evaluated: Option<u64>,
@@ -160,7 +160,7 @@ impl<'a, D: Device> Session<'a, D> {
                 return self.stop();
             }
             if self.save_is_due() {
-                self.save_or_say_why();
+                self.save_or_say_why()?;
                 self.look(stop)?;
             }
         }
@@ -291,7 +291,7 @@ impl<'a, D: Device> Session<'a, D> {
         self.evaluated_finite = loss.is_finite();
         self.reporter.report(&Event::Evaluated { step, loss, perplexity, tokens, best });
         if best {
-            self.save_or_say_why();
+            self.save_or_say_why()?;
         }
         self.look(stop)?;
         Ok(true)

@@ -15,14 +15,15 @@ use super::parallel::{Ranks, Sharded, Shards};
 
 /// A model with its optimiser and buffers, on one device.
 pub struct Trainer<D: Device> {
+    /// The other ranks; none where there is one. First, so that it is dropped first: freeing a buffer
+    /// waits for the device, and the device for ranks that may be gone.
+    pub(super) ranks: Option<Ranks<D>>,
     /// The model, and the gradient of the step in progress.
     pub network: Network<D>,
     /// The loss.
     pub objective: Box<dyn Objective<D>>,
     /// Adam's running means, of the slice that this rank owns.
     pub moments: Moments<D>,
-    /// The other ranks; none where there is one.
-    pub(super) ranks: Option<Ranks<D>>,
     /// The parts of a step in shards; none where it is all of one.
     sharded: Option<Sharded<D>>,
     decayed: Vec<Range<usize>>,
@@ -170,7 +171,7 @@ impl<D: Device> Trainer<D> {
         if self.begun.take().is_some() {
             let Network { model, gradients, .. } = &mut self.network;
             if let Some(ranks) = &mut self.ranks {
-                // What is on its way to other ranks arrives, and nobody looks at it.
+                // Messages that are on their way to other ranks arrive, and are ignored.
                 model.device.finish_scatters(&mut ranks.peers)?;
             }
             model.device.zero_floats(gradients);

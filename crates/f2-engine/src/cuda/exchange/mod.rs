@@ -22,7 +22,7 @@ kernels! {
     ADD_IN_ORDER: (usize, Address, Address) = add_in_order;
 }
 
-/// What a scatter does, in errors.
+/// The description of a scatter in errors.
 const SCATTERING: &str = "sending gradients to their owners";
 
 impl<P: Precision> Exchange for Cuda<P> {
@@ -109,6 +109,10 @@ impl<P: Precision> Exchange for Cuda<P> {
 
     fn finish_scatters(&self, peers: &mut NcclPeers) -> Result<(), Error> {
         peers.finish_exchanges()
+    }
+
+    fn abandon(peers: &mut NcclPeers) {
+        peers.abandon();
     }
 
     fn gather_floats(

@@ -14,7 +14,9 @@ use crate::cuda::runtime::load_from_wheels;
 /// who only run programs have the first.
 const NAMES: [&str; 2] = ["libnccl.so.2", "libnccl.so"];
 
-/// The oldest version that sends to several ranks in a group without a deadlock at any size.
+/// The oldest version that is known to send to several ranks in a group. Before 2.29.2 a group that
+/// does not fit one of its kernels may stall where a rank has several parts for another; groups of a few
+/// ranks fit.
 const OLDEST: c_int = 21_800;
 
 /// Declares the table of functions, and how it is read from the library.
@@ -128,7 +130,7 @@ pub fn nccl_version() -> Result<String, Error> {
 /// The number of bytes of an [`NcclId`].
 const ID_BYTES: usize = 128;
 
-/// What a group of ranks knows each other by: made by one of them, known to all.
+/// The unique id of a group of ranks: made by one of them, known to all.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct NcclId(pub [u8; ID_BYTES]);
 

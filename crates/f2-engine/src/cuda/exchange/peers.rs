@@ -198,6 +198,11 @@ impl NcclPeers {
         }
     }
 
+    /// Ends the group without waiting for others when this is dropped.
+    pub(super) fn abandon(&mut self) {
+        self.failed = true;
+    }
+
     /// Whether anything went wrong since, such as a rank that is gone: an operation that waits for
     /// one waits for ever.
     fn check_others(&mut self, what: &str) -> Result<(), Error> {

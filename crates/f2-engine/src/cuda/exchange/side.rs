@@ -13,9 +13,9 @@ const PRIORITY: i32 = -5;
 /// A second stream beside the one that computes.
 pub(super) struct Side {
     stream: Arc<CudaStream>,
-    /// What the first stream had to do when messages were enqueued last.
+    /// The end of the first stream's work when messages were enqueued last.
     computed: CudaEvent,
-    /// What this one had to do when the first was told to wait.
+    /// The end of this stream's work when the first was told to wait.
     exchanged: CudaEvent,
 }
 
@@ -33,13 +33,13 @@ impl Side {
         self.stream.cu_stream()
     }
 
-    /// What is enqueued here from now on waits for all that the first stream has to do so far.
+    /// Makes all later work on this stream wait for the work enqueued on the first stream so far.
     pub(super) fn follow(&self, first: &Stream) -> Result<(), DriverError> {
         self.computed.record(first.cuda())?;
         self.stream.wait(&self.computed)
     }
 
-    /// What is enqueued on the first stream from now on waits for all that this one has to do so far.
+    /// Makes all later work on the first stream wait for the work enqueued on this one so far.
     pub(super) fn lead(&self, first: &Stream) -> Result<(), DriverError> {
         self.exchanged.record(&self.stream)?;
         first.cuda().wait(&self.exchanged)

@@ -59,10 +59,10 @@ fn record(stream: &Stream, body: &mut dyn FnMut()) -> Option<Graph> {
     let failure = stream.failure();
     body();
     match stream.cuda().end_capture(CUgraphInstantiate_flags(0)) {
-        Ok(graph) => graph.map(Graph),
+        Ok(Some(graph)) => Some(Graph(graph)),
         // A call of another thread can invalidate a recording. Nothing of it was done then: the caller
         // does it unrecorded, and what was at fault itself fails again.
-        Err(_) => {
+        Ok(None) | Err(_) => {
             stream.set_failure(failure);
             None
         }

@@ -1,4 +1,4 @@
-//! Page-locked memory of the host: the GPU copies from and to it while the host goes on.
+//! Page-locked memory of the host: the GPU copies from and to it while the host continues.
 
 use std::slice;
 

@@ -54,7 +54,7 @@ fn site_packages(prefix: &Path) -> Vec<PathBuf> {
     packages
 }
 
-/// What is in a folder; nothing where there is none.
+/// The entries of a folder; none if it does not exist.
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).collect()

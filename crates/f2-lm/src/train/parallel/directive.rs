@@ -1,6 +1,6 @@
-//! What rank 0 tells the others after every step.
+//! The directive that rank 0 sends the others after every step.
 
-/// What the clock and the user decide, as rank 0 sees it.
+/// The decisions of the clock and the user, as rank 0 sees them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(in crate::train) struct Directive {
     /// Seconds of training.

@@ -1,4 +1,4 @@
-//! What must be the same on all ranks of a run.
+//! The properties of a run that must be the same on all ranks.
 
 use f2_engine::Device;
 use f2_ranks::Fingerprint;
@@ -6,12 +6,12 @@ use f2_ranks::Fingerprint;
 use crate::config::{TrainConfig, flatten};
 use crate::run::Manifest;
 
-/// What must be the same on all ranks of a run.
+/// The properties of a run that must be the same on all ranks.
 pub(in crate::train) struct RunIdentity<'a> {
     pub(in crate::train) config: &'a TrainConfig,
     /// Its corpus, classes and initial model, whose folders may have other names elsewhere.
     pub(in crate::train) manifest: &'a Manifest,
-    /// The step of the checkpoint it goes on from.
+    /// The step of the checkpoint it continues from.
     pub(in crate::train) checkpoint: Option<u64>,
 }
 

@@ -8,7 +8,8 @@ use super::{Ranks, Shards};
 use crate::Error;
 use crate::model::{Decoder, Handover};
 
-/// Who owns which part of the flat buffers. Buckets are cut where the backward pass finishes something.
+/// The part of the flat buffers that each rank owns. Buckets are cut where the backward pass finishes a
+/// part of the gradient.
 pub(in crate::train) fn partition(decoder: &Decoder, ranks: usize) -> Partition {
     let finals = if ranks == 1 { Vec::new() } else { decoder.finals() };
     Partition::new(decoder.layout.len(), ranks, &finals)

@@ -12,7 +12,7 @@ pub struct Ranks<D: Device> {
     pub control: Control,
     /// Numbers.
     pub peers: D::Peers,
-    /// Whether gradients are sent while the backward pass goes on. The bits are the same either way, and
+    /// Whether gradients are sent during the backward pass. The bits are the same either way, and
     /// ranks need not agree.
     pub overlap: bool,
 }
@@ -44,9 +44,14 @@ impl<D: Device> Ranks<D> {
         [self.control.rank(), self.control.size()]
     }
 
-    /// Tells the others why this rank ends, unless they know: they made the same mistake.
+    /// Tells the others why this rank ends, unless they know: they made the same mistake. Nobody waits for
+    /// numbers that do not come.
     pub fn tell(&mut self, error: &Error) {
-        if !matches!(error, Error::NotFinite { .. } | Error::Ranks(_)) {
+        if matches!(error, Error::NotFinite { .. }) {
+            return;
+        }
+        D::abandon(&mut self.peers);
+        if !matches!(error, Error::Ranks(_)) {
             self.control.fail(&error.to_string());
         }
     }

@@ -4,7 +4,7 @@ use super::Shards;
 use crate::Error;
 use crate::config::TrainConfig;
 
-/// Settles the shards of a new run on `ranks` ranks. A run that is begun alone leaves them open, so
+/// Settles the shards of a new run on `ranks` ranks. A run that is started alone leaves them open, so
 /// that they are one.
 pub fn settle_shards(config: &mut TrainConfig, ranks: usize) -> Result<(), Error> {
     let rows = config.batch.size;

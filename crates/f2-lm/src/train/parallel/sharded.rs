@@ -15,7 +15,7 @@ use crate::objective::{Objective, Step};
 pub(in crate::train) struct Sharded<D: Device> {
     shards: Shards,
     rank: usize,
-    /// Who owns which part of the flat buffers.
+    /// The part of the flat buffers that each rank owns.
     partition: Partition,
     /// Sums of shards that wait for their other half; the gradient of the last one may be in the
     /// network's own buffer.
@@ -64,7 +64,7 @@ impl<D: Device> Sharded<D> {
         self.rank
     }
 
-    /// Who owns which part of the flat buffers.
+    /// The part of the flat buffers that each rank owns.
     pub(in crate::train) fn partition(&self) -> &Partition {
         &self.partition
     }

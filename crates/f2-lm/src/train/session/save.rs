@@ -28,23 +28,31 @@ impl<D: Device> Session<'_, D> {
     }
 
     /// A checkpoint that cannot be written is no reason to lose what is being learned.
-    pub(super) fn save_or_say_why(&mut self) {
-        if let Err(error) = self.save() {
+    /// One whose parts cannot be collected ends the run: ranks would no longer be in step.
+    pub(super) fn save_or_say_why(&mut self) -> Result<(), Error> {
+        let collected = self.trainer.collect()?;
+        if let Err(error) = self.write(collected.as_ref()) {
             let reason = error.to_string();
             self.last_save = Instant::now();
             self.reporter.report(&Event::SaveFailed { step: self.state.step, reason });
         }
+        Ok(())
     }
 
     fn save(&mut self) -> Result<(), Error> {
+        let collected = self.trainer.collect()?;
+        self.write(collected.as_ref())
+    }
+
+    /// Writes a checkpoint. `collected` are the moments of all ranks, where there are several.
+    fn write(&mut self, collected: Option<&[Vec<f32>; 2]>) -> Result<(), Error> {
         self.state.objective = self.trainer.objective.state();
         self.state.seconds = self.seconds();
-        let gathered = self.trainer.collect()?;
         let checkpoints = self.run.checkpoints();
         let Trainer { network, moments, ranks, .. } = &mut self.trainer;
         let contents = Contents {
             model: &network.model,
-            moments: gathered.as_ref().map_or(SavedMoments::Device(moments), SavedMoments::Host),
+            moments: collected.map_or(SavedMoments::Device(moments), SavedMoments::Host),
             state: &self.state,
             attachments: &self.attachments,
         };
