@@ -9,7 +9,7 @@ as the demo trains F² (crates/f2-experiment/plans/demo.toml), once for each see
 Texts are those of 256 prefixes of the test split; the texts, halves and search of `f2 tune` have one seed for all,
 so that distances have the same unit. With --reach every model also writes with the k that puts as near as
 possible that many tokens in reach at any place, whatever the number of its classes. Results are kept
-in --out: a command that was stopped goes on from there.
+in --out: a command that was stopped continues from there.
 
 Printed are what the classes are like, mean ± standard deviation over the seeds of what the texts are like, and rank
 correlations (Spearman) of the distances with what the classes are like. Classes that two methods cut

@@ -190,7 +190,7 @@ def main():
     for way in ["greedy", "k = 3", "greedy, one prompt", "k = 3, one prompt"]:
         ratio = median[f"f2, F² decoupled, {way}"] / median[f"f2, F² joint, {way}"]
         print(f"decoupled over joint, {way}: {ratio:.2f}")
-    print(f"by arithmetic alone, were the tokens of the chosen class for nothing: {ceiling(a):.2f}")
+    print(f"by arithmetic alone, if the tokens of the chosen class cost nothing: {ceiling(a):.2f}")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ scratch with the same fine-tuning budget.
         --train nsmc/train.txt.zst --valid nsmc/valid.txt.zst --test nsmc/test.txt.zst
 
 Every command is printed before it runs; what is there already is not done again. The tokenizer is
-learnt from the first corpus and kept for the second, so all perplexities are over the same tokens.
+learned from the first corpus and kept for the second, so all perplexities are over the same tokens.
 There is one pretrained model; a seed decides the order of the second corpus, dropout, and what is
 random of the weights. Ends with a table in Markdown: the validation perplexity after the same number
 of steps on the second corpus, its mean over the seeds, and the paper's (test perplexity on its
@@ -40,7 +40,7 @@ def events_of(out, kind):
 
 
 def trained(program, out, corpus, *arguments):
-    """Trains, or goes on where it was stopped; gives the last validation perplexity, the steps and
+    """Trains, or resumes where it was stopped; gives the last validation perplexity, the steps and
     the tokens seen."""
     if not out.exists():
         run(program, "train", corpus, "--out", out, *arguments)

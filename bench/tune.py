@@ -2,7 +2,7 @@
 
     python bench/tune.py target/release/f2 --mle RUN --f2 RUN … --corpus CORPUS [--budget MINUTES]
 
-One `f2 tune` after the other, bounded by --budget each; a model that was tuned before goes on from there. The
+One `f2 tune` after the other, bounded by --budget each; a model that was tuned before continues from there. The
 table is made from the test split alone, which the search never sees. Values are those of halves of the
 texts, as is the human ceiling: one half of the human texts against the other. The way begins at the
 plain model decoded untuned (top-k with the protocol's k). Further arguments, such as `--protocol lyrics` or

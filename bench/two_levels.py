@@ -8,7 +8,7 @@ of the text, dropout, optimiser and steps: with one level, p(class) · p(token |
 and with two, p(group) · p(class | group) · p(token | class), where S groups of about equal mass hold the same K
 classes. Both then continue the prefixes of the paper's protocol: a group and a class are drawn, then one of the k likeliest
 tokens of the class. Printed are validation perplexity and the metrics of `f2 eval` on the token ids, mean ±
-standard deviation over the seeds. Each model is kept in --out with what it wrote; a command that was stopped goes on.
+standard deviation over the seeds. Each model is kept in --out with what it wrote; a command that was stopped continues.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Freezes what PyTorch makes of the baselines on the decoder of decoder.py: loss and every gradient
+"""Reference values of the baselines from PyTorch, on the decoder of decoder.py: loss and every gradient
 of one step of unlikelihood, of its sequence step, and of FACE in its four variants.
 
     pip install torch numpy

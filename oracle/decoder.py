@@ -1,4 +1,4 @@
-"""Freezes what PyTorch makes of the decoder: losses, every gradient, and ten AdamW steps.
+"""Reference values of the decoder from PyTorch: losses, every gradient, and ten AdamW steps.
 
     pip install torch numpy
     python oracle/decoder.py crates/f2-lm/tests/fixtures

@@ -1,4 +1,4 @@
-"""The decoders that came after the paper, written as plainly as possible, and the fixture they give.
+"""Reference implementation of the decoders that came after the paper, and the fixture it gives.
 
     pip install numpy
     python oracle/decoders.py crates/f2-lm/tests/fixtures

@@ -1,10 +1,10 @@
-"""Freezes what transformers makes of small GPT-2 folders, so that import and export can be held
-against it.
+"""Reference values of transformers for small GPT-2 folders, which import and export are compared
+with.
 
     pip install torch transformers tokenizers safetensors numpy
     python oracle/gpt2.py crates/f2-lm/tests/fixtures/gpt2
 
-writes a folder for each way a GPT-2 is found in the wild (tied and untied, names with and without
+writes a folder for each common form of a GPT-2 (tied and untied, names with and without
 the prefix, in shards, in bfloat16, with vocab.json and merges.txt instead of tokenizer.json), and
 logits.safetensors: a text's tokens and the logits `GPT2LMHeadModel.from_pretrained` gives them.
 

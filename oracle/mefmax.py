@@ -1,4 +1,4 @@
-"""MefMax written as plainly as possible, and the fixture it gives.
+"""Reference implementation of MefMax, and the fixture it gives.
 
     python3 oracle/mefmax.py
 

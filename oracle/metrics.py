@@ -1,4 +1,4 @@
-"""The metrics written as plainly as possible, and the fixtures they give.
+"""Reference implementation of the metrics, and the fixtures it gives.
 
     python3 oracle/metrics.py
 

@@ -1,4 +1,4 @@
-"""Holds `f2 serve` against the clients it is made for.
+"""Tests `f2 serve` with the clients it is made for.
 
     pip install 'lm_eval[api]==0.4.13' openai torch transformers
     python oracle/serve_clients.py target/release/f2 RUN     # a run with the plain softmax
