@@ -3,7 +3,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The owner of a file or folder.
 #[derive(Debug)]
@@ -25,19 +25,20 @@ pub(crate) fn claim(file: &File) -> Claim {
     }
 }
 
-/// Makes a file or folder and claims it. Another process may have swept it as a leftover before it
-/// was claimed; then it is made again.
+/// Makes a file or folder under a new name and claims it. Another process may have swept it as a
+/// leftover before it was claimed; then it is made again, under another name.
 pub(crate) fn make_and_claim<T>(
-    path: &Path,
-    mut make: impl FnMut() -> io::Result<T>,
+    name: impl Fn() -> PathBuf,
+    make: impl Fn(&Path) -> io::Result<T>,
     file: impl Fn(&T) -> Option<&File>,
-) -> io::Result<T> {
+) -> io::Result<(PathBuf, T)> {
     loop {
-        let made = make()?;
-        let Some(file) = file(&made) else { return Ok(made) };
+        let path = name();
+        let made = make(&path)?;
+        let Some(file) = file(&made) else { return Ok((path, made)) };
         match claim(file) {
-            Claim::Unknown => return Ok(made),
-            Claim::Ours if is_at(file, path) => return Ok(made),
+            Claim::Unknown => return Ok((path, made)),
+            Claim::Ours if is_at(file, &path) => return Ok((path, made)),
             Claim::Ours | Claim::Taken => std::thread::yield_now(),
         }
     }

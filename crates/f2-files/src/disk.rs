@@ -52,10 +52,6 @@ impl OutputFile {
         self.file.sync_all()
     }
 
-    pub(crate) fn into_inner(self) -> File {
-        self.file
-    }
-
     /// The file itself, to be read or mapped.
     pub fn file(&self) -> &File {
         &self.file

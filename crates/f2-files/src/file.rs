@@ -8,7 +8,7 @@ use crate::WriteError;
 use crate::claim::make_and_claim;
 use crate::destination::Destination;
 use crate::disk::{self, OutputFile};
-use crate::leftover::{sweep_siblings, temporary_sibling};
+use crate::leftover::{Writers, sweep_siblings, temporary_sibling};
 
 /// Writes `path` so that a reader sees its old content or the whole new one, nothing between.
 ///
@@ -44,11 +44,14 @@ fn replace(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<OutputFile>) -> io::Result<()>,
 ) -> io::Result<()> {
-    sweep_siblings(path);
-    let temporary = temporary_sibling(path);
+    sweep_siblings(path, Writers::Here);
+    let (temporary, file) = make_and_claim(
+        || temporary_sibling(path),
+        OutputFile::create_new,
+        |made| Some(made.file()),
+    )?;
     // The file stays claimed until it has its name, so that it is not swept as a leftover.
-    let written =
-        write_and_sync(&temporary, write).and_then(|_claimed| disk::rename(&temporary, path));
+    let written = write_and_sync(file, write).and_then(|_claimed| disk::rename(&temporary, path));
     if written.is_err() {
         // The first error is the one worth reporting; a leftover is harmless.
         let _ = disk::remove_file(&temporary);
@@ -66,7 +69,7 @@ pub fn check_writable(path: &Path) -> Result<(), WriteError> {
     let tried = Destination::of(path).and_then(|destination| match destination {
         Destination::File(path) => {
             let temporary = temporary_sibling(&path);
-            OutputFile::create(&temporary).and_then(|_| disk::remove_file(&temporary))
+            OutputFile::create_new(&temporary).and_then(|_| disk::remove_file(&temporary))
         }
         // Opening a pipe would wait for its reader.
         Destination::Stream(_) | Destination::OwnOutput(_) => Ok(()),
@@ -75,10 +78,9 @@ pub fn check_writable(path: &Path) -> Result<(), WriteError> {
 }
 
 fn write_and_sync(
-    path: &Path,
+    file: OutputFile,
     write: impl FnOnce(&mut BufWriter<OutputFile>) -> io::Result<()>,
 ) -> io::Result<OutputFile> {
-    let file = make_and_claim(path, || OutputFile::create(path), |made| Some(made.file()))?;
     let file = write_through(file, write)?;
     file.sync()?;
     Ok(file)
@@ -139,6 +141,24 @@ mod tests {
         assert_eq!(absent.unwrap_err().source.kind(), io::ErrorKind::NotFound);
         let taken = check_writable(folder.path());
         assert_eq!(taken.unwrap_err().source.kind(), io::ErrorKind::IsADirectory);
+    }
+
+    /// As two processes with one number would, in containers that share a disk.
+    #[test]
+    fn two_writers_of_one_path_do_not_touch_each_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("samples.jsonl");
+        write_atomically(&path, |out| {
+            out.write_all(b"the first half, ")?;
+            out.flush()?;
+            check_writable(&path).unwrap();
+            write_text_atomically(&path, "the other's").unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), "the other's");
+            out.write_all(b"the second")
+        })
+        .unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "the first half, the second");
+        assert_eq!(names(folder.path()), ["samples.jsonl"]);
     }
 
     #[cfg(unix)]

@@ -8,7 +8,7 @@ use crate::claim::make_and_claim;
 use crate::destination::followed;
 use crate::exchange::exchange;
 use crate::file::sync_parent;
-use crate::leftover::{removal_sibling, sweep_siblings, temporary_sibling};
+use crate::leftover::{Writers, removal_sibling, sweep_siblings, temporary_sibling};
 use crate::{WriteError, disk};
 
 /// A folder that appears under its final name only once it is complete.
@@ -38,13 +38,13 @@ pub struct StagedFolder {
 impl StagedFolder {
     /// Starts a folder that will be published as `destination`, or as what a symbolic link of
     /// that name leads to. Missing parents are created, and what killed writers of it left is
-    /// removed.
+    /// removed: the caller is its only writer, which a [`Lock`](crate::Lock) sees to.
     pub fn create(destination: &Path) -> Result<Self, WriteError> {
         let begin = || {
             let destination = followed(destination)?;
-            sweep_siblings(&destination);
-            let staging = temporary_sibling(&destination);
-            let claimed = make_and_claim(&staging, || make_anew(&staging), Option::as_ref)?;
+            sweep_siblings(&destination, Writers::Anywhere);
+            let name = || temporary_sibling(&destination);
+            let (staging, claimed) = make_and_claim(name, make, Option::as_ref)?;
             Ok(Self { staging, destination, published: false, _claimed: claimed })
         };
         begin().map_err(WriteError::of(destination))
@@ -60,12 +60,18 @@ impl StagedFolder {
     /// A folder being replaced changes places with the new one in one step where the system can
     /// do that, and is removed last.
     pub fn publish(mut self) -> Result<(), WriteError> {
-        self.take_place().map_err(WriteError::of(&self.destination))
+        self.take_place(true).map_err(WriteError::of(&self.destination))
     }
 
-    fn take_place(&mut self) -> io::Result<()> {
+    /// [`publish`](Self::publish) under a name that nothing has, or an empty folder: what came to
+    /// be there in the meantime stays, and this fails.
+    pub fn publish_new(mut self) -> Result<(), WriteError> {
+        self.take_place(false).map_err(WriteError::of(&self.destination))
+    }
+
+    fn take_place(&mut self, replace: bool) -> io::Result<()> {
         sync_tree(&self.staging)?;
-        let replaced = self.destination.exists();
+        let replaced = replace && self.destination.exists();
         if replaced {
             exchange(&self.staging, &self.destination)?;
         } else {
@@ -96,12 +102,9 @@ pub fn remove_folder_at_once(path: &Path) -> Result<(), WriteError> {
 
 /// Makes an empty folder and its missing parents, and opens it to be claimed where the system can
 /// open folders. Windows cannot: there a folder that a killed writer left is not swept.
-fn make_anew(folder: &Path) -> io::Result<Option<File>> {
+fn make(folder: &Path) -> io::Result<Option<File>> {
     if let Some(parent) = folder.parent() {
         disk::create_folders(parent)?;
-    }
-    if folder.exists() {
-        disk::remove_folder(folder)?;
     }
     disk::create_folder(folder)?;
     if cfg!(unix) { File::open(folder).map(Some) } else { Ok(None) }
@@ -144,6 +147,26 @@ mod tests {
         assert!(corpus.join("new.bin").exists());
         assert!(!corpus.join("old.bin").exists());
         assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_name_that_must_be_free_takes_no_folder_away() {
+        let parent = tempfile::tempdir().unwrap();
+        let model = parent.path().join("model");
+        let stage = || {
+            let staged = StagedFolder::create(&model).unwrap();
+            fs::write(staged.path().join("model.json"), "new").unwrap();
+            staged
+        };
+        let staged = stage();
+        fs::create_dir(&model).unwrap();
+        fs::write(model.join("thesis.txt"), "the only copy").unwrap();
+        staged.publish_new().unwrap_err();
+        assert_eq!(fs::read_to_string(model.join("thesis.txt")).unwrap(), "the only copy");
+        assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 1);
+        fs::remove_file(model.join("thesis.txt")).unwrap();
+        stage().publish_new().unwrap();
+        assert!(model.join("model.json").exists());
     }
 
     /// Looks for the folder all the time while it is replaced again and again.
@@ -199,5 +222,6 @@ mod tests {
         fs::write(leftover.join("stale.bin"), "stale").unwrap();
         let staged = StagedFolder::create(&corpus).unwrap();
         assert_eq!(fs::read_dir(staged.path()).unwrap().count(), 0);
+        assert!(!leftover.exists());
     }
 }

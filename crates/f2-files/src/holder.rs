@@ -3,6 +3,12 @@
 use std::fmt;
 use std::path::Path;
 
+use crate::read::read_at_most;
+use crate::regular_file;
+
+/// Bytes that the file of a lock has at most.
+const LONGEST: u64 = 1 << 12;
+
 /// The process that has a lock, as the lock's file names it: `process 4711 on machine`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Holder {
@@ -22,7 +28,7 @@ impl Holder {
     }
 
     pub(crate) fn read(lock: &Path) -> Option<Self> {
-        let text = std::fs::read_to_string(lock).ok()?;
+        let text = String::from_utf8(read_at_most(regular_file(lock).ok()?, LONGEST).ok()?).ok()?;
         let (process, host) =
             text.trim_end_matches(['\r', '\n']).strip_prefix("process ")?.split_once(" on ")?;
         Some(Self { process: process.parse().ok()?, host: host.to_owned() })
@@ -43,13 +49,15 @@ impl fmt::Display for Holder {
     }
 }
 
+/// The name of this machine.
 #[cfg(unix)]
-fn host() -> String {
+pub(crate) fn host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
+/// The name of this machine.
 #[cfg(not(unix))]
-fn host() -> String {
+pub(crate) fn host() -> String {
     std::env::var("COMPUTERNAME").unwrap_or_default()
 }
 

@@ -2,59 +2,88 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
+use std::hash::{BuildHasher as _, RandomState};
 use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
 
 use crate::claim::{Claim, claim};
 use crate::disk;
+use crate::holder::host;
 
 /// The suffix of a file or folder that is being written.
 const PARTIAL: &str = ".partial";
 /// The suffix of a folder that is being removed.
 const REMOVED: &str = ".removed";
+/// Digits of a temporary name that tell the machine; as many by chance follow.
+const HOST_DIGITS: usize = 8;
 
-/// A hidden name in the same folder, so that the rename never crosses file systems. The process
-/// id keeps two writers of one path apart.
+/// Whose leftovers are swept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Writers {
+    /// Those of this machine. Others may be writing, and the locks of some file systems do not
+    /// reach from one machine to another.
+    Here,
+    /// Those of any machine: the caller is the only writer.
+    Anywhere,
+}
+
+/// A new hidden name in the same folder, so that the rename never crosses file systems.
 pub(crate) fn temporary_sibling(path: &Path) -> PathBuf {
-    hidden_sibling(path, &format!(".{}{PARTIAL}", std::process::id()))
+    hidden_sibling(path, PARTIAL)
 }
 
 /// The name under which a folder is removed: a removal that is killed halfway must not leave a part
 /// of it under its own name.
 pub(crate) fn removal_sibling(path: &Path) -> PathBuf {
-    hidden_sibling(path, &format!(".{}{REMOVED}", std::process::id()))
+    hidden_sibling(path, REMOVED)
 }
 
 fn hidden_sibling(path: &Path, ending: &str) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
-    name.push(ending);
+    // Two processes in two containers can have one number, and a process writes many files.
+    name.push(format!(".{}-{}{:08x}{ending}", std::process::id(), this_host(), chance()));
     path.with_file_name(name)
 }
 
-/// Removes what killed writers left in a folder. Files of a running process, on whatever machine,
-/// stay, and so does what cannot be removed: a leftover is harmless.
+/// The name of this machine as eight digits.
+fn this_host() -> String {
+    format!("{:x}", Sha256::digest(host()))[..HOST_DIGITS].to_owned()
+}
+
+/// A number by chance: the seed that the standard library takes from the system for its maps.
+fn chance() -> u32 {
+    RandomState::new().hash_one(std::process::id()) as u32
+}
+
+/// Removes what killed writers, on whatever machine, left in a folder whose [`Lock`](crate::Lock)
+/// the caller holds. Files of a running process stay, and so does what cannot be removed: a
+/// leftover is harmless.
 pub fn sweep(folder: &Path) {
-    sweep_where(folder, |_| true);
+    sweep_where(folder, Writers::Anywhere, |_| true);
 }
 
 /// [`sweep`] for what was written in place of one path.
-pub(crate) fn sweep_siblings(path: &Path) {
+pub(crate) fn sweep_siblings(path: &Path, writers: Writers) {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let mut start = OsString::from(".");
     start.push(path.file_name().unwrap_or_default());
     start.push(".");
-    sweep_where(parent.unwrap_or(Path::new(".")), |name| {
+    sweep_where(parent.unwrap_or(Path::new(".")), writers, |name| {
         let rest = name.as_encoded_bytes().strip_prefix(start.as_encoded_bytes());
-        // A process and an ending: more would be the leftover of another, longer name.
+        // A writer and an ending: more would be the leftover of another, longer name.
         rest.is_some_and(|rest| rest.split(|byte| *byte == b'.').count() == 2)
     });
 }
 
-fn sweep_where(folder: &Path, chosen: impl Fn(&OsStr) -> bool) {
+fn sweep_where(folder: &Path, writers: Writers, chosen: impl Fn(&OsStr) -> bool) {
     let Ok(entries) = fs::read_dir(folder) else { return };
+    let here = this_host();
+    let swept = |host: &str| writers == Writers::Anywhere || host.is_empty() || host == here;
     for entry in entries.flatten() {
         let name = entry.file_name();
-        if !is_leftover(&name) || !chosen(&name) {
+        if !host_of_leftover(&name).is_some_and(swept) || !chosen(&name) {
             continue;
         }
         let path = entry.path();
@@ -65,15 +94,23 @@ fn sweep_where(folder: &Path, chosen: impl Fn(&OsStr) -> bool) {
     }
 }
 
-/// `.NAME.PROCESS.partial` or `.NAME.PROCESS.removed`.
-fn is_leftover(name: &OsStr) -> bool {
-    let name = name.as_encoded_bytes();
-    let process = [PARTIAL, REMOVED]
-        .iter()
-        .find_map(|ending| name.strip_suffix(ending.as_bytes()))
-        .and_then(|name| name.rsplit(|byte| *byte == b'.').next());
-    name.starts_with(b".")
-        && process.is_some_and(|it| !it.is_empty() && it.iter().all(u8::is_ascii_digit))
+/// The machine whose leftover this is: the first half of TAG in `.NAME.PROCESS-TAG.partial` or
+/// `.NAME.PROCESS-TAG.removed`. Earlier versions wrote no TAG; none where it is no leftover.
+fn host_of_leftover(name: &OsStr) -> Option<&str> {
+    let name = name.as_encoded_bytes().strip_prefix(b".")?;
+    let name = [PARTIAL, REMOVED].iter().find_map(|end| name.strip_suffix(end.as_bytes()))?;
+    let writer = str::from_utf8(name.rsplit(|byte| *byte == b'.').next()?).ok()?;
+    let (process, host) = match writer.split_once('-') {
+        None => (writer, ""),
+        Some((process, tag)) => (process, host_of_tag(tag)?),
+    };
+    let is_process = !process.is_empty() && process.bytes().all(|byte| byte.is_ascii_digit());
+    is_process.then_some(host)
+}
+
+fn host_of_tag(tag: &str) -> Option<&str> {
+    let is_tag = tag.len() == 2 * HOST_DIGITS && tag.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_tag.then(|| &tag[..HOST_DIGITS])
 }
 
 /// Claims what was made by a process that is gone. Links are never ours.
@@ -106,7 +143,7 @@ mod tests {
         fs::create_dir_all(at(".corpus.8.partial/in")).unwrap();
         let living = File::create(at(".living.6.partial")).unwrap();
         living.lock().unwrap();
-        sweep_siblings(&at("a"));
+        sweep_siblings(&at("a"), Writers::Here);
         let siblings_swept = names(folder.path());
         assert!(!siblings_swept.contains(&".a.7.partial".to_owned()));
         assert!(siblings_swept.contains(&".run.9.removed".to_owned()));
@@ -118,5 +155,36 @@ mod tests {
         drop(living);
         sweep(folder.path());
         assert!(!at(".living.6.partial").exists());
+    }
+
+    #[test]
+    fn names_are_new_every_time_and_tell_the_machine() {
+        let [one, other] = [(); 2].map(|()| temporary_sibling(Path::new("folder/a")));
+        assert_ne!(one, other);
+        for path in [one, removal_sibling(Path::new("folder/b"))] {
+            assert_eq!(path.parent(), Some(Path::new("folder")));
+            assert_eq!(host_of_leftover(path.file_name().unwrap()), Some(&*this_host()));
+        }
+        for name in [".a.7-.partial", ".a.7-0123.partial", ".a.-0123456789abcdef.partial"] {
+            assert_eq!(host_of_leftover(OsStr::new(name)), None, "{name}");
+        }
+    }
+
+    /// Its lock may not be seen from here, so that it counts as running unless the caller is the
+    /// only writer.
+    #[test]
+    fn the_leftover_of_another_machine_waits_for_the_only_writer() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let elsewhere = if this_host() == "01234567" { "76543210" } else { "01234567" };
+        let foreign = at(&format!(".a.7-{elsewhere}89abcdef.partial"));
+        let own = at(&format!(".a.7-{}89abcdef.partial", this_host()));
+        for path in [&foreign, &own] {
+            fs::write(path, "half").unwrap();
+        }
+        sweep_siblings(&at("a"), Writers::Here);
+        assert!(foreign.exists() && !own.exists());
+        sweep(folder.path());
+        assert!(!foreign.exists());
     }
 }

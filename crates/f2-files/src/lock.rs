@@ -1,11 +1,12 @@
 //! One owner at a time for a folder that is being written.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 use crate::claim::{Claim, claim, is_at};
 use crate::disk::{self, OutputFile};
+use crate::leftover::removal_sibling;
 use crate::{Holder, WriteError};
 
 /// The name of the lock inside a folder.
@@ -15,8 +16,8 @@ const NAME: &str = ".lock";
 ///
 /// It is a file that the operating system locks (`flock`, `LockFileEx`), which ends with the process,
 /// however it ends: the lock of a killed process is taken over. Where the file system has no such
-/// locks, the content of the file decides: its owner is taken to be running unless it was a process
-/// of this machine that has ended.
+/// locks, whoever makes the file has it, and its content says who that was: the owner is taken to be
+/// running unless it was a process of this machine that has ended.
 ///
 /// ```
 /// # let parent = tempfile::tempdir()?;
@@ -31,7 +32,7 @@ const NAME: &str = ".lock";
 #[derive(Debug)]
 pub struct Lock {
     path: PathBuf,
-    _claimed: File,
+    claimed: OutputFile,
 }
 
 /// Why a folder could not be locked.
@@ -42,7 +43,7 @@ pub enum LockError {
     InUse {
         /// The folder.
         folder: PathBuf,
-        /// Who has it.
+        /// The process that holds it.
         holder: Holder,
         /// The file that says so.
         lock: PathBuf,
@@ -75,26 +76,81 @@ impl Lock {
     }
 
     fn take(folder: &Path, path: PathBuf) -> Result<Self, LockError> {
+        Self::take_by(claim, folder, path)
+    }
+
+    fn take_by(
+        claim: impl Fn(&File) -> Claim,
+        folder: &Path,
+        path: PathBuf,
+    ) -> Result<Self, LockError> {
         let failed = |error| LockError::Write(WriteError::of(folder)(error));
-        let options = File::options().read(true).write(true).create(true).clone();
         loop {
-            let mut file = OutputFile::open(&path, &options).map_err(failed)?;
+            let Some((file, is_new)) = open(&path).map_err(failed)? else { continue };
             let ours = match claim(file.file()) {
                 // Its last owner may have removed it after it was opened here.
                 Claim::Ours if !is_at(file.file(), &path) => continue,
                 Claim::Ours => true,
                 Claim::Taken => false,
-                Claim::Unknown => Holder::read(&path).is_none_or(|holder| holder.is_gone()),
+                Claim::Unknown if !is_new && is_stale(&path) => {
+                    retire(&path).map_err(failed)?;
+                    continue;
+                }
+                Claim::Unknown => is_new,
             };
             if !ours {
                 let holder = Holder::read(&path).unwrap_or_default();
                 let folder = folder.to_path_buf();
                 return Err(LockError::InUse { folder, holder, lock: path });
             }
-            sign(&mut file).map_err(failed)?;
-            return Ok(Self { path, _claimed: file.into_inner() });
+            // Dropped where it cannot be signed.
+            let mut lock = Self { path, claimed: file };
+            sign(&mut lock.claimed).map_err(failed)?;
+            return Ok(lock);
         }
     }
+}
+
+/// Opens the file of a lock, and says whether it was made; none where another process came between.
+fn open(path: &Path) -> io::Result<Option<(OutputFile, bool)>> {
+    match OutputFile::create_new(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        made => return made.map(|file| Some((file, true))),
+    }
+    match OutputFile::open(path, &in_place()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        found => found.map(|file| Some((file, false))),
+    }
+}
+
+/// What lies there itself is opened: a link in somebody else's folder must not lead the signature
+/// into another file.
+#[cfg(unix)]
+fn in_place() -> OpenOptions {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let no_links = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+    File::options().read(true).write(true).custom_flags(no_links).clone()
+}
+
+#[cfg(not(unix))]
+fn in_place() -> OpenOptions {
+    File::options().read(true).write(true).clone()
+}
+
+/// Whether the process that signed it was one of this machine and has ended.
+fn is_stale(path: &Path) -> bool {
+    Holder::read(path).is_some_and(|holder| holder.is_gone())
+}
+
+/// Takes the lock of a dead process away where the system has no locks. Another process may have
+/// done so before and taken the lock itself: then it is put back.
+fn retire(path: &Path) -> io::Result<()> {
+    let aside = removal_sibling(path);
+    match disk::rename(path, &aside) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        moved => moved?,
+    }
+    if is_stale(&aside) { disk::remove_file(&aside) } else { disk::rename(&aside, path) }
 }
 
 /// Writes the name of this process into the file.
@@ -155,6 +211,11 @@ mod tests {
         }
     }
 
+    /// A file system without locks.
+    fn unknown(_: &File) -> Claim {
+        Claim::Unknown
+    }
+
     /// Many at once: never two of them inside.
     #[test]
     fn a_lock_is_never_held_twice() {
@@ -173,5 +234,59 @@ mod tests {
                 });
             }
         });
+    }
+
+    /// Two that open the file before either has signed it.
+    #[test]
+    fn without_locks_only_the_maker_of_the_file_has_it() {
+        let run = tempfile::tempdir().unwrap();
+        let both_open = std::sync::Barrier::new(2);
+        let wait = |_: &File| {
+            both_open.wait();
+            Claim::Unknown
+        };
+        let take = || Lock::take_by(wait, run.path(), run.path().join(NAME));
+        for _ in 0..50 {
+            let outcomes = std::thread::scope(|scope| {
+                let other = scope.spawn(take);
+                [take(), other.join().unwrap()]
+            });
+            assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1);
+        }
+    }
+
+    #[test]
+    fn without_locks_the_signature_decides() {
+        let run = tempfile::tempdir().unwrap();
+        let path = run.path().join(NAME);
+        let take = || Lock::take_by(unknown, run.path(), path.clone());
+        let signed = |holder: &Holder| fs::write(&path, holder.to_text()).unwrap();
+        let dead = Holder { process: 4_000_000, ..Holder::this_process() };
+        if cfg!(unix) {
+            signed(&dead);
+            drop(take().unwrap());
+            assert_eq!(fs::read_dir(run.path()).unwrap().count(), 0);
+        }
+        for holder in [Holder { host: "elsewhere".to_owned(), ..dead }, Holder::this_process()] {
+            signed(&holder);
+            assert!(
+                matches!(take(), Err(LockError::InUse { holder: found, .. }) if found == holder)
+            );
+        }
+        // Its owner has made it and not signed it yet.
+        fs::write(&path, "").unwrap();
+        assert!(take().unwrap_err().to_string().ends_with("is in use by another process"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_is_no_lock_and_the_file_it_leads_to_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let (other, run) = (folder.path().join("notes.txt"), folder.path().join("run"));
+        fs::write(&other, "mine").unwrap();
+        fs::create_dir(&run).unwrap();
+        std::os::unix::fs::symlink(&other, run.join(NAME)).unwrap();
+        assert!(matches!(Lock::inside(&run), Err(LockError::Write(_))));
+        assert_eq!(fs::read_to_string(&other).unwrap(), "mine");
     }
 }

@@ -11,23 +11,35 @@ use crate::ReadError;
 /// memory.
 const LARGEST: u64 = 1 << 30;
 
+/// The byte order mark. It says nothing of UTF-8 and is no part of a text.
+const MARK: char = '\u{feff}';
+
 /// The bytes of a file of at most 1 GiB.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, ReadError> {
     read_at_most(path, LARGEST).map_err(ReadError::of(path))
 }
 
-/// The text of a file of at most 1 GiB.
+/// The text of a file of at most 1 GiB, without a byte order mark: editors put one there, and readers
+/// of JSON stumble over it.
 pub fn read_text(path: &Path) -> Result<String, ReadError> {
     let text = read_at_most(path, LARGEST).and_then(|bytes| {
         // The words of the standard library.
         let not_text =
             |_| io::Error::new(io::ErrorKind::InvalidData, "stream did not contain valid UTF-8");
-        String::from_utf8(bytes).map_err(not_text)
+        String::from_utf8(bytes).map(unmarked).map_err(not_text)
     });
     text.map_err(ReadError::of(path))
 }
 
-fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+/// A text without the byte order mark it may begin with.
+pub fn unmarked(mut text: String) -> String {
+    if text.starts_with(MARK) {
+        text.drain(..MARK.len_utf8());
+    }
+    text
+}
+
+pub(crate) fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let file = File::open(path)?;
     let size = file.metadata().as_ref().map_or(0, fs::Metadata::len);
     let mut bytes = Vec::new();
@@ -55,6 +67,18 @@ mod tests {
         let refused = read_at_most(&path, 4).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::FileTooLarge);
         assert_eq!(refused.to_string(), "it has more than 4 bytes");
+    }
+
+    #[test]
+    fn a_text_begins_after_its_byte_order_mark() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        for (written, text) in
+            [("\u{feff}[1]", "[1]"), ("\u{feff}", ""), ("a\u{feff}", "a\u{feff}")]
+        {
+            fs::write(&path, written).unwrap();
+            assert_eq!(read_text(&path).unwrap(), text);
+        }
     }
 
     #[cfg(unix)]
