@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use f2_files::FileRecord;
+use f2_files::{FileRecord, regular_file};
 
 use crate::counts::{Counts, Ranks};
 use crate::error::{Error, Result};
@@ -92,7 +92,7 @@ impl Corpus {
     /// A file, checked against the manifest.
     fn read(&self, name: &str) -> Result<(PathBuf, Vec<u8>)> {
         let path = self.folder.join(name);
-        let bytes = f2_files::read_bytes(&path)?;
+        let bytes = f2_files::read_bytes(regular_file(&path)?)?;
         match self.manifest.file(name)?.difference(&FileRecord::of_bytes(&bytes)) {
             None => Ok((path, bytes)),
             Some(reason) => Err(Error::corrupt(&path, reason)),

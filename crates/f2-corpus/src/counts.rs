@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use f2_files::regular_file;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -30,7 +31,7 @@ impl Counts {
 
     /// Reads a `counts.json`.
     pub fn load(path: &Path) -> Result<Self> {
-        let bytes = f2_files::read_bytes(path)?;
+        let bytes = f2_files::read_bytes(regular_file(path)?)?;
         Self::from_json(&bytes).map_err(|reason| Error::corrupt(path, reason))
     }
 
@@ -96,7 +97,7 @@ impl Ranks {
 
     /// Reads a `ranks.json`.
     pub fn load(path: &Path) -> Result<Self> {
-        let bytes = f2_files::read_bytes(path)?;
+        let bytes = f2_files::read_bytes(regular_file(path)?)?;
         Self::from_json(&bytes).map_err(|reason| Error::corrupt(path, reason))
     }
 

@@ -157,7 +157,9 @@ pub enum Error {
         path: PathBuf,
     },
     /// The output folder holds more than a corpus.
-    #[error("{path} holds {name}, which is no part of the corpus there, so it is not replaced")]
+    #[error(
+        "{path} holds {name}, which does not belong to the corpus there, so it is not replaced"
+    )]
     Foreign {
         /// The folder.
         path: PathBuf,
@@ -187,11 +189,11 @@ pub enum Error {
         inputs: String,
     },
     /// Something in a folder of parts that is none.
-    #[error("{path} holds {name}, which is no part of a text")]
+    #[error("{path} holds {name}, which does not belong to a text in parts")]
     NotAPart {
         /// The folder.
         path: PathBuf,
-        /// What else is there.
+        /// The foreign entry.
         name: String,
     },
     /// A folder without parts.
@@ -209,7 +211,7 @@ pub enum Error {
         missing: Vec<usize>,
         /// How many parts there are.
         of: usize,
-        /// What they have not done: `counted` or `encoded`.
+        /// The step they are missing: `counted` or `encoded`.
         step: &'static str,
     },
     /// A part of another text, of other options or of another program.
@@ -217,7 +219,7 @@ pub enum Error {
     OtherJob {
         /// The part.
         path: PathBuf,
-        /// What is different there.
+        /// The difference.
         difference: String,
     },
     /// A part that is damaged or out of date.
@@ -231,7 +233,7 @@ pub enum Error {
     /// A text that is not the one its parts were made from.
     #[error("the text is not the one that its parts were made from: {difference}")]
     TextChanged {
-        /// What is different now.
+        /// The difference.
         difference: String,
     },
     /// Parts with a tokenizer that was given.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use f2_files::FileRecord;
+use f2_files::{FileRecord, regular_file};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -151,7 +151,7 @@ impl Sealed for Manifest {
 impl Manifest {
     /// Reads a `manifest.json` and makes sure that it is what was written.
     pub fn load(path: &Path) -> Result<Self> {
-        let text = f2_files::read_text(path)?;
+        let text = f2_files::read_text(regular_file(path)?)?;
         Self::from_json(&text).map_err(|reason| Error::corrupt(path, reason))
     }
 

@@ -13,7 +13,7 @@ use crate::tokenizer::END_OF_TEXT;
 /// The separator where none is named.
 pub const SEPARATOR: &str = "<|separator|>";
 
-/// How pairs are read, and what stands between source and target.
+/// How pairs are read, and the separator token between source and target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pairs {
     /// The field that holds the source.

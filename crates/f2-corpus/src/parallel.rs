@@ -10,7 +10,7 @@ use crate::error::Result;
 ///
 /// Items are drawn under a lock by whichever thread is free, so reading needs no thread of its
 /// own; a thread that gets too far ahead of the slowest waits, so memory stays bounded. The first
-/// error ends it all, and so does a panic, which goes on in the caller.
+/// error ends it all, and so does a panic, which continues in the caller.
 pub(crate) fn in_order<I, S: Send, R: Send>(
     threads: usize,
     items: impl Iterator<Item = Result<I>> + Send,

@@ -108,3 +108,23 @@ fn an_older_corpus_is_named_as_such() {
     let reason = read(&corpus).unwrap_err();
     assert!(reason.contains("version 1 of the corpus, from before its files"), "{reason}");
 }
+
+#[cfg(unix)]
+#[test]
+fn nothing_waits_for_a_pipe() {
+    let folder = tempfile::tempdir().unwrap();
+    let corpus = corpus(folder.path(), "corpus", "cat");
+    for name in FILES {
+        let path = corpus.join(name);
+        let whole = fs::read(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let reason = read(&corpus).expect_err(name);
+        assert!(reason.contains(name) && reason.contains("a pipe or a device"), "{reason}");
+        fs::remove_file(&path).unwrap();
+        // A link to a file is a file.
+        fs::write(folder.path().join(name), whole).unwrap();
+        std::os::unix::fs::symlink(folder.path().join(name), &path).unwrap();
+    }
+    read(&corpus).unwrap();
+}

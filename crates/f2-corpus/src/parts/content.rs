@@ -1,11 +1,11 @@
-//! What lies in the folder of parts: which folder holds what, by its name and by its record.
+//! The contents of the folder of parts: which folder holds what, by its name and by its record.
 
 use std::fmt;
 
 use super::Part;
 use super::record::{Record, Step};
 
-/// What a part does.
+/// The step of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Counted,
@@ -21,12 +21,12 @@ impl Kind {
     }
 }
 
-/// What one folder in the folder of parts holds.
+/// The content of one folder in the folder of parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
     /// The learned tokenizer.
     Vocabulary,
-    /// What a part has done.
+    /// The result of a part's step.
     Part(Kind, Part),
 }
 
@@ -41,7 +41,7 @@ impl Content {
         }
     }
 
-    /// What a folder of this name holds; none where no step makes such a folder.
+    /// The content of a folder of this name; none where no step makes such a folder.
     pub(super) fn named(name: &str) -> Option<Self> {
         let part = |kind: Kind| {
             let numbers = name.strip_prefix(kind.name())?.strip_prefix('-')?;
@@ -51,8 +51,8 @@ impl Content {
         all.into_iter().flatten().find(|content| content.name() == name)
     }
 
-    /// What a folder with this record holds; none where the record names a part of what has none,
-    /// or the reverse.
+    /// The content of a folder with this record; none where the record names a part of a step without
+    /// parts, or no part of a step with parts.
     fn recorded(record: &Record) -> Option<Self> {
         let part = record.part.map(|number| Part { number, of: record.job.parts });
         match (&record.step, part) {

@@ -86,7 +86,7 @@ impl PartsFolder {
         self.contents()?.into_iter().try_for_each(|content| self.load_of(job, content).map(drop))
     }
 
-    /// What a part has done, if it has.
+    /// The result of a part's step, if it is there.
     pub(super) fn done(&self, job: &Job, kind: Kind, part: Part) -> Result<Option<Done>> {
         self.find(job, Content::Part(kind, part))
     }
@@ -96,7 +96,7 @@ impl PartsFolder {
         self.find(job, Content::Vocabulary)
     }
 
-    /// What all parts have done; those that have not are named.
+    /// The results of a step of all parts; the error names the parts without one.
     pub(super) fn all(&self, job: &Job, kind: Kind) -> Result<Vec<Done>> {
         let (mut done, mut missing) = (Vec::new(), Vec::new());
         for part in Part::all(job.parts) {

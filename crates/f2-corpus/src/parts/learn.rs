@@ -17,9 +17,9 @@ use crate::tokenizer::{Tokenizer, WordCounts};
 pub struct LearnedVocabulary {
     /// Tokens.
     pub size: usize,
-    /// Tokens that were asked for.
+    /// Tokens that were requested.
     pub asked: usize,
-    /// What the counts of words were divided by before.
+    /// The number that the counts of words were divided by before learning.
     pub counts_divided_by: u64,
     /// Whether it had been learned before.
     pub was_there: bool,
@@ -98,7 +98,7 @@ pub(super) fn learned_tokenizer(done: &Done) -> Result<(Tokenizer, String)> {
     Ok((tokenizer, done.record.sha256(names::TOKENIZER).unwrap_or_default().to_owned()))
 }
 
-/// What the counts of words were divided by.
+/// The number that the counts of words were divided by.
 pub(super) fn divisor(record: &Record) -> u64 {
     match record.step {
         Step::Learned { counts_divided_by, .. } => counts_divided_by,

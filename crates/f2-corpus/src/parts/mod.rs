@@ -5,7 +5,7 @@
 //! each part: count words ─► all: learn the vocabulary ─► each part: encode ─► all: join
 //! ```
 //!
-//! What a step made is a folder in the folder of parts, published as a whole, with a sealed
+//! The result of a step is a folder in the folder of parts, published as a whole, with a sealed
 //! record of the job it belongs to. A step refuses records of another job. The corpus that comes out is,
 //! byte for byte, the one that [`prepare`](crate::prepare) makes alone.
 

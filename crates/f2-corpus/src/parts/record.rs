@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use f2_files::{FileRecord, ReadError};
+use f2_files::{FileRecord, ReadError, regular_file};
 use serde::{Deserialize, Serialize};
 
 use super::Part;
@@ -19,7 +19,7 @@ pub(super) const RECORD: &str = "record.json";
 /// The word counts of a part.
 pub(super) const WORDS: &str = "words.bin";
 
-/// What a step of a preparation in parts made: `record.json`.
+/// The record of a finished step of a preparation in parts: `record.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Record {
     version: u32,
@@ -47,7 +47,7 @@ pub(super) enum Step {
     Learned {
         /// SHA-256 of the word counts of every part.
         from: Vec<String>,
-        /// What the counts were divided by.
+        /// The number that the counts were divided by.
         counts_divided_by: u64,
     },
     /// The documents of a part were encoded.
@@ -88,7 +88,7 @@ impl Record {
 
     /// Reads a `record.json` and makes sure that it is what was written.
     pub fn load(path: &Path) -> Result<Self> {
-        let text = f2_files::read_text(path)?;
+        let text = f2_files::read_text(regular_file(path)?)?;
         Self::from_json(&text).map_err(|reason| Error::BadPart { path: path.to_path_buf(), reason })
     }
 
@@ -100,9 +100,8 @@ impl Record {
     /// Makes sure that one of its files is what it was.
     pub(super) fn check_file(&self, folder: &Path, name: &str) -> Result<()> {
         let path = folder.join(name);
-        let found = FileRecord::of(&path).map_err(ReadError::of(&path))?;
         let reason = match self.files.get(name) {
-            Some(expected) => expected.difference(&found),
+            Some(expected) => expected.difference_at(&path).map_err(ReadError::of(&path))?,
             None => Some("its record does not list it".to_owned()),
         };
         reason.map_or(Ok(()), |reason| Err(Error::BadPart { path, reason }))

@@ -18,7 +18,7 @@ use crate::prepare::{
 };
 use crate::{Observer, Options};
 
-/// What a part has done.
+/// The result of a part's step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PartDone {
     /// Its words are counted.

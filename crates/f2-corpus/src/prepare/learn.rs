@@ -16,7 +16,7 @@ use crate::tokenizer::{Tokenizer, WordCounts, train};
 /// A tokenizer and the files it was learned from.
 pub(crate) struct Learned {
     pub(crate) tokenizer: Tokenizer,
-    /// What the words' counts were divided by; see [`WordCounts::fit`].
+    /// The number that the counts of words were divided by; see [`WordCounts::fit`].
     pub(crate) divisor: u64,
     /// The files as they were when they were read.
     pub(crate) inputs: Vec<Input>,

@@ -38,8 +38,8 @@ pub struct Summary {
     pub splits: Vec<SplitSize>,
     /// Size of the vocabulary; smaller than requested where the text has no more pairs to merge.
     pub vocabulary_size: usize,
-    /// What the counts of words were divided by before the vocabulary was learned: 1, but for a text
-    /// with more pairs than the trainer can count.
+    /// The number that the counts of words were divided by before the vocabulary was learned: 1, but
+    /// for a text with more pairs than the trainer can count.
     pub counts_divided_by: u64,
 }
 

@@ -91,7 +91,7 @@ impl Shard {
         self.ends.last().copied().unwrap_or_default()
     }
 
-    /// What lies before a file.
+    /// The place where a file begins: after all files before it.
     fn before(&self, file: usize) -> Place {
         file.checked_sub(1).map_or(Place::default(), |previous| self.ends[previous])
     }

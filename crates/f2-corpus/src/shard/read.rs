@@ -4,7 +4,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 
-use f2_files::{FileRecord, ReadError};
+use f2_files::{FileRecord, ReadError, regular_file};
 use memmap2::Mmap;
 
 use super::header::{self, Header};
@@ -22,7 +22,7 @@ impl ShardFile {
     /// Opens a file and checks all of it: format, length, checksum, and that every index in it
     /// leads somewhere; and that it is the `expected` one, where that is known.
     pub(crate) fn open(path: &Path, expected: Option<&FileRecord>) -> Result<Self> {
-        let file = File::open(path).map_err(ReadError::of(path))?;
+        let file = File::open(regular_file(path)?).map_err(ReadError::of(path))?;
         // SAFETY: corpus files are published whole by a rename and never written again; a program
         // that truncates one while it is mapped breaks every reader alike.
         let map = unsafe { Mmap::map(&file) }.map_err(ReadError::of(path))?;

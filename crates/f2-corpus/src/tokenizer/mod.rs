@@ -3,6 +3,7 @@
 mod byte_alphabet;
 mod encode;
 mod matching;
+mod pair_of_files;
 pub(crate) mod pretokens;
 mod rename;
 mod sound;
@@ -11,7 +12,6 @@ mod word_file;
 
 use std::path::Path;
 
-use f2_files::ReadError;
 use tokenizers::models::bpe::BPE;
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 
@@ -37,7 +37,8 @@ impl Tokenizer {
     /// Reads a `tokenizer.json`.
     pub fn load(path: &Path) -> Result<Self> {
         let bytes = f2_files::read_bytes(path)?;
-        Self::from_bytes(&bytes, path)
+        // Editors begin files with a byte order mark, which is no JSON.
+        Self::from_bytes(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes), path)
     }
 
     /// The content of a `tokenizer.json`, which lies at `path`.
@@ -47,20 +48,10 @@ impl Tokenizer {
 
     /// Reads GPT-2's pair of files, `vocab.json` and `merges.txt`.
     pub fn load_vocabulary_and_merges(vocabulary: &Path, merges: &Path) -> Result<Self> {
-        for path in [vocabulary, merges] {
-            std::fs::File::open(path).map_err(ReadError::of(path))?;
-        }
         let origin = format!("{} and {}", vocabulary.display(), merges.display());
-        let model = guarded(|| {
-            let (tokens, merges) =
-                BPE::read_file(&vocabulary.to_string_lossy(), &merges.to_string_lossy())?;
-            for (left, right) in &merges {
-                sound::check_merge(left, right, "", |token| tokens.contains_key(token))?;
-            }
-            let largest = tokens.values().copied().max().unwrap_or(0);
-            sound::check_ids(largest.into(), tokens.len())?;
-            BPE::builder().vocab_and_merges(tokens, merges).build()
-        });
+        let [vocabulary, merges] = [vocabulary, merges].map(f2_files::read_text);
+        let (vocabulary, merges) = (vocabulary?, merges?);
+        let model = guarded(|| pair_of_files::model(&vocabulary, &merges));
         let tokenizer = model.map(Self::byte_level).map_err(|reason| failure(origin, reason))?;
         // The pair of files cannot say that this token is special; GPT-2's own code does.
         match tokenizer.token_id(END_OF_TEXT) {
@@ -172,6 +163,15 @@ pub(crate) mod tests {
         let again = Tokenizer::from_json(tokenizer.to_json().as_bytes()).unwrap();
         assert_eq!(again.to_json(), tokenizer.to_json());
         assert_eq!(again.vocabulary_size(), tokenizer.vocabulary_size());
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tokenizer.json");
+        let json = example().to_json();
+        std::fs::write(&path, format!("\u{feff}{json}")).unwrap();
+        assert_eq!(Tokenizer::load(&path).unwrap().to_json(), json);
     }
 
     #[test]

@@ -143,7 +143,7 @@ pub(crate) fn train(
         let _ = sender.send(trained.map(|_| model));
     };
     // The library cannot be stopped: an interruption leaves its thread behind. Where there
-    // is no thread to be had, it is waited for.
+    // is no thread available, it is waited for.
     if std::thread::Builder::new().spawn(learn.clone()).is_err() {
         learn();
     }

@@ -34,7 +34,7 @@ fn damaged_and_foreign_things_are_named() {
     every_part(&options, &parts, 2);
     damaged("encoded-00001-of-00002/train.bin", "train.bin: its content changed");
     fs::write(parts.join("notes.txt"), "years of work").unwrap();
-    refused("parts holds notes.txt, which is no part of a text");
+    refused("parts holds notes.txt, which does not belong to a text in parts");
     let error = prepare_part(&into(&options, &parts), part(1, 2), &Silent).unwrap_err();
     assert!(matches!(error, Error::NotAPart { .. }), "{error}");
     fs::remove_file(parts.join("notes.txt")).unwrap();
