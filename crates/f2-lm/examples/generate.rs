@@ -11,7 +11,7 @@ use f2_lm::run::{Pick, SavedModel};
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let (Some(run), Some(prompt)) = (arguments.next(), arguments.next()) else {
-        return Err("name a run folder, and a text to go on from".into());
+        return Err("name a run folder, and a text to continue".into());
     };
     let saved = SavedModel::open(Path::new(&run), Pick::Best)?;
     let model = saved.load(Cpu::new(std::thread::available_parallelism()?.get())?)?;

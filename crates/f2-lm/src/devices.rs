@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
-use std::thread;
+use std::thread::{self, Builder};
 
 use crate::Error;
 
@@ -13,7 +13,7 @@ pub struct Devices<'a, D, E = Error> {
     open: &'a (dyn Fn(usize) -> Result<D, E> + Sync),
 }
 
-/// What the work on one of several devices knows of the rest.
+/// The connection of the work on one of several devices to the rest.
 pub struct Worker<'a, M> {
     /// Parts of the work that no device has taken.
     pub parts: &'a Parts,
@@ -37,7 +37,7 @@ impl Parts {
         Self { count, taken: AtomicUsize::new(0) }
     }
 
-    /// The next part nobody has taken.
+    /// The next part that no device has taken.
     pub fn next(&self) -> Option<usize> {
         let part = self.taken.fetch_add(1, Ordering::Relaxed);
         (part < self.count).then_some(part)
@@ -96,13 +96,17 @@ impl<'a, D, E: From<Error> + Send> Devices<'a, D, E> {
             let threads: Vec<_> = (0..self.count)
                 .map(|number| {
                     let sender = sender.clone();
-                    scope.spawn(move || run(number, &sender))
+                    let started = Builder::new().spawn_scoped(scope, move || run(number, &sender));
+                    started.inspect_err(|_| failed.store(true, Ordering::Relaxed))
                 })
                 .collect();
             drop(sender);
             messages.into_iter().for_each(&mut *observer);
-            let results = threads.into_iter().map(|thread| {
-                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            let results = threads.into_iter().map(|thread| match thread {
+                Ok(thread) => {
+                    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                }
+                Err(error) => Err(Error::without_threads(self.count, &error).into()),
             });
             results.collect::<Vec<_>>().into_iter().collect()
         })
@@ -143,7 +147,26 @@ mod tests {
         }
     }
 
-    /// The others wait for nothing but to be told to stop.
+    /// Run again in a process that the system refuses every thread: no address space has room for such a
+    /// stack.
+    #[test]
+    fn threads_that_cannot_be_had_are_an_error() {
+        const STACK: [&str; 2] = ["RUST_MIN_STACK", "281474976710656"];
+        if std::env::var(STACK[0]).as_deref() != Ok(STACK[1]) {
+            let name = "devices::tests::threads_that_cannot_be_had_are_an_error";
+            let mut tests = std::process::Command::new(std::env::current_exe().unwrap());
+            let output = tests.args(["--exact", name]).env(STACK[0], STACK[1]).output().unwrap();
+            let printed = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success() && printed.contains("1 passed"), "{printed}");
+            return;
+        }
+        let devices: Devices<'_, usize> = Devices::new(3, &Ok);
+        let work = |_: usize, _: Worker<'_, ()>| Ok(());
+        let error = devices.share(&Parts::new(0), &work, &mut |()| {}, &|| false).unwrap_err();
+        assert!(error.to_string().starts_with("cannot start 3 threads: "), "{error}");
+    }
+
+    /// The others wait only for the request to stop.
     #[test]
     fn when_a_device_fails_the_others_stop() {
         let open = |number: usize| match number {

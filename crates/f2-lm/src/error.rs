@@ -145,7 +145,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// Frequency classes were named for a model that has none.
-    #[error("frequency classes are of no use to a plain softmax")]
+    #[error("a plain softmax has no frequency classes")]
     ClassesOfNoUse,
     /// Frequency classes of another corpus.
     #[error(
@@ -166,7 +166,7 @@ pub enum Error {
     },
     /// A run's classes have changed.
     #[error(
-        "the frequency classes in {} are not those this run was begun with: SHA-256 {found}, not \
+        "the frequency classes in {} are not those this run was started with: SHA-256 {found}, not \
          {expected}",
         path.display()
     )]
@@ -208,7 +208,7 @@ pub enum Error {
         path: PathBuf,
         /// The setting that differs.
         key: &'static str,
-        /// Who gave the run its value; none where it is a default.
+        /// The source of the run's value; none where it is a default.
         origin: Option<Origin>,
         /// The model's value.
         found: String,
@@ -245,7 +245,7 @@ pub enum Error {
     },
     /// The model a run started from has changed.
     #[error(
-        "the model in {} is not the one this run was begun from: SHA-256 {found}, not {expected}",
+        "the model in {} is not the one this run was started from: SHA-256 {found}, not {expected}",
         path.display()
     )]
     InitialModelChanged {
@@ -290,7 +290,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// A folder holds something else.
-    #[error("{} is no place for a run: there is a {name} in it already", path.display())]
+    #[error("{} cannot hold a run: there is a {name} in it already", path.display())]
     FolderTaken {
         /// The folder.
         path: PathBuf,
@@ -416,7 +416,7 @@ pub enum Error {
         tokens: u64,
     },
     /// An empty prompt.
-    #[error("prompt {} is empty: the model needs a token to go on from", prompt + 1)]
+    #[error("prompt {} is empty: the model needs at least one token to continue", prompt + 1)]
     EmptyPrompt {
         /// Which prompt, from 0.
         prompt: usize,
@@ -436,6 +436,13 @@ pub enum Error {
     /// The device failed.
     #[error(transparent)]
     Engine(#[from] f2_engine::Error),
+}
+
+impl Error {
+    /// Threads that the system refuses.
+    pub fn without_threads(threads: usize, reason: &std::io::Error) -> Self {
+        Self::Engine(f2_engine::Error::Threads { threads, reason: reason.to_string() })
+    }
 }
 
 fn without_long_documents(documents: usize, longest: u64, window: u64) -> String {

@@ -1,4 +1,4 @@
-//! Whole texts of the searches that came after the paper, held against those `oracle/decoders.py` finds in
+//! Whole texts of the searches that came after the paper, compared with those `oracle/decoders.py` finds in
 //! double precision without a cache.
 
 mod frozen;
@@ -214,7 +214,7 @@ fn an_amateur_changes_choices_and_no_probabilities() {
     let missing = generator.generate(&golden.request(&strategy), &mut |_| {}, &|| false);
     assert_eq!(
         missing.unwrap_err().to_string(),
-        "contrast: there is no amateur to hold the model against"
+        "contrast: there is no amateur to contrast the model with"
     );
 }
 

@@ -123,7 +123,7 @@ fn damaged(files: &[PathBuf], damages: &[(usize, usize, bool, Damage)]) {
     }
 }
 
-/// Does something with files and holds the memory it took against their size.
+/// Does something with files and checks the memory it took against their size.
 fn within_reason(files: &[PathBuf], work: impl FnOnce()) -> Result<(), TestCaseError> {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let size: u64 = files.iter().map(|path| fs::metadata(path).unwrap().len()).sum();

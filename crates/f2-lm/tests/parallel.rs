@@ -285,7 +285,7 @@ fn ranks_with_other_settings_are_named_and_nothing_is_written() {
     assert!(!workshop.path("different").exists());
 }
 
-/// A rank that cannot go on ends all, and the checkpoint before is whole.
+/// A rank that cannot continue ends all, and the checkpoint before is whole.
 #[test]
 fn the_failure_of_one_ends_all() {
     let workshop = workshop();

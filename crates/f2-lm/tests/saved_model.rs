@@ -155,3 +155,105 @@ fn a_folder_that_is_no_model_says_what_is_missing() {
     ];
     insta::assert_snapshot!(refused.join("\n"));
 }
+
+/// Who can write a checkpoint can write its checksum.
+#[test]
+fn a_checkpoint_leads_to_files_in_its_own_folder_only() {
+    let workshop = Workshop::new();
+    let newest = run(&workshop).latest_checkpoint().unwrap().unwrap();
+    let path = newest.join(checkpoint::STATE);
+    let whole = fs::read_to_string(&path).unwrap();
+    let mut state: serde_json::Value = serde_json::from_str(&whole).unwrap();
+    let files = state["files"].clone();
+    for name in ["/dev/zero", "../../config.toml", "..", "", "x/", "link"] {
+        state["files"] = files.clone();
+        state["files"][name] = serde_json::json!({ "bytes": 0, "sha256": "" });
+        state["checksum"] = "".into();
+        fs::write(&path, f2_files::seal(&serde_json::to_string_pretty(&state).unwrap())).unwrap();
+        #[cfg(unix)]
+        if name == "link" {
+            std::os::unix::fs::symlink("/dev/zero", newest.join(name)).unwrap();
+        }
+        let refused = [
+            SavedModel::open(&newest, Pick::Best).unwrap_err().to_string(),
+            checkpoint::open(&newest).unwrap_err().to_string(),
+        ];
+        for refused in refused {
+            let not_a_name =
+                format!("state.json cannot be used: `{name}` is not the name of a file");
+            let not_a_file = name == "link" && refused.contains("link");
+            assert!(refused.contains(&not_a_name) || not_a_file, "{refused}");
+        }
+    }
+}
+
+/// A file that is far too long is not read through before it is refused.
+#[test]
+fn a_file_of_another_length_is_refused_at_once() {
+    let workshop = Workshop::new();
+    let newest = run(&workshop).latest_checkpoint().unwrap().unwrap();
+    let model = fs::File::options().write(true).open(newest.join(checkpoint::MODEL)).unwrap();
+    // A terabyte without a byte on the disk.
+    model.set_len(1 << 40).unwrap();
+    let refused = SavedModel::open(&newest, Pick::Best).unwrap_err().to_string();
+    assert!(refused.contains("it has 1099511627776 bytes instead of"), "{refused}");
+}
+
+/// Puts a pipe in the place of a file.
+#[cfg(unix)]
+fn pipe(path: &std::path::Path) {
+    let _ = fs::remove_file(path);
+    assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+#[cfg(unix)]
+#[test]
+fn nothing_waits_for_a_pipe_in_a_model() {
+    let workshop = Workshop::new();
+    workshop.corpus("kept", true);
+    let names = [
+        checkpoint::SHAPE,
+        checkpoint::MODEL,
+        checkpoint::TOKENIZER,
+        checkpoint::CLASSES,
+        checkpoint::COUNTS,
+        checkpoint::RANKS,
+        checkpoint::STATE,
+        f2_lm::decode::DECODING,
+    ];
+    for name in names {
+        let folder = workshop.model("kept", name, true);
+        pipe(&folder.join(name));
+        let used = SavedModel::open(&folder, Pick::Best).and_then(|model| {
+            model.decoding()?;
+            model.load(Cpu::new(1).unwrap()).map(drop)
+        });
+        let refused = used.unwrap_err().to_string();
+        assert!(refused.contains(name) && refused.contains("not a"), "{name}: {refused}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn nothing_waits_for_a_pipe_in_a_run() {
+    let workshop = Workshop::new();
+    let run = run(&workshop);
+    let checkpoint = run.latest_checkpoint().unwrap().unwrap();
+    for path in [checkpoint.join("model.json"), checkpoint.join("state.json")] {
+        pipe(&path);
+        let refused = SavedModel::open(run.path(), Pick::Last).unwrap_err().to_string();
+        assert!(refused.contains("a pipe or a device"), "{refused}");
+    }
+    assert!(f2_lm::run::read_events(&run.events()).is_ok());
+    pipe(&run.events());
+    assert!(f2_lm::run::read_events(&run.events()).is_err());
+    for name in ["manifest.json", "config.toml"] {
+        pipe(&run.path().join(name));
+        let refused = RunFolder::open(run.path()).unwrap_err().to_string();
+        assert!(refused.contains(name) && refused.contains("a pipe or a device"), "{refused}");
+    }
+    // Nor where a run is begun.
+    fs::remove_file(run.config_path()).unwrap();
+    let begun = RunFolder::create(run.path(), run.config.clone(), run.manifest.clone());
+    assert!(begun.is_err());
+}

@@ -155,11 +155,11 @@ fn the_page_has_the_table_that_the_counts_give() {
     }
     assert_eq!(
         found, expected,
-        "write it anew: F2_WRITE_DOCS=1 cargo test -p f2-lm --test scaling_page"
+        "regenerate it: F2_WRITE_DOCS=1 cargo test -p f2-lm --test scaling_page"
     );
 }
 
-/// What each rank sends grows towards twice the gradient; what it keeps of the optimiser shrinks.
+/// The bytes that each rank sends grow towards twice the gradient; its share of the optimiser shrinks.
 #[test]
 fn more_ranks_need_less_memory_each() {
     let costs = [2, 4, 8].map(|gpus| cost(ObjectiveName::F2, gpus));

@@ -144,5 +144,5 @@ fn the_page_of_settings_is_what_the_code_says() {
         return std::fs::write(path, page).unwrap();
     }
     let written = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(written == page, "docs/settings.md is stale; write it anew with: {COMMAND}");
+    assert!(written == page, "docs/settings.md is stale; regenerate it with: {COMMAND}");
 }

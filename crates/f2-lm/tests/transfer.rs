@@ -15,7 +15,7 @@ use f2_lm::model::{Batch, Decoder, Model, ModelShape, Network, Recordings, Works
 use f2_lm::run::{Pick, SavedModel};
 use f2_lm::train::{InitialModel, TrainingCorpus};
 
-/// Other words, and other frequencies, than the tokenizer was learnt from.
+/// Other words, and other frequencies, than the tokenizer was learned from.
 const TEXT: &str = "a rat on a mat, a cat on a rat: and on, and on, sat the mat\n";
 
 /// An imported GPT-2 and a corpus prepared with its tokenizer.

@@ -41,12 +41,20 @@ pub enum Error {
         /// The time limit.
         seconds: u64,
     },
+    /// A rank cannot have the threads it listens with.
+    #[error("rank {rank} cannot start a thread: {reason}")]
+    Threads {
+        /// The rank.
+        rank: usize,
+        /// The system's answer.
+        reason: String,
+    },
     /// The connection to a rank ended, or nothing came over it.
     #[error("rank {rank} is lost: {reason}")]
     Lost {
         /// The rank.
         rank: usize,
-        /// What was noticed.
+        /// How the loss was detected.
         reason: String,
     },
     /// A rank ended with an error of its own.
@@ -62,7 +70,7 @@ pub enum Error {
     Different {
         /// The rank.
         rank: usize,
-        /// What differs.
+        /// The name of the value that differs.
         what: String,
         /// The rank's value.
         found: String,

@@ -1,4 +1,4 @@
-//! What must be the same on all ranks, compared when they meet.
+//! The values that must be the same on all ranks, compared when they meet.
 
 use crate::{Control, Error};
 

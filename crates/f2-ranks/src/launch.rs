@@ -9,7 +9,7 @@ const PORT: u16 = 29_511;
 /// Where ports begin that are chosen by a job's number, and how many there are.
 const JOB_PORTS: (u16, u64) = (20_000, 10_000);
 
-/// What started the ranks.
+/// The launcher that started the ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Launcher {
     /// `torchrun`, or anything else that sets `RANK` and `WORLD_SIZE`.
@@ -40,7 +40,7 @@ impl fmt::Display for Address {
 /// This process among the ranks of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// What started it.
+    /// The launcher that started it.
     pub launcher: Launcher,
     /// The number of this rank, from 0.
     pub rank: usize,

@@ -1,4 +1,4 @@
-//! What a process knows of its connections: the first failure, and whether it is done.
+//! The state of a process's connections: the first failure, and whether it is done.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};

@@ -80,7 +80,7 @@ impl Link for Mesh<Vec<u8>> {
         self.state.note(Error::Failed { rank: self.rank, reason: reason.to_owned() });
     }
 
-    /// What was sent arrives also after the end of a thread.
+    /// Messages arrive even after the end of the thread that sent them.
     fn finish(&mut self) {}
 }
 

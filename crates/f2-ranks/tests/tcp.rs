@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::thread;
@@ -149,6 +150,31 @@ fn a_rank_that_leaves_early_is_named() {
         drop(rendezvous(&place(1, 2, port, 30), never).unwrap());
         assert_eq!(first.join().unwrap(), "rank 1 failed: it ended before the others");
     });
+}
+
+/// Rank 1 is a process that the system refuses every thread: no address space has room for such a stack.
+#[test]
+fn a_rank_without_threads_says_so() {
+    const STACK: [&str; 2] = ["RUST_MIN_STACK", "281474976710656"];
+    const PORT: &str = "F2_TEST_PORT";
+    if let Ok(port) = std::env::var(PORT) {
+        let error = rendezvous(&place(1, 2, port.parse().unwrap(), 30), never).unwrap_err();
+        assert!(matches!(error, Error::Threads { rank: 1, .. }), "{error}");
+        return;
+    }
+    let port = free_port();
+    let other = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "a_rank_without_threads_says_so"])
+        .envs([STACK, [PORT, &port.to_string()]].map(|[name, value]| (name, value)))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut control = rendezvous(&place(0, 2, port, 30), never).unwrap();
+    let error = control.barrier().unwrap_err().to_string();
+    assert_eq!(error, "rank 1 failed: it ended before the others");
+    let output = other.wait_with_output().unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && printed.contains("1 passed"), "{printed}");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::job::{Job, Jobs, Piece};
 /// Tokens of prompts fed in one step: sequences in progress wait no longer than these take.
 const PREFILL: usize = 512;
 
-/// Loads a model and works on its jobs until nobody can send any more. `ready` is told how many
+/// Loads a model and works on its jobs until no sender is left. `ready` is told how many
 /// sequences the batch holds.
 pub fn work<D: Device>(
     device: D,
@@ -127,7 +127,7 @@ impl Desk<'_> {
         self.served.metrics.running.set(scheduler.running() as u64);
     }
 
-    /// Removes texts that nobody wants more of.
+    /// Removes texts that are over.
     fn leave<D: Device>(&mut self, scheduler: &mut Scheduler<'_, D>) {
         let Self { texts, waiting, served, .. } = self;
         scheduler.remove(|number| {
@@ -187,7 +187,7 @@ impl Desk<'_> {
         }
     }
 
-    /// Searches; the batch goes on between its passes.
+    /// Searches; the batch continues between its passes.
     fn search<D: Device>(
         &mut self,
         job: &Arc<Job>,

@@ -1,4 +1,4 @@
-//! What a request asks of a model's thread, and what comes back.
+//! The job that a request gives a model's thread, and the pieces of its answer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,7 +38,7 @@ impl Job {
         self.prompts.len() * self.samples
     }
 
-    /// Whether nobody wants more of a text.
+    /// Whether a text is over: it reached a stop sequence, or its client has gone.
     pub(crate) fn is_over(&self, text: usize) -> bool {
         self.stopped.is_set(text) || self.pieces.is_closed()
     }
@@ -77,6 +77,6 @@ pub(crate) enum Piece {
     Finished { text: usize },
     /// The texts of a beam search, known at its end.
     Beams(Vec<Continuation>),
-    /// The model could not go on.
+    /// The model could not continue.
     Failed(String),
 }

@@ -85,7 +85,7 @@ pub enum Error {
         /// The system's reason.
         source: std::io::Error,
     },
-    /// Threads or timers are not to be had.
+    /// Threads or timers are not available.
     #[error("cannot start the server: {0}")]
     Start(std::io::Error),
 }

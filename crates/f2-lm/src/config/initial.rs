@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct InitialConfig {
-    /// Where class vectors come from that the model does not have.
+    /// The initial values of class vectors that the model does not have.
     pub class_vectors: ClassVectors,
 }
 
-/// Where class vectors come from that a model does not have.
+/// The initial values of class vectors that a model does not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClassVectors {

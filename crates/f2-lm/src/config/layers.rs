@@ -49,7 +49,7 @@ pub struct Setting {
     pub key: String,
     /// The value, not yet checked.
     pub value: Value,
-    /// Who gave it.
+    /// Its source.
     pub origin: Origin,
 }
 

@@ -87,12 +87,12 @@ pub struct BatchConfig {
     /// Windows per forward and backward pass; 0 means all of the step's, or of a shard's. Smaller
     /// ones need less memory and give the same step.
     pub micro: usize,
-    /// Whether only the inputs of blocks are kept for the backward pass, which computes their inside
-    /// again: about a fifth of their memory, a fifth more work, and the same bits.
+    /// Whether only the inputs of blocks are saved for the backward pass, which recomputes their other
+    /// activations: about a fifth of their memory, a fifth more work, and the same bits.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub recompute: bool,
     /// Equal parts of a step whose gradients are added along a fixed tree. Any number of ranks up to
-    /// theirs gives the same bits. 0 means a part for each rank the run begins with.
+    /// theirs gives the same bits. 0 means a part for each rank the run starts with.
     #[serde(skip_serializing_if = "is_zero")]
     pub shards: usize,
     /// The order in which windows are read.
@@ -160,7 +160,7 @@ pub struct OptimiserConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DecayForm {
-    /// On the weights, beside Adam's step (`AdamW`).
+    /// On the weights, separately from Adam's step (`AdamW`).
     #[default]
     Decoupled,
     /// In the gradient, before Adam sees it.
@@ -226,9 +226,9 @@ pub struct EvaluationConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CheckpointConfig {
-    /// Steps between checkpoints; 0 does not count steps.
+    /// Steps between checkpoints; 0 disables this.
     pub every_steps: u64,
-    /// Minutes between checkpoints; 0 does not look at the clock.
+    /// Minutes between checkpoints; 0 disables this.
     pub every_minutes: f64,
 }
 

@@ -58,7 +58,7 @@ pub(super) fn search<D: Device>(
     Ok(texts)
 }
 
-/// What a beam search works with.
+/// The state of a beam search.
 pub(super) struct Searcher<'a, D: Device> {
     request: &'a Request<'a>,
     search: &'a BeamSearch,

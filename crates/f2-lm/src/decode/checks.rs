@@ -1,4 +1,4 @@
-//! What the settings of a strategy are checked by: each says which option is wrong, and why.
+//! The checks of a strategy's settings: each says which option is wrong, and why.
 
 use crate::Error;
 

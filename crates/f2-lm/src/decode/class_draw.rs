@@ -23,8 +23,8 @@ pub struct ClassDraw {
     pub temperature: f64,
     /// Keeps the k most likely classes.
     pub top_k: Option<usize>,
-    /// Keeps the most likely classes up to this mass, never beyond it: 1 is the paper's text, 0.9
-    /// the authors' code.
+    /// Keeps the most likely classes up to this mass, never beyond it: 1 as in the paper's text, 0.9 as
+    /// in the authors' code.
     pub top_p: f64,
     /// How top-k treats a class with fewer than k tokens.
     pub small: SmallClass,

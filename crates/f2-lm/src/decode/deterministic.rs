@@ -1,6 +1,6 @@
 //! Deterministic decoding by error diffusion: accounts decide where a random number would.
 //!
-//! Whatever is drawn from has a book of accounts, one for each rank in the order of probability. At
+//! Each kind of distribution has a book of accounts, one for each rank in the order of probability. At
 //! every draw each rank receives the probability of the entry that holds it, the richest is chosen
 //! and pays 1. The accounts of a book therefore always sum to what they began with, and over any
 //! sequence of distributions each rank is chosen as often as its probabilities add up to: of K ranks
@@ -26,7 +26,7 @@ pub struct Accounts {
     books: HashMap<Book, Vec<f64>>,
 }
 
-/// What is drawn from.
+/// The kind of distribution that is drawn from, which has accounts of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Book {
     /// All tokens at once, after a token of this band.
@@ -165,7 +165,7 @@ mod tests {
     const ROUNDING: f64 = 1e-9;
 
     proptest! {
-        /// Whatever the distributions are, and from zero.
+        /// The bounds hold for any distributions, from zero.
         #[test]
         fn every_rank_gets_its_share(steps in (1_usize..12).prop_flat_map(|ranks| prop::collection::vec(weights(ranks), 1..200))) {
             let ranks = steps[0].len();

@@ -14,7 +14,7 @@ const LARGEST: f64 = 1e30;
 pub struct Dry {
     /// The penalty on continuing a repetition of the allowed length, in nats.
     pub multiplier: f64,
-    /// What each further token of it multiplies the penalty by.
+    /// The factor by which each further token of it multiplies the penalty.
     pub base: f64,
     /// The longest repetition that may be continued without a penalty is one shorter.
     pub allowed_length: usize,

@@ -39,7 +39,7 @@ pub struct Request<'a> {
     /// Sequences of characters that end a text, in the tokenizer's words. A beam does not look for
     /// them.
     pub stops: Option<(&'a StopSequences, &'a Vocabulary)>,
-    /// Prompts that were continued before: one that occurs again goes on with further samples.
+    /// Prompts that were continued before: one that occurs again gets further samples.
     pub earlier: &'a [Vec<u32>],
     /// Sequences worked on at a time; none for as many as suit the device and its memory.
     pub batch: Option<usize>,

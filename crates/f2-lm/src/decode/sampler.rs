@@ -15,7 +15,7 @@ pub(super) struct Wanted<'a> {
     pub(super) history: &'a [u32],
     /// All randomness of this position.
     pub(super) random: Philox,
-    /// What decides in its place, where decoding is deterministic.
+    /// The accounts that decide instead, where decoding is deterministic.
     pub(super) accounts: Option<&'a mut Accounts>,
     /// Mirostat's, where the strategy has it.
     pub(super) limit: Option<Limit>,

@@ -59,7 +59,7 @@ pub struct Joining<'p> {
     pub score_prompt: bool,
 }
 
-/// What a step found for a sequence.
+/// The result of a step for one sequence.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output {
     /// The tokens of a part of the prompt. The first token the model sees has no probability.
@@ -73,7 +73,7 @@ pub enum Output {
     Token {
         /// Which sequence.
         number: usize,
-        /// The token; where alternatives are asked for, with the log-probability they have.
+        /// The token; where alternatives are requested, with a log-probability from the same posterior.
         token: Token,
         /// The most likely tokens in its place, best first.
         alternatives: Vec<(u32, f32)>,
@@ -115,7 +115,7 @@ impl Running {
         self.left == 0 && self.prompt_scores.is_none()
     }
 
-    /// What its next token is chosen by. `amateur` is the other model's log-probabilities of all tokens.
+    /// The inputs to the choice of its next token. `amateur` is the other model's log-probabilities of all tokens.
     pub(super) fn wanted<'r>(&'r mut self, amateur: Option<&'r [f32]>) -> Wanted<'r> {
         let random = self.stream.at(self.seed, self.tokens.len());
         let (accounts, limit) = (self.accounts.as_mut(), self.limit);
@@ -147,7 +147,7 @@ impl<'a, D: Device> Scheduler<'a, D> {
         Ok(self)
     }
 
-    /// As many slots as suit the device and take at most half of the memory that could be had, or
+    /// As many slots as suit the device and take at most half of the available memory, or
     /// `wanted` if they fit.
     pub fn fitting_slots(
         model: &Model<D>,

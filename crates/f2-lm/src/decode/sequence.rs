@@ -26,7 +26,7 @@ impl Sequence {
     }
 
     /// How many tokens the model must be fed before the next one. A sequence that has outgrown the
-    /// model's positions goes on from its last half of them.
+    /// model's positions continues from its last half of them.
     pub(super) fn due(&mut self, positions: usize) -> usize {
         if self.history.len() - self.window > positions {
             (self.window, self.cached) = (self.history.len() - positions / 2, 0);

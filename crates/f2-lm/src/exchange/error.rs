@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use f2_files::{ReadError, WriteError};
+use f2_files::{LockError, ReadError, WriteError};
 
 use crate::tensor_file::TensorFileError;
 
@@ -16,6 +16,9 @@ pub enum ExchangeError {
     /// A file or folder cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
+    /// Another process writes the folder.
+    #[error(transparent)]
+    Lock(#[from] LockError),
     /// The folder to write is taken.
     #[error("{} exists already", path.display())]
     Exists {

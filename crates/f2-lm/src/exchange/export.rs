@@ -5,14 +5,14 @@ use std::path::Path;
 
 use f2_corpus::{END_OF_TEXT, Ranks, Tokenizer};
 use f2_engine::NamedParameter;
-use f2_files::{StagedFolder, WriteError, disk};
+use f2_files::{WriteError, disk, regular_file};
 use safetensors::tensor::Dtype;
 use serde_json::json;
 
 use super::ExchangeError;
 use super::card::Card;
 use super::config::{self, CONFIG};
-use super::files::{CARD, GENERATION_CONFIG, TOKENIZER, TOKENIZER_CONFIG, check_is_free};
+use super::files::{CARD, GENERATION_CONFIG, TOKENIZER, TOKENIZER_CONFIG, check_is_free, publish};
 use super::generation;
 use super::names::{Foreign, PREFIX, foreign, transpose};
 use super::remote;
@@ -35,10 +35,10 @@ pub fn export(
 ) -> Result<(), ExchangeError> {
     check_is_free(out)?;
     let export = Export::open(model, decoding)?;
-    let staged = StagedFolder::create(out)?;
-    export.write_tensors(staged.path(), out, go_on)?;
-    export.write_rest(staged.path()).map_err(WriteError::of(out))?;
-    Ok(staged.publish()?)
+    publish(out, |folder| {
+        export.write_tensors(folder, out, go_on)?;
+        Ok(export.write_rest(folder).map_err(WriteError::of(out))?)
+    })
 }
 
 /// A model that is being exported.
@@ -168,7 +168,7 @@ fn check_shape(
 
 /// The model's tokenizer, with the model's own ids.
 fn tokenizer(model: &SavedModel) -> Result<Tokenizer, ExchangeError> {
-    let tokenizer = Tokenizer::load(&model.folder.join(TOKENIZER))?;
+    let tokenizer = Tokenizer::load(regular_file(&model.folder.join(TOKENIZER))?)?;
     let ranks = model.folder.join(RANKS);
     if !ranks.exists() {
         return Ok(tokenizer);

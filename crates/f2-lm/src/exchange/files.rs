@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use f2_corpus::Tokenizer;
+use f2_files::{Lock, StagedFolder};
 
 use super::ExchangeError;
 
@@ -57,8 +58,22 @@ fn check_is_file(path: &Path) -> Result<(), ExchangeError> {
     if about.is_file() { Ok(()) } else { Err(ExchangeError::bad(path, "it is not a file")) }
 }
 
-/// Refuses to write where something is.
-pub(super) fn check_is_free(out: &Path) -> Result<(), ExchangeError> {
+/// Writes a folder that gets its name once it is complete. Whatever has the name by then stays.
+pub(super) fn publish(
+    out: &Path,
+    write: impl FnOnce(&Path) -> Result<(), ExchangeError>,
+) -> Result<(), ExchangeError> {
+    let _lock = Lock::beside(out)?;
+    check_is_free(out)?;
+    let staged = StagedFolder::create(out)?;
+    write(staged.path())?;
+    // Minutes may have passed.
+    check_is_free(out)?;
+    Ok(staged.publish_new()?)
+}
+
+/// Refuses a name that something has, but for an empty folder.
+pub fn check_is_free(out: &Path) -> Result<(), ExchangeError> {
     let is_empty = || out.read_dir().is_ok_and(|mut entries| entries.next().is_none());
     if out.exists() && !is_empty() {
         return Err(ExchangeError::Exists { path: out.to_path_buf() });

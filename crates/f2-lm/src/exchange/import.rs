@@ -6,12 +6,12 @@ use std::path::Path;
 use f2_classes::ClassSelection;
 use f2_corpus::{Counts, Tokenizer};
 use f2_engine::NamedParameter;
-use f2_files::{StagedFolder, WriteError, disk};
+use f2_files::{WriteError, disk};
 use safetensors::tensor::Dtype;
 
 use super::ExchangeError;
 use super::config::Gpt2Config;
-use super::files::{check_is_free, read_text, read_tokenizer};
+use super::files::{publish, read_text, read_tokenizer};
 use super::names::{EMBEDDING, F2_TOKENS, Foreign, OUTPUT, foreign};
 use super::weights::Weights;
 use crate::model::{Decoder, ModelShape};
@@ -85,11 +85,10 @@ impl ForeignModel {
         out: &Path,
         go_on: &mut dyn FnMut(usize) -> bool,
     ) -> Result<(), ExchangeError> {
-        check_is_free(out)?;
-        let staged = StagedFolder::create(out)?;
-        self.write_tensors(&staged.path().join(MODEL), out, go_on)?;
-        self.write_rest(staged.path()).map_err(WriteError::of(out))?;
-        Ok(staged.publish()?)
+        publish(out, |folder| {
+            self.write_tensors(&folder.join(MODEL), out, go_on)?;
+            Ok(self.write_rest(folder).map_err(WriteError::of(out))?)
+        })
     }
 
     fn write_tensors(

@@ -20,4 +20,5 @@ mod weights;
 pub use config::class as class_name;
 pub use error::ExchangeError;
 pub use export::export;
+pub use files::check_is_free;
 pub use import::ForeignModel;

@@ -1,8 +1,9 @@
 //! The tensors of a Hugging Face folder, in one file or in shards.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
+use f2_files::is_file_name;
 use serde::Deserialize;
 
 use super::ExchangeError;
@@ -147,10 +148,4 @@ fn absent(folder: &Path) -> ExchangeError {
             reason: format!("there is neither {WHOLE} nor {INDEX} in it"),
         },
     }
-}
-
-/// Whether this is one plain name, which cannot lead out of a folder.
-fn is_file_name(name: &str) -> bool {
-    let mut parts = Path::new(name).components();
-    matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None))
 }

@@ -165,7 +165,7 @@ mod tests {
         serde_json::from_str(include_str!("../../tests/fixtures/face.json")).unwrap()
     }
 
-    /// Four variants, three batches each, counts going on from one to the next.
+    /// Four variants, three batches each, counts carried over from one to the next.
     #[test]
     fn golden_counts_weights_losses_and_gradients() {
         let golden = golden();

@@ -49,7 +49,7 @@ pub trait Objective<D: Device> {
         false
     }
 
-    /// The state that a resumed run needs to go on exactly; null where there is none.
+    /// The state that a resumed run needs to continue exactly; null where there is none.
     fn state(&self) -> serde_json::Value {
         serde_json::Value::Null
     }

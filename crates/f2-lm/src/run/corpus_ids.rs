@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use f2_corpus::{Corpus, Ranks, Tokenizer};
-use f2_files::{FileRecord, ReadError};
+use f2_files::{FileRecord, ReadError, regular_file};
 
 use super::SavedModel;
 use super::checkpoint::{RANKS, TOKENIZER};
@@ -16,7 +16,7 @@ pub(crate) fn find(model: &SavedModel, corpus: &Corpus) -> Result<Option<Vec<u32
     if has_same_files(&model.folder, corpus.folder())? {
         return Ok(None);
     }
-    let tokenizer = Tokenizer::load(&model.folder.join(TOKENIZER))?;
+    let tokenizer = Tokenizer::load(regular_file(&model.folder.join(TOKENIZER))?)?;
     let id_of_theirs = tokenizer.ids_of(&corpus.tokenizer()?).map_err(|reason| {
         let (model, corpus) = (model.folder.clone(), corpus.folder().to_path_buf());
         Error::ForeignCorpus { corpus, model, reason }

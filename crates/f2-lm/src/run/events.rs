@@ -7,6 +7,9 @@ use std::path::Path;
 use f2_files::OutputFile;
 use serde::{Deserialize, Deserializer, Serialize};
 
+/// No event has a line of so many bytes.
+const LONGEST_LINE: u64 = 1 << 20;
+
 /// One line of `events.jsonl`: what happened, in the order it did.
 ///
 /// After an interruption a step can appear twice; the later line is the one that counts.
@@ -72,7 +75,7 @@ pub enum Event {
         /// Steps done.
         step: u64,
     },
-    /// A checkpoint could not be written; training goes on and the previous one stays.
+    /// A checkpoint could not be written; training continues and the previous one stays.
     SaveFailed {
         /// Steps done.
         step: u64,
@@ -123,11 +126,19 @@ impl EventLog {
     }
 }
 
-/// The events of a log. Lines that are none, such as one cut off by a crash, are skipped.
+/// The events of a log. Lines that are none, such as one cut off by a crash or one longer than any
+/// event, are skipped.
 pub fn read_events(path: &Path) -> io::Result<Vec<Event>> {
-    let mut events = Vec::new();
-    for line in BufReader::new(File::open(path)?).split(b'\n') {
-        events.extend(serde_json::from_slice(&line?).ok());
+    let path = f2_files::regular_file(path).map_err(|error| error.source)?;
+    let mut log = BufReader::new(File::open(path)?);
+    let (mut events, mut line) = (Vec::new(), Vec::new());
+    while (&mut log).take(LONGEST_LINE).read_until(b'\n', &mut line)? > 0 {
+        if line.len() as u64 == LONGEST_LINE && !line.ends_with(b"\n") {
+            log.skip_until(b'\n')?;
+        } else {
+            events.extend(serde_json::from_slice(&line).ok());
+        }
+        line.clear();
     }
     Ok(events)
 }
@@ -146,6 +157,18 @@ mod tests {
         file.write_all(b"{\"event\":\"sav").unwrap();
         EventLog::open(&path).unwrap().append(&second).unwrap();
         assert_eq!(read_events(&path).unwrap(), [first, second]);
+    }
+
+    #[test]
+    fn a_line_longer_than_any_event_is_skipped() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("events.jsonl");
+        let fits =
+            |line: &str, length: u64| format!("{line}{}", " ".repeat(length as usize - line.len()));
+        let saved = |step| serde_json::to_string(&Event::Saved { step }).unwrap();
+        let (whole, over) = (fits(&saved(1), LONGEST_LINE - 1), fits(&saved(2), LONGEST_LINE));
+        std::fs::write(&path, format!("{whole}\n{over}\n{}\n{over}", saved(3))).unwrap();
+        assert_eq!(read_events(&path).unwrap(), [1, 3].map(|step| Event::Saved { step }));
     }
 
     #[test]

@@ -1,10 +1,9 @@
 //! The folder of a run: its settings, manifest and checkpoints.
 
 use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use f2_files::{Lock, ReadError, WriteError, disk, write_text_atomically};
+use f2_files::{Lock, ReadError, WriteError, disk, read_text, regular_file, write_text_atomically};
 
 use super::{Manifest, checkpoint, settings_file};
 use crate::Error;
@@ -72,12 +71,13 @@ impl RunFolder {
         if !config_path.exists() {
             return Err(Error::NotARun { path: path.to_path_buf() });
         }
-        if let Some(reason) = settings_file::difference(&f2_files::read_text(&config_path)?) {
+        let text = read_text(regular_file(&config_path)?)?;
+        if let Some(reason) = settings_file::difference(&text) {
             return Err(Error::BadRun { path: config_path, reason });
         }
         let config = ConfigLayers::new().file(&config_path)?.resolve()?.config;
         let manifest_path = path.join(MANIFEST);
-        let text = f2_files::read_text(&manifest_path)?;
+        let text = read_text(regular_file(&manifest_path)?)?;
         let manifest = serde_json::from_str(&text)
             .map_err(|error| Error::BadRun { path: manifest_path, reason: error.to_string() })?;
         Ok(Self { path: path.to_path_buf(), config, manifest })
@@ -164,7 +164,8 @@ fn foreign_file(path: &Path) -> Option<&'static str> {
     let own = |text: String| serde_json::from_str::<Manifest>(&text).is_ok();
     [MANIFEST, EVENTS, TENSORBOARD].into_iter().find(|name| {
         let path = path.join(name);
-        path.exists() && !(*name == MANIFEST && fs::read_to_string(path).is_ok_and(own))
+        let text = || regular_file(&path).and_then(read_text);
+        path.exists() && !(*name == MANIFEST && text().is_ok_and(own))
     })
 }
 
@@ -219,6 +220,8 @@ impl fmt::Display for Differences {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::run::CorpusRecord;
 

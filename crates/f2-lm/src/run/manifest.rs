@@ -19,7 +19,7 @@ pub struct Manifest {
     /// The model it started from; none where it started from random values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial: Option<InitialRecord>,
-    /// How many parameters are learnt.
+    /// The number of learned parameters.
     pub parameters: usize,
     /// The device it began on, in words.
     pub device: String,

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use f2_files::disk;
+use f2_files::{disk, regular_file};
 use serde::{Deserialize, Serialize};
 
 use super::checkpoint::SHAPE;
@@ -61,7 +61,7 @@ impl ModelFile {
 
     pub(super) fn read(folder: &Path) -> Result<Self, Error> {
         let path = folder.join(SHAPE);
-        let text = f2_files::read_text(&path)?;
+        let text = f2_files::read_text(regular_file(&path)?)?;
         Self::from_json(&text).map_err(|reason| Error::BadCheckpoint { path, reason })
     }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use f2_classes::ClassSelection;
 use f2_corpus::{Corpus, Counts, Ranks, Split, Tokenizer};
 use f2_engine::Device;
+use f2_files::regular_file;
 
 use super::checkpoint::{
     self, CLASSES, COUNTS, MODEL, OPTIMISER, RANKS, SHAPE, STATE, TOKENIZER, TrainingState,
@@ -123,7 +124,7 @@ impl SavedModel {
         if !path.exists() {
             return Ok(None);
         }
-        let keys = DecodingKeys::read(&path, &self.shape)?;
+        let keys = DecodingKeys::read(regular_file(&path)?, &self.shape)?;
         Ok(Some((path, Strategy::from(&keys))))
     }
 
@@ -219,7 +220,7 @@ fn class_ends(folder: &Path, classes: usize) -> Result<Vec<u32>, Error> {
         let reason = format!("its {classes} frequency classes ({CLASSES}) are missing");
         return Err(Error::NotAModel { path: folder.to_path_buf(), reason });
     }
-    let selection = ClassSelection::load(&path)?;
+    let selection = ClassSelection::load(regular_file(&path)?)?;
     Ok(selection.classes().ends().iter().map(|end| *end as u32).collect())
 }
 
@@ -231,7 +232,7 @@ fn vocabulary(folder: &Path, size: usize) -> Result<Vocabulary, Error> {
     }
     let ranks_path = folder.join(RANKS);
     let ranks = if ranks_path.exists() { Some(Ranks::load(&ranks_path)?) } else { None };
-    let tokenizer = Tokenizer::load(&path)?;
+    let tokenizer = Tokenizer::load(regular_file(&path)?)?;
     let tokens = ranks.as_ref().map_or(tokenizer.vocabulary_size(), |ranks| ranks.id_of_rank.len());
     // Embeddings are often a little longer, filled up to a round number.
     if tokens > size || tokenizer.vocabulary_size() > tokens {

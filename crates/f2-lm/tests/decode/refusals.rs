@@ -1,4 +1,4 @@
-//! What no model can follow, and models that cannot be followed.
+//! Strategies that no model can follow, and models that cannot be followed.
 
 use f2_lm::Error;
 use f2_lm::decode::{
@@ -74,7 +74,7 @@ fn strategies_a_model_cannot_follow_are_refused() {
     ];
     insta::assert_snapshot!(more.join("\n"), @r"
     beam width: a beam of 4 cannot give 5 texts for each prompt
-    prompt 2 is empty: the model needs a token to go on from
+    prompt 2 is empty: the model needs at least one token to continue
     the text holds token 61; the model's vocabulary has 61
     ");
 }

@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use f2_lm::exchange::{ForeignModel, export};
+use f2_files::Lock;
+use f2_lm::exchange::{ExchangeError, ForeignModel, export};
+use f2_lm::run::{Pick, SavedModel};
 use safetensors::tensor::{Dtype, TensorView};
 
 use crate::{copy, hub, tensors};
@@ -164,4 +166,47 @@ fn nothing_waits_for_a_pipe() {
         assert!(made.success());
         assert_eq!(damaged.refusal(), format!("HERE/{name}: it is not a file"));
     }
+}
+
+type Write<'a> = &'a dyn Fn(&Path, &mut dyn FnMut(usize) -> bool) -> Result<(), ExchangeError>;
+
+/// Both ways of writing a folder.
+fn each_way(check: impl Fn(&Path, Write<'_>)) {
+    let folder = tempfile::tempdir().unwrap();
+    let foreign = ForeignModel::open(&hub("tied")).unwrap();
+    foreign.write(&folder.path().join("model"), &mut |_| true).unwrap();
+    let model = SavedModel::open(&folder.path().join("model"), Pick::Best).unwrap();
+    check(&folder.path().join("imported"), &|out, go_on| foreign.write(out, go_on));
+    check(&folder.path().join("exported"), &|out, go_on| export(&model, None, out, go_on));
+}
+
+#[test]
+fn a_folder_that_appears_during_the_writing_stays() {
+    each_way(|out, write| {
+        let mut put = |_| {
+            fs::create_dir_all(out).unwrap();
+            fs::write(out.join("thesis.txt"), "the only copy").unwrap();
+            true
+        };
+        let refused = write(out, &mut put).unwrap_err();
+        assert!(matches!(refused, ExchangeError::Exists { .. }), "{refused}");
+        assert_eq!(fs::read_to_string(out.join("thesis.txt")).unwrap(), "the only copy");
+        assert_eq!(fs::read_dir(out).unwrap().count(), 1);
+    });
+}
+
+#[test]
+fn a_folder_is_written_by_one_process() {
+    each_way(|out, write| {
+        let lock = Lock::beside(out).unwrap();
+        let refused = write(out, &mut |_| true).unwrap_err();
+        assert!(matches!(refused, ExchangeError::Lock(_)), "{refused}");
+        drop(lock);
+        write(out, &mut |_| {
+            assert!(Lock::beside(out).is_err());
+            true
+        })
+        .unwrap();
+        assert!(out.join("model.safetensors").exists());
+    });
 }

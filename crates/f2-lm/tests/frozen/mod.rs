@@ -1,4 +1,4 @@
-//! The decoder PyTorch froze: its weights, its batches, and gradients to hold ours against.
+//! Reference values of the decoder from PyTorch: weights, batches, and gradients to compare ours with.
 
 // Every test file uses its own part of this.
 #![allow(dead_code, unreachable_pub, missing_docs)]
@@ -85,7 +85,7 @@ pub fn batch(step: usize) -> (TrainingBatches, Vec<u32>) {
     (TrainingBatches::new(&text, &config, 0).unwrap(), text)
 }
 
-/// Holds every gradient of the trainer against those frozen under a name.
+/// Compares every gradient of the trainer with the reference values under a name.
 pub fn assert_gradients(trainer: &Trainer<Cpu>, file: &str, name: &str) {
     let bytes = fixture(file);
     let tensors = SafeTensors::deserialize(&bytes).unwrap();

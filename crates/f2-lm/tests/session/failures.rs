@@ -93,7 +93,7 @@ fn an_evaluation_made_up_keeps_the_checkpoint_it_is_of() {
     assert!(tensors(folder.path(), 4) == good);
 }
 
-/// Ruined before the first checkpoint, a run has none to go on from, and begins anew.
+/// Ruined before the first checkpoint, a run has none to resume from, and starts over.
 #[test]
 fn a_run_that_was_ruined_from_the_start_keeps_no_checkpoint() {
     let folder = tempfile::tempdir().unwrap();

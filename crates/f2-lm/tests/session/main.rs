@@ -1,4 +1,4 @@
-//! Whole runs on a small text: that they learn, survive, and go on exactly where they were.
+//! Whole runs on a small text: that they learn, survive, and resume exactly where they were.
 
 mod documents;
 mod failures;
@@ -269,7 +269,7 @@ fn an_evaluation_lost_by_a_stop_is_made_up() {
     }
 }
 
-/// Begins or goes on with a run and stops it once step `at` is done, after looking `looks` times
+/// Starts or resumes a run and stops it once step `at` is done, after looking `looks` times
 /// more whether to stop.
 fn session_stopped_at(
     folder: &Path,

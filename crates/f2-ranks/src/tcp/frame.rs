@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 /// The longest message; longer ones come from something that is no rank.
 const LONGEST: u32 = 1 << 30;
 
-/// What a frame is.
+/// The kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A message of the run.

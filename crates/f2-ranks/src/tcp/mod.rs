@@ -55,20 +55,23 @@ pub fn rendezvous(place: &Place, end: fn(&Error)) -> Result<Control, Error> {
             .collect::<Result<_, _>>()?,
         end,
     });
-    let mut inboxes = Vec::new();
+    // Where a thread is missing its end tells the other ranks.
+    let mut connections = Connections { hub, inboxes: Vec::new(), finished: false };
     for (rank, stream) in streams {
         let (sender, receiver) = channel();
-        inboxes.push((rank, receiver));
-        let hub = Arc::clone(&hub);
-        thread::spawn(move || hub.listen(rank, stream, &sender));
+        connections.inboxes.push((rank, receiver));
+        let hub = Arc::clone(&connections.hub);
+        start(place.rank, move || hub.listen(rank, stream, &sender))?;
     }
-    let beating = Arc::clone(&hub);
-    thread::spawn(move || beating.beat());
-    Ok(Control::new(
-        place.rank,
-        place.size,
-        Box::new(Connections { hub, inboxes, finished: false }),
-    ))
+    let hub = Arc::clone(&connections.hub);
+    start(place.rank, move || hub.beat())?;
+    Ok(Control::new(place.rank, place.size, Box::new(connections)))
+}
+
+/// Starts a thread that listens or beats.
+fn start(rank: usize, work: impl FnOnce() + Send + 'static) -> Result<(), Error> {
+    let started = thread::Builder::new().spawn(work);
+    started.map(drop).map_err(|error| Error::Threads { rank, reason: error.to_string() })
 }
 
 fn writer(rank: usize, stream: &TcpStream) -> Result<(usize, Mutex<TcpStream>), Error> {

@@ -11,7 +11,7 @@ use crate::Error;
 
 /// How long to wait before trying again.
 const AGAIN: Duration = Duration::from_millis(50);
-/// What a rank says first; its number and that of all ranks follow.
+/// The first bytes that a rank sends; its number and that of all ranks follow.
 const HELLO: &[u8; 8] = b"f2 ranks";
 
 /// The connections of rank 0 to all others, in their order.

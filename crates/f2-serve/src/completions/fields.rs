@@ -65,7 +65,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// What a value is, in words.
+/// The kind of a value, in words.
 pub(crate) fn kind(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),

@@ -49,7 +49,7 @@ pub(crate) async fn completions(
     Ok(json_response(&answer.whole()?))
 }
 
-/// What a model's thread sends for a request.
+/// The stream of pieces that a model's thread sends for a request.
 struct Pieces {
     receiver: UnboundedReceiver<Piece>,
     stopped: Stopped,

@@ -73,7 +73,7 @@ impl Completion {
         }
         let texts = self.prompts.len().saturating_mul(*samples);
         if texts > limits.texts {
-            let message = format!("{texts} texts are asked for, more than {}", limits.texts);
+            let message = format!("{texts} texts are requested, more than {}", limits.texts);
             return Err(Refusal::bad("n", message));
         }
         if *new_tokens > limits.new_tokens {
@@ -103,7 +103,7 @@ impl Completion {
         Ok(())
     }
 
-    /// How many texts are asked for in all.
+    /// The number of texts requested in all.
     pub(super) fn texts(&self) -> usize {
         self.prompts.len() * self.samples
     }
@@ -250,7 +250,7 @@ fn stream_usage(fields: Fields<'_>) -> Result<bool, Refusal> {
     }
 }
 
-/// A seed nobody chose; small enough for programs that keep numbers as doubles.
+/// A random seed; small enough for programs that keep numbers as doubles.
 fn any_seed() -> u64 {
     RandomState::new().hash_one("seed") >> 32
 }

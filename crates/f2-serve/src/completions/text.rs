@@ -33,14 +33,14 @@ pub(super) struct Text<'a> {
     /// Bytes of the echoed prompt, in which no stop sequence is looked for.
     echoed: usize,
     entries: Vec<Entry>,
-    /// What was given out: bytes, characters and entries.
+    /// How much has been sent: bytes, characters and entries.
     sent: (usize, usize, usize),
     /// Tokens chosen for it, the one that ended it included.
     pub(super) chosen: usize,
     ended: bool,
     /// Why no more comes, in OpenAI's words.
     pub(super) finish: Option<&'static str>,
-    /// Whether that was given out: tokens that were under way then are of no use.
+    /// Whether that was sent: tokens that are still under way then are ignored.
     closed: bool,
 }
 
@@ -144,7 +144,7 @@ impl<'a> Text<'a> {
         true
     }
 
-    /// What has not been given out yet and is certain to stay: none where there is nothing.
+    /// The part of the text that has not been sent yet and is certain to stay; none if it is empty.
     pub(super) fn choice(&mut self, index: usize) -> Option<Value> {
         if self.closed {
             return None;
@@ -197,7 +197,7 @@ impl<'a> Text<'a> {
         })
     }
 
-    /// What other APIs do not know: ids, frequency bands and classes.
+    /// Details that other APIs do not have: ids, frequency bands and classes.
     fn details(&self, entries: &[Entry]) -> Value {
         let bands = self.served.bands.as_ref();
         let band = |entry: &Entry| bands.map(|bands| bands.band(entry.id));

@@ -1,9 +1,11 @@
 //! Accepting connections, serving them with time limits, and ending in order.
 
+use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{Builder, park, scope};
 use std::time::{Duration, SystemTime};
 
 use axum::Router;
@@ -38,6 +40,8 @@ pub fn run(
     stop: impl Fn() -> bool,
 ) -> Result<Ended, Error> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(4);
+    // One more looks up the name of the host.
+    check_threads(threads + 1).map_err(Error::Start)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads)
         .thread_name("f2-serve")
@@ -48,6 +52,16 @@ pub fn run(
     // Requests that were cut off do not hold the end up.
     runtime.shutdown_timeout(Duration::from_millis(100));
     ended
+}
+
+/// Whether so many threads can be had at the same time: without them, tokio panics.
+fn check_threads(count: usize) -> io::Result<()> {
+    scope(|scope| {
+        let start = |_| Builder::new().spawn_scoped(scope, park);
+        let started: Vec<_> = (0..count).map(start).collect();
+        started.iter().flatten().for_each(|thread| thread.thread().unpark());
+        started.into_iter().try_for_each(|thread| thread.map(drop))
+    })
 }
 
 async fn serve(
@@ -122,5 +136,29 @@ async fn converse(
             connection.as_mut().graceful_shutdown();
             let _ = connection.await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Run again in a process that the system refuses every thread: no address space has room for such a
+    /// stack.
+    #[test]
+    fn threads_that_cannot_be_had_are_an_error() {
+        const STACK: [&str; 2] = ["RUST_MIN_STACK", "281474976710656"];
+        if std::env::var(STACK[0]).as_deref() != Ok(STACK[1]) {
+            let name = "http::connections::tests::threads_that_cannot_be_had_are_an_error";
+            let mut tests = std::process::Command::new(std::env::current_exe().unwrap());
+            let output = tests.args(["--exact", name]).env(STACK[0], STACK[1]).output().unwrap();
+            let printed = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success() && printed.contains("1 passed"), "{printed}");
+            return;
+        }
+        let host = "127.0.0.1".to_owned();
+        let settings = Settings { host, port: 0, key: None, limits: Limits::default() };
+        let error = run(settings, Vec::new(), |_| (), || true).unwrap_err();
+        assert!(matches!(error, Error::Start(_)), "{error}");
     }
 }

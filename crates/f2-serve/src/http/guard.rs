@@ -1,4 +1,4 @@
-//! Who may ask: requests from other sites' pages, under foreign names of this machine, and without
+//! Access control: requests from other sites' pages, under foreign names of this machine, and without
 //! the key are refused.
 
 use std::sync::Arc;

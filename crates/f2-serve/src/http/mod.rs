@@ -1,4 +1,4 @@
-//! What every request passes: connections with time limits, the guard, and the form of errors.
+//! The layers that every request passes: connections with time limits, the guard, and the form of errors.
 
 pub(crate) mod body;
 pub(crate) mod connections;

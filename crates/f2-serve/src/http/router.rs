@@ -13,7 +13,7 @@ use super::error::Refusal;
 use super::guard::guard;
 use crate::{Limits, Model, completions, endpoints, page};
 
-/// What all requests share.
+/// The state shared by all requests.
 pub(crate) struct Shared {
     pub(crate) models: Vec<Model>,
     pub(crate) key: Option<String>,

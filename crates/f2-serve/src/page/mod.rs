@@ -1,4 +1,4 @@
-//! The page at `/`: one file, which asks nobody but this server.
+//! The page at `/`: one file, which loads nothing from other servers.
 
 use std::sync::LazyLock;
 

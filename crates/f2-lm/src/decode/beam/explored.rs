@@ -1,4 +1,4 @@
-//! What earlier iterations of a beam search have explored (iterative beam search: Kulikov et al., 2019).
+//! The hypotheses that earlier iterations of a beam search have explored (iterative beam search: Kulikov et al., 2019).
 
 use std::collections::HashSet;
 

@@ -136,7 +136,11 @@ impl<'de> Visitor<'de> for KeysVisitor {
         while let Some(key) = map.next_key::<String>()? {
             keys.read_value(&key, &mut map)?;
         }
-        Ok(keys)
+        // Every value must have a form in a file; JSON has larger numbers than TOML.
+        match Table::try_from(&keys) {
+            Ok(_) => Ok(keys),
+            Err(_) => Err(M::Error::custom("a number is larger than a file can hold")),
+        }
     }
 }
 

@@ -163,6 +163,19 @@ mod tests {
         })
     }
 
+    /// JSON, as of `tune.json`, has larger numbers than TOML.
+    #[test]
+    fn a_number_that_no_file_can_hold_is_refused() {
+        for key in ["top_k", "block_ngrams", "beam"] {
+            let keys = |value: u64| {
+                serde_json::from_value::<DecodingKeys>(serde_json::json!({ key: value }))
+            };
+            assert!(keys(3).is_ok());
+            let error = keys(u64::MAX).unwrap_err().to_string();
+            assert!(error.contains("larger than a file can hold"), "{key}: {error}");
+        }
+    }
+
     #[test]
     fn every_setting_survives_the_file() {
         let everything = Strategy {

@@ -1,5 +1,5 @@
 //! The epsilon cut-off (Hewitt et al., 2022): tokens below a probability are what a softmax smoothed
-//! in, not what the text could go on with.
+//! in, not likely continuations of the text.
 
 use super::super::Distribution;
 use super::rule::{Foreign, TruncationSetting, host_alone};

@@ -43,7 +43,7 @@ const RULES: &[TruncationRule] = &[
     eta::RULE,
 ];
 
-/// What a rule does to tokens.
+/// The effect of a rule on tokens.
 #[derive(Clone, Copy, Debug)]
 enum Effect {
     /// Keeps tokens of at least a log-probability, which follows from those of all tokens before the
@@ -70,7 +70,7 @@ impl Truncations {
         })
     }
 
-    /// What a log-probability has to reach, whatever the temperature.
+    /// The thresholds that a log-probability has to reach, whatever the temperature.
     fn thresholds(&self, logs: impl Iterator<Item = f64>) -> Vec<f64> {
         let rules = self.set().filter_map(|(rule, setting)| match rule.effect {
             Effect::LogThreshold(threshold) => Some((threshold, setting)),

@@ -1,4 +1,4 @@
-//! What there is to know of a truncation rule. Flags, fields of requests, keys of files, checks and
+//! The description of a truncation rule. Flags, fields of requests, keys of files, checks and
 //! messages are made from it.
 
 use f2_engine::TokenSampling;
@@ -18,13 +18,13 @@ pub struct TruncationRule {
     pub key: &'static str,
     /// Its name in messages.
     pub name: &'static str,
-    /// What its setting is.
+    /// The kind of its setting.
     pub setting: TruncationSetting,
     /// The name of the flag's value in help.
     pub value_name: &'static str,
     /// The help of the flag.
     pub help: &'static str,
-    /// What to do about a setting that is refused.
+    /// The advice on a setting that is refused.
     pub advice: &'static str,
     /// Whether it is one of the best known, which help and messages name first.
     pub is_well_known: bool,
@@ -32,16 +32,16 @@ pub struct TruncationRule {
     pub field: &'static str,
     /// The values of that field that keep everything, and are the same as none.
     pub none: &'static [f64],
-    /// What `transformers` calls it, where it has the rule.
+    /// The rule of `transformers`, if it has one.
     pub(crate) transformers: Option<Foreign>,
-    /// What it does.
+    /// Its effect on tokens.
     pub(super) effect: Effect,
     /// Adds it to the settings a device draws with; none where drawing takes the host. A rule that
     /// devices do not have is [`host_alone`].
     pub(super) on_device: fn(TokenSampling, f64) -> Option<TokenSampling>,
 }
 
-/// What a rule's setting is.
+/// The kind of a rule's setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TruncationSetting {
     /// A number of tokens, from 1 to those of the model.

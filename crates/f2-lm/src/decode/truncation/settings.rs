@@ -56,7 +56,7 @@ impl Truncations {
         self
     }
 
-    /// What `base` says where these say nothing.
+    /// These settings, with those of `base` for rules that have none here.
     #[must_use]
     pub fn or(self, base: Self) -> Self {
         let mut settings = self.settings;

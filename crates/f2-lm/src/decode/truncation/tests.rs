@@ -1,4 +1,4 @@
-//! What every rule keeps.
+//! The tokens that every rule keeps.
 
 use proptest::prelude::*;
 

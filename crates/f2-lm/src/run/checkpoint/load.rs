@@ -1,11 +1,11 @@
 //! Reading a checkpoint.
 
+use std::io;
 use std::ops::Range;
 use std::path::Path;
-use std::{fs, io};
 
 use f2_engine::{Device, Layout, Moments, NamedParameter};
-use f2_files::{FileRecord, ReadError};
+use f2_files::{FileRecord, ReadError, read_text, regular_file};
 
 use super::save::{FIRST, SECOND};
 use super::tensors::Tensors;
@@ -26,14 +26,15 @@ pub fn open(folder: &Path) -> Result<TrainingState, Error> {
 /// Reads a checkpoint's training state without verifying the other files.
 pub(crate) fn read_state(folder: &Path) -> Result<TrainingState, Error> {
     let path = folder.join(STATE);
-    let text = fs::read_to_string(&path).map_err(|source| unreadable(&path, source))?;
+    let text = regular_file(&path).and_then(read_text);
+    let text = text.map_err(|error| unreadable(&path, error.source))?;
     TrainingState::from_json(&text).map_err(|reason| Error::BadCheckpoint { path, reason })
 }
 
 /// Refuses a file that has changed since it was written.
 pub(in crate::run) fn check_file(path: &Path, expected: &FileRecord) -> Result<(), Error> {
-    let found = FileRecord::of(path).map_err(|source| unreadable(path, source))?;
-    match expected.difference(&found) {
+    let difference = expected.difference_at(path);
+    match difference.map_err(|source| unreadable(path, source))? {
         None => Ok(()),
         Some(reason) => Err(Error::BadCheckpoint { path: path.to_path_buf(), reason }),
     }

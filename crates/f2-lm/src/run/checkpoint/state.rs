@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use f2_files::FileRecord;
+use f2_files::{FileRecord, is_file_name};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::perplexity::Contexts;
@@ -122,7 +122,10 @@ impl TrainingState {
         if !f2_files::is_sealed(text, &state.checksum) {
             return Err("its content does not match its checksum".to_owned());
         }
-        Ok(state)
+        match state.files.keys().find(|name| !is_file_name(name)) {
+            Some(name) => Err(format!("`{name}` is not the name of a file in this folder")),
+            None => Ok(state),
+        }
     }
 
     fn text(&self) -> String {
