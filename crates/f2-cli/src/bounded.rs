@@ -2,6 +2,8 @@
 
 use std::io::{self, BufRead, ErrorKind, Read};
 
+use f2_files::unmarked;
+
 /// The longest line of texts or prompts, far longer than any model's context.
 pub(crate) const LONGEST_LINE: u64 = 16 << 20;
 
@@ -11,21 +13,22 @@ const LARGEST_FILE: u64 = 1 << 30;
 /// The memory that a line needs besides its bytes.
 const LINE_OVERHEAD: u64 = 64;
 
-/// The lines of a text, without their breaks.
+/// The lines of a text, without their breaks and a byte order mark.
 pub(crate) struct BoundedLines<R> {
     text: R,
     left: u64,
+    begun: bool,
 }
 
 impl<R: BufRead> BoundedLines<R> {
     /// The lines of a file that is kept in memory.
     pub(crate) fn of_file(text: R) -> Self {
-        Self { text, left: LARGEST_FILE }
+        Self { text, left: LARGEST_FILE, begun: false }
     }
 
     /// Lines that are used one after the other.
     pub(crate) fn endless(text: R) -> Self {
-        Self { text, left: u64::MAX }
+        Self { text, left: u64::MAX, begun: false }
     }
 
     fn read(&mut self) -> io::Result<Option<String>> {
@@ -49,7 +52,9 @@ impl<R: BufRead> BoundedLines<R> {
                 line.pop();
             }
         }
-        text_of(line).map(Some)
+        let line = text_of(line)?;
+        let is_first = !std::mem::replace(&mut self.begun, true);
+        Ok(Some(if is_first { unmarked(line) } else { line }))
     }
 }
 
@@ -61,14 +66,14 @@ impl<R: BufRead> Iterator for BoundedLines<R> {
     }
 }
 
-/// A whole text of at most this many bytes.
+/// A whole text of at most this many bytes, without a byte order mark.
 pub(crate) fn read_text_up_to(text: impl Read, most: u64) -> io::Result<String> {
     let mut bytes = Vec::new();
     text.take(most + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
         return Err(too_large(format!("it has more than {most} bytes")));
     }
-    text_of(bytes)
+    text_of(bytes).map(unmarked)
 }
 
 fn too_large(reason: String) -> io::Error {
@@ -90,6 +95,15 @@ mod tests {
             BoundedLines::of_file(text.as_bytes()).collect::<Result<_, _>>().unwrap();
         let expected: Vec<String> = text.as_bytes().lines().collect::<Result<_, _>>().unwrap();
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_the_text() {
+        let text = "\u{feff}one\n\u{feff}two";
+        let lines: Vec<String> =
+            BoundedLines::endless(text.as_bytes()).collect::<Result<_, _>>().unwrap();
+        assert_eq!(lines, ["one", "\u{feff}two"]);
+        assert_eq!(read_text_up_to(text.as_bytes(), 100).unwrap(), "one\n\u{feff}two");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Failures of a verb: the message, the advice and the exit code.
 
 use std::fmt::Display;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::process::ExitCode;
 
 use f2_files::{LockError, ReadError, WriteError};
@@ -27,6 +27,11 @@ pub(crate) struct Failure {
     message: String,
     advice: Option<String>,
 }
+
+/// Advice on threads that the system refuses.
+pub(crate) const FREE_THREADS: &str = "\
+    end other programs, or raise the limits on processes (`ulimit -u`) and memory; if RUST_MIN_STACK \
+    is set, unset it";
 
 /// Advice on a file that cannot be read.
 pub(crate) const CHECK_NAME: &str = "check its name and that it may be read";
@@ -57,6 +62,12 @@ impl Failure {
 
     pub(crate) fn data(message: impl Display) -> Self {
         Self::new(Kind::Data, message)
+    }
+
+    /// A thread that the system refuses, and its work.
+    pub(crate) fn without_thread(work: &str, error: &io::Error) -> Self {
+        Self::new(Kind::Device, format!("cannot start a thread {work}: {error}"))
+            .advise(FREE_THREADS)
     }
 
     /// Puts words before the message.

@@ -1,4 +1,4 @@
-//! The readers of texts against files that were changed at random, as `f2-fuzz` does with those of
+//! The readers of this program against files that were changed at random, as `f2-fuzz` does with those of
 //! the libraries. Memory is not watched: other tests run beside these, and lines are bounded.
 
 use std::path::Path;
@@ -10,11 +10,16 @@ use crate::texts::{Splitting, TextReader};
 /// More than any reader can take.
 const ANY: usize = usize::MAX / 2;
 
-/// Gives changed files of texts to a reader, under this name.
-pub(crate) fn fuzz_texts(name: &str, file: &str, read: impl Fn(&Path)) {
-    fuzz(name, &Seeds::files_as("texts", file), Repair::None, ANY, |folder| {
+/// Gives changed files to a reader, under this name.
+pub(crate) fn fuzz_files(name: &str, seeds: &str, file: &str, read: impl Fn(&Path)) {
+    fuzz(name, &Seeds::files_as(seeds, file), Repair::None, ANY, |folder| {
         read(&folder.join(file));
     });
+}
+
+/// Gives changed files of texts to a reader, under this name.
+pub(crate) fn fuzz_texts(name: &str, file: &str, read: impl Fn(&Path)) {
+    fuzz_files(name, "texts", file, read);
 }
 
 #[test]

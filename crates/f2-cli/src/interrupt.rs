@@ -16,12 +16,18 @@ pub(crate) fn listen() {
     platform::listen();
 }
 
+/// Listens during `work` alone, for a verb that looks at [`asked`] nowhere else: signals have their effect of
+/// before afterwards. Where handlers cannot be taken back (Windows) they stay.
+pub(crate) fn listen_during<T>(work: impl FnOnce() -> T) -> T {
+    platform::listen_during(work)
+}
+
 /// Starts listening to Ctrl-C alone, for a verb that waits for keys: other signals end it at once.
 pub(crate) fn listen_to_keys() {
     platform::listen_to_keys();
 }
 
-/// Lets a request to stop be over: what was running has stopped, and the verb goes on.
+/// Lets a request to stop be over: what was running has stopped, and the verb continues.
 pub(crate) fn forget() {
     ASKED.store(0, Ordering::SeqCst);
 }
@@ -48,39 +54,52 @@ mod platform {
     use super::{ASKED, is_second};
     use crate::failure::Kind;
 
+    const SIGNALS: [c_int; 3] = [SIGINT, SIGTERM, SIGHUP];
+
     pub(super) fn listen() {
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
+        for signal in SIGNALS {
             // `nohup` has hang-ups ignored, and means it. Ctrl-C is ignored by every job a script
             // put into the background; those are meant to be stopped all the same.
-            if signal == SIGINT || !is_ignored(signal) {
+            if signal == SIGINT || action_of(signal).sa_sigaction != SIG_IGN {
                 handle(signal);
             }
         }
+    }
+
+    pub(super) fn listen_during<T>(work: impl FnOnce() -> T) -> T {
+        let before = SIGNALS.map(|signal| (signal, action_of(signal)));
+        listen();
+        let result = work();
+        before.iter().for_each(|(signal, action)| set(*signal, action));
+        result
     }
 
     pub(super) fn listen_to_keys() {
         handle(SIGINT);
     }
 
-    fn is_ignored(signal: c_int) -> bool {
+    fn action_of(signal: c_int) -> sigaction {
         let mut action = MaybeUninit::<sigaction>::zeroed();
         // SAFETY: the call only writes the current action to a place of the right type, and
         // everything in that is valid as zeros.
         unsafe {
             libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr());
-            action.assume_init().sa_sigaction == SIG_IGN
+            action.assume_init()
         }
     }
 
     fn handle(signal: c_int) {
-        // SAFETY: an action of zeros is valid; its handler has the type the flags promise and does
-        // only what a handler may. A failure leaves the signal's own action, which ends us.
-        unsafe {
-            let mut action = MaybeUninit::<sigaction>::zeroed().assume_init();
-            action.sa_sigaction = heard as extern "C" fn(c_int) as sighandler_t;
-            action.sa_flags = SA_RESTART;
-            libc::sigaction(signal, &raw const action, std::ptr::null_mut());
-        }
+        // SAFETY: an action of zeros is valid.
+        let mut action = unsafe { MaybeUninit::<sigaction>::zeroed().assume_init() };
+        action.sa_sigaction = heard as extern "C" fn(c_int) as sighandler_t;
+        action.sa_flags = SA_RESTART;
+        set(signal, &action);
+    }
+
+    fn set(signal: c_int, action: &sigaction) {
+        // SAFETY: the action's handler is the system's or ours, which has the type the flags promise and
+        // does only what a handler may. A failure leaves the signal's own action, which ends us.
+        unsafe { libc::sigaction(signal, action, std::ptr::null_mut()) };
     }
 
     /// May interrupt any code at any place: it touches an atomic number and asks for the time.
@@ -112,6 +131,11 @@ mod platform {
         });
     }
 
+    pub(super) fn listen_during<T>(work: impl FnOnce() -> T) -> T {
+        listen();
+        work()
+    }
+
     pub(super) fn listen_to_keys() {
         listen();
     }
@@ -120,6 +144,21 @@ mod platform {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn after_the_work_signals_have_their_effect_of_before() {
+        let handles = || {
+            // SAFETY: writes the current action to a place that all zeros are valid for.
+            let handler = unsafe {
+                let mut action = std::mem::zeroed::<libc::sigaction>();
+                libc::sigaction(libc::SIGTERM, std::ptr::null(), &raw mut action);
+                action.sa_sigaction
+            };
+            handler != libc::SIG_DFL
+        };
+        assert_eq!((handles(), listen_during(handles), handles()), (false, true, false));
+    }
 
     #[test]
     fn only_a_later_signal_is_a_second_one() {

@@ -14,7 +14,7 @@ use crate::failure::{Failure, Kind, Outcome};
 static LEFT: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
-    /// What this thread works on, where others work on something else at the same time.
+    /// The name of this thread's work, where other threads do other work at the same time.
     static WORK: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn takes_colour() -> bool {
     io::stdout().is_terminal() && obeys_commands() && !asked_for_none
 }
 
-/// What tables on standard output are printed for.
+/// The terminal that tables on standard output are printed for.
 pub(crate) fn terminal() -> Terminal {
     let width = terminal_size_of(io::stdout()).map(|(Width(width), _)| usize::from(width));
     Terminal { colour: takes_colour(), width }

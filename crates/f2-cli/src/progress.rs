@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use f2_report::printable;
 use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::machine::can_start;
 use crate::output::{draws_progress, progress_width};
 
 /// How often a line is printed where there is no terminal.
@@ -47,8 +48,10 @@ impl Progress {
         let bar = ProgressBar::with_draw_target(total, target)
             .with_style(style(total.is_some(), unit, &label))
             .with_prefix(label.to_string());
-        // Where nothing calls to move it on, it moves by itself or says that it began.
-        if terminal && matches!(unit, Unit::Time | Unit::Draws | Unit::Settings | Unit::Seconds) {
+        // Where nothing calls to move it on, it moves by itself (in a thread of its own) or says that it
+        // began.
+        let alone = matches!(unit, Unit::Time | Unit::Draws | Unit::Settings | Unit::Seconds);
+        if terminal && alone && can_start(1) {
             bar.enable_steady_tick(Duration::from_millis(125));
         } else if matches!(unit, Unit::Time) {
             remark!("{label} …");

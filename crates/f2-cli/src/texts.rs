@@ -27,7 +27,7 @@ pub(crate) struct Texts {
     pub(crate) own_ids: Option<Vec<Vec<u32>>>,
     /// The texts as strings, where the file has them.
     pub(crate) strings: Option<Vec<String>>,
-    /// What the texts continue, where the file says so.
+    /// The prompts of the texts, where the file has them.
     pub(crate) prompts: Option<Vec<String>>,
     /// The line number of each text.
     lines: Vec<usize>,
@@ -163,11 +163,6 @@ pub(crate) fn lines(path: &Path, text: impl BufRead) -> Result<(Vec<usize>, Vec<
             _ => Failure::data(format!("cannot read {}: {error}", line_of(path, number)))
                 .advise("check that it is a file and may be read"),
         })?;
-        if number == 1
-            && let Some(unmarked) = line.strip_prefix('\u{feff}')
-        {
-            return Ok((number, unmarked.to_owned()));
-        }
         Ok((number, line))
     };
     (1..).zip(BoundedLines::of_file(text)).map(read).collect()

@@ -1,4 +1,4 @@
-//! What `f2 compare` prints, and what it says to bad input.
+//! The output of `f2 compare`, and its errors on bad input.
 
 mod support;
 
@@ -12,6 +12,13 @@ fn the_paper_s_ranking_from_the_paper_s_table() {
     let folder = folder(&[("paper.json", PAPER)]);
     assert_snapshot!("paper", f2(&folder, "compare paper.json"));
     assert_snapshot!("paper-json", f2(&folder, "compare paper.json --json"));
+}
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_a_result() {
+    let folder = folder(&[("plain.json", PAPER), ("marked.json", &format!("\u{feff}{PAPER}"))]);
+    let compare = |name: &str| f2(&folder, &format!("compare {name}.json")).replace(name, "");
+    assert_eq!(compare("marked"), compare("plain"));
 }
 
 #[test]

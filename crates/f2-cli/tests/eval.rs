@@ -1,4 +1,4 @@
-//! What `f2 eval` prints, and what it says to bad input.
+//! The output of `f2 eval`, and its errors on bad input.
 
 mod support;
 
@@ -157,7 +157,7 @@ fn a_tokenizer_splits_text() {
     assert!(shown.contains("| model | frequent | medium | rare | very rare (VR) |"), "{shown}");
 }
 
-/// What `f2 perplexity --json` prints of a text of so many tokens.
+/// The output of `f2 perplexity --json` for a text of so many tokens.
 fn perplexity(perplexity: f64, tokens: u64) -> String {
     format!(
         "{{\"token_perplexity\":{perplexity},\"word_perplexity\":20,\"bits_per_byte\":1.5,\
@@ -175,6 +175,9 @@ fn perplexities_come_from_files() {
         ("two.json", &perplexity(11.0, 100)),
         ("other.json", &perplexity(11.0, 101)),
         ("nan.json", &perplexity(0.0, 100)),
+        ("null.json", &perplexity(9.5, 100).replace("9.5", "null")),
+        ("words.json", &perplexity(9.5, 100).replace(":20,", ":null,")),
+        ("marked.json", &format!("\u{feff}{}", perplexity(9.5, 100))),
     ]);
     let eval = |ppl: &str| {
         let arguments =
@@ -182,17 +185,18 @@ fn perplexities_come_from_files() {
         folder.f2(&arguments.split_whitespace().collect::<Vec<_>>())
     };
     let by_number = eval("9.5 11");
-    for given in ["one.json two.json", "9.5 two.json"] {
+    for given in ["one.json two.json", "9.5 two.json", "words.json two.json", "marked.json 11"] {
         let run = eval(given);
         assert_eq!((run.stdout, run.stderr.as_str()), (by_number.stdout.clone(), ""), "{given}");
     }
     let unlike = eval("one.json other.json");
     assert_eq!(unlike.stdout, by_number.stdout);
-    assert!(unlike.stderr.contains("they do not compare"), "{}", unlike.stderr);
+    assert!(unlike.stderr.contains("and not comparable"), "{}", unlike.stderr);
     for (given, code, words) in [
         ("absent.json two.json", 3, "cannot read absent.json"),
         ("human.txt two.json", 3, "human.txt: this is no perplexity"),
         ("nan.json two.json", 3, "0 is below 1"),
+        ("null.json two.json", 3, "nats per token is too large for a number"),
         ("0.5 11", 2, "expected a number from 1 up"),
     ] {
         let run = eval(given);

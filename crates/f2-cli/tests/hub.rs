@@ -65,6 +65,18 @@ fn a_model_comes_from_the_hub_and_then_from_the_cache() {
 }
 
 #[test]
+fn nothing_is_fetched_where_the_output_is_taken() {
+    let user = User::of_model(Manners::default());
+    fs::create_dir(user.folder.path("model")).unwrap();
+    user.folder.write("model/thesis.txt", "the only copy");
+    let run = user.f2(&["import", "gpt2", "--out", "model"]);
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    assert!(run.stderr.contains("model exists already"), "{}", run.stderr);
+    assert_eq!(user.hub.asked(), [""; 0]);
+    assert_eq!(user.folder.read("model/thesis.txt"), "the only copy");
+}
+
+#[test]
 fn a_lost_connection_is_taken_up_where_it_ended() {
     for knows_no_ranges in [false, true] {
         let cuts = vec![1000, 3000, 10];

@@ -40,6 +40,9 @@ fn lines_of_standard_input_are_answered_as_if_given_at_once() {
     let input = "vor\n\ntu re\r\nvor";
     let run = workshop().0.f2_with_input(&command, input);
     assert_eq!((run.code, run.stdout.trim_end()), (0, expected.trim_end()), "{}", run.stderr);
+    // A byte order mark is no part of the first.
+    let marked = workshop().0.f2_with_input(&command, &format!("\u{feff}{input}"));
+    assert_eq!(marked.stdout, run.stdout, "{}", marked.stderr);
     let expected = generate(&[&common[..], &at_once, &["--json"]].concat());
     let run = workshop().0.f2_with_input(&[&command[..], &["--json"]].concat(), input);
     for (found, expected) in records(&run.stdout).iter().zip(&records(&expected)) {

@@ -81,7 +81,7 @@ fn children(parent: &Child) -> Vec<i32> {
         .collect()
 }
 
-/// The step of the latest checkpoint. Earlier ones are removed as training goes on, so that one of a given
+/// The step of the latest checkpoint. Earlier ones are removed as training continues, so that one of a given
 /// step may never be seen.
 fn latest_checkpoint(run: &Path) -> Option<u64> {
     let names = fs::read_dir(run.join("checkpoints")).ok()?.flatten();

@@ -73,7 +73,7 @@ fn written(page: &mut Page, column: usize) -> String {
     ))
 }
 
-/// What the API answers to what the page asks with its settings untouched.
+/// The API's answer to the request that the page sends with its default settings.
 fn answer(server: &Server, model: &str, more: &Value) -> Value {
     let mut body = json!({
         "model": model, "prompt": "vor tu", "seed": 1, "max_tokens": 100, "top_k": 3, "logprobs": 5,

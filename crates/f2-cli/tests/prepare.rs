@@ -351,5 +351,5 @@ fn very_unequal_splits_are_remarked_on() {
     folder.write("text.txt", text() + &long);
     let run = folder.f2(&["prepare", "text.txt", "--vocab-size", "280", "--out", "corpus"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    assert!(run.stderr.contains("% of the text where 5 % were asked for"), "{}", run.stderr);
+    assert!(run.stderr.contains("% of the text where 5 % were requested"), "{}", run.stderr);
 }

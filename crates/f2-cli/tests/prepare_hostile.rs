@@ -142,6 +142,29 @@ fn tokenizers_the_library_panics_on_are_refused() {
 }
 
 #[test]
+fn a_vocabulary_and_its_merges_are_read_up_to_a_size_and_from_pipes() {
+    let folder = Folder::new();
+    folder.write("text.txt", text());
+    let alphabet: std::collections::BTreeMap<String, usize> =
+        (0..128_u8).map(|byte| (char::from(byte).to_string(), byte.into())).collect();
+    folder.write("vocab.json", serde_json::to_string(&alphabet).unwrap());
+    folder.write("merges.txt", "#version: 0.2\n");
+    for pair in [["/dev/zero", "merges.txt"], ["vocab.json", "/dev/zero"]] {
+        let files = ["prepare", "text.txt", "--out", "corpus", "--tokenizer"];
+        let run = folder.f2(&[&files[..], &pair].concat());
+        assert_eq!(run.code, 3, "{}", run.stderr);
+        assert!(run.stderr.contains("cannot read /dev/zero: it has more than"), "{}", run.stderr);
+    }
+    let pipes = "f2 prepare text.txt --out piped --tokenizer <(cat vocab.json) <(cat merges.txt)";
+    let files = "f2 prepare text.txt --out filed --tokenizer vocab.json merges.txt";
+    for script in [pipes, files] {
+        let run = bash(&folder, script);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+    }
+    assert_eq!(folder.read("piped/tokenizer.json"), folder.read("filed/tokenizer.json"));
+}
+
+#[test]
 fn any_vocabulary_size_can_be_requested() {
     let folder = Folder::new();
     folder.write("text.txt", text());

@@ -262,7 +262,7 @@ fn gpus_that_are_not_there_are_refused_before_anything_is_done() {
     let folder = folder();
     let run = reproduce(&folder, &["--gpus", "4096"]);
     assert_eq!(run.code, 4, "{}", run.stderr);
-    assert!(run.stderr.contains("4096 GPUs are asked for by `--gpus`; "), "{}", run.stderr);
+    assert!(run.stderr.contains("4096 GPUs are requested by `--gpus`; "), "{}", run.stderr);
     let run = reproduce(&folder, &["--gpus", "1", "--device", "cpu"]);
     assert_eq!(run.code, 2, "{}", run.stderr);
     let run = reproduce(&folder, &["--gpus", "none"]);

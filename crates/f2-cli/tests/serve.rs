@@ -132,7 +132,7 @@ fn the_same_seed_gives_the_same_text_as_generate_whatever_the_load() {
     }
 }
 
-/// What lm-evaluation-harness reads: the prompt's tokens and one more, the first without a
+/// The answer that lm-evaluation-harness reads: the prompt's tokens and one more, the first without a
 /// log-probability; a token is greedy where its number is the largest of its alternatives.
 #[test]
 fn echoed_prompts_have_the_log_probabilities_of_the_model() {
@@ -290,7 +290,7 @@ fn bad_requests_are_refused_as_clients_expect() {
         assert_eq!(answer.status, status, "{method} {path}");
         assert!(answer.json()["error"]["message"].is_string());
     }
-    // Keys nobody knows are no mistake.
+    // Unknown keys are no mistake.
     server().complete(&json!({ "prompt": "vor", "user": "me", "no_such_key": [1] }));
 }
 

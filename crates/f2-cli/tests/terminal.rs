@@ -6,6 +6,7 @@ mod support;
 use std::fs;
 
 use support::terminal::{Session, f2_on_terminal, f2_on_wide_terminal, without_commands};
+use support::workshop::Workshop;
 use support::{Folder, wait_for};
 
 /// Clears the screen, sets the title and turns everything red.
@@ -76,6 +77,89 @@ fn names_in_errors_and_remarks_cannot_command_a_terminal() {
         assert_harmless(&shown);
         assert!(shown.contains("31m"), "{shown:?}");
     }
+}
+
+/// The chosen setting is bold; and names of folders have no effect.
+#[test]
+fn what_tune_chooses_is_bold() {
+    let workshop = trained();
+    let common =
+        "tune run --corpus corpus --prefix 6 --continuation 12 --texts 24 --streams 24 --trials 3";
+    let tune = |more: &[&str]| {
+        let arguments: Vec<&str> = common.split(' ').chain(more.iter().copied()).collect();
+        f2_on_terminal(&workshop.0, &[("TERM", "xterm")], &arguments)
+    };
+    let shown = tune(&["--out", "tuned"]);
+    assert_harmless(&shown);
+    assert!(commands(&shown).contains(&"[1m") && !shown.contains('␛'), "{shown:?}");
+    assert_harmless(&tune(&["--out", HOSTILE]));
+    assert_harmless(&tune(&["--out", HOSTILE, "--json"]));
+}
+
+/// A folder with a corpus and a run of a few steps.
+fn trained() -> Workshop {
+    let workshop = Workshop::new();
+    let trained = workshop.train(&["--steps", "2", "--objective", "mle", "--out", "run"]);
+    assert_eq!(trained.code, 0, "{}", trained.stderr);
+    workshop
+}
+
+#[test]
+fn names_of_models_cannot_command_a_terminal() {
+    let workshop = trained();
+    fs::rename(workshop.path("run"), workshop.path(HOSTILE)).unwrap();
+    for arguments in [
+        &["export", HOSTILE, "--out", "exported\u{9b}31m"][..],
+        &["export", HOSTILE, "--out", "exported\u{9b}32m", "--json"],
+        &["perplexity", HOSTILE, "corpus"],
+        &["import", "exported\u{9b}31m", "--out", "imported\u{9b}31m"],
+    ] {
+        let shown = f2_on_terminal(&workshop.0, &[("TERM", "xterm")], arguments);
+        assert!(!shown.contains("error: "), "{shown:?}");
+        assert_harmless(&shown);
+    }
+    let session = Session::start(&workshop.0, &["serve", HOSTILE, "--port", "0", "--threads", "1"]);
+    session.wait_until(|shown| shown.contains(" at http://"));
+    assert_harmless(&session.raw());
+    session.interrupt();
+    assert_eq!(session.end().0, 0);
+}
+
+#[test]
+fn names_of_texts_and_results_cannot_command_a_terminal() {
+    let folder = folder();
+    let [text, long, part] = ["txt", "long.txt", "parts"].map(|end| format!("{HOSTILE}.{end}"));
+    folder.write(&long, support::invented_text(60));
+    let score = ["eval", "--hyps", "model.txt", "human.txt", "--refs", "human.txt", "--json"];
+    let scored = folder.f2(&[&score[..], &["--names", HOSTILE, "b"]].concat());
+    folder.write("scores.json", scored.stdout);
+    let prepare = ["prepare", &long, "--documents", "lines", "--vocab-size", "300"];
+    let prepare = [&prepare[..], &["--part", "1/1", "--out", &part]].concat();
+    for arguments in [
+        &["compare", "scores.json"][..],
+        &["compare", "scores.json", "--json"],
+        &["compare", "scores.json", "--markdown"],
+        &["eval", "--pairs", "--hyps", &text, "--refs", "human.txt"],
+        &["eval", "--pairs", "--hyps", &text, "--refs", "human.txt", "--json"],
+        &prepare,
+        &["prepare", "--learn", &part],
+        &prepare,
+        &["prepare", "--merge", &part, "--out", HOSTILE],
+    ] {
+        let shown = f2_on_terminal(&folder, &[("TERM", "xterm")], arguments);
+        assert!(!shown.contains("error: "), "{arguments:?}: {shown:?}");
+        assert_harmless(&shown);
+    }
+}
+
+/// A bar that moves by itself has a thread, and goes without it.
+#[test]
+fn a_bar_needs_no_thread() {
+    let folder = folder();
+    let none = [("TERM", "xterm"), ("RUST_MIN_STACK", "281474976710656")];
+    let score = ["eval", "--hyps", "model.txt", "--refs", "human.txt", "--bootstrap", "100"];
+    let shown = f2_on_terminal(&folder, &none, &score);
+    assert!(shown.contains("convention: paper") && !shown.contains("panicked"), "{shown}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn a_run_leaves_all_that_is_needed() {
         assert_eq!(trained.code, 0, "{}", trained.stderr);
         let result: serde_json::Value = serde_json::from_str(&trained.stdout).unwrap();
         assert_eq!((&result["step"], &result["tokens"]), (&40.into(), &(40 * 4 * 16).into()));
-        // Far below the 300 tokens a model that learnt nothing would waver between.
+        // Far below the 300 tokens a model that learned nothing would waver between.
         assert!(result["best"]["perplexity"].as_f64().unwrap() < 150.0, "{result}");
         let run = workshop.path(objective);
         for file in ["config.toml", "manifest.json", "events.jsonl", "loss.svg", "tensorboard"] {
@@ -309,6 +309,12 @@ fn too_many_threads_are_refused_and_none_is_survived() {
     assert!(refused.stderr.contains("`--threads 1`"), "{}", refused.stderr);
     let alone = workshop.0.f2_with(&[&train[..], &["--threads", "1"]].concat(), &none);
     assert_eq!(alone.code, 0, "{}", alone.stderr);
+    for command in [&["serve", "run", "--port", "0"][..], &["generate", "run", "--interactive"]] {
+        let refused = workshop.0.f2_with(&[command, &["--threads", "1"]].concat(), &none);
+        assert_eq!(refused.code, 4, "{command:?}: {}", refused.stderr);
+        assert!(refused.stderr.contains("error: cannot start a thread "), "{}", refused.stderr);
+        assert!(refused.stderr.contains("help: end other programs"), "{}", refused.stderr);
+    }
     let prepare = ["prepare", "text.txt", "--out", "again", "--documents", "lines"];
     let prepare = [&prepare[..], &["--vocab-size", "300", "--end-of-text"]].concat();
     for command in [&prepare[..], &["classes", "again"]] {

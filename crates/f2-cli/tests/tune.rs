@@ -104,9 +104,46 @@ fn the_same_trials_give_the_same_choice_and_a_longer_search_goes_on() {
     assert_eq!(of(&long)[..5], of(&short)[..]);
     assert!(of(&long).len() > 5);
     // Another seed is another search.
-    let run = tune("f2", &["--trials", "5", "--out", "again-a", "--seed", "2"]);
-    assert!(run.stderr.contains("beginning anew"), "{}", run.stderr);
-    assert_ne!(of(&json(&run)), of(&short));
+    let seeded = json(&tune("f2", &["--trials", "5", "--out", "again-c", "--seed", "2"]));
+    assert_ne!(of(&seeded), of(&short));
+}
+
+#[test]
+fn a_search_does_not_replace_another_ones_record() {
+    json(&tune("f2", &["--trials", "3", "--out", "kept"]));
+    let files =
+        || ["tune.json", "decoding.toml"].map(|name| workshop().read(&format!("kept/{name}")));
+    let before = files();
+    for (flag, value, difference) in [
+        ("--seed", "2", "with another seed"),
+        ("--texts", "20", "on other texts"),
+        ("--continuation", "11", "on other texts"),
+    ] {
+        let arguments: Vec<&str> =
+            SMALL.into_iter().filter(|other| !other.starts_with(flag)).collect();
+        let more = ["--trials", "3", "--out", "kept", flag, value];
+        let refused = workshop().f2(&[&["tune", "f2"], &arguments[..], &more].concat());
+        assert_eq!(refused.code, 2, "{}", refused.stderr);
+        let words = format!("kept/tune.json records another search, {difference}");
+        assert!(refused.stderr.contains(&words), "{}", refused.stderr);
+        assert!(refused.stderr.contains("--out"), "{}", refused.stderr);
+        assert_eq!(files(), before);
+    }
+}
+
+#[test]
+fn two_searches_do_not_share_a_folder() {
+    fs::create_dir_all(workshop().path("shared")).unwrap();
+    let lock = f2_files::Lock::beside(&workshop().path("shared/tune.json")).unwrap();
+    let refused = tune("f2", &["--trials", "3", "--out", "shared"]);
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    let holder = format!("shared/tune.json is in use by process {} on ", std::process::id());
+    assert!(refused.stderr.contains(&holder), "{}", refused.stderr);
+    drop(lock);
+    json(&tune("f2", &["--trials", "3", "--out", "shared"]));
+    let mut names: Vec<_> = fs::read_dir(workshop().path("shared")).unwrap().collect();
+    names.retain(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with('.'));
+    assert!(names.is_empty(), "{names:?}");
 }
 
 #[test]
@@ -130,11 +167,35 @@ fn an_interrupted_search_keeps_its_best_and_goes_on() {
     assert!(record["test"].is_null());
     let resumed = tune("f2", &["--trials", "3", "--out", "stopped"]);
     assert!(
-        resumed.stderr.contains(&format!("going on from {before} settings")),
+        resumed.stderr.contains(&format!("continuing from {before} settings")),
         "{}",
         resumed.stderr
     );
     assert!(json(&resumed)["test"].is_object());
+}
+
+#[test]
+fn a_damaged_record_is_refused() {
+    let tune = || tune("f2", &["--trials", "3", "--out", "damaged"]);
+    let whole = json(&tune());
+    for (damage, reason) in [
+        (json!({ "chosen": 99 }), "it names trial 99, counted from 0, and has 3 trials"),
+        (json!({ "frontier": [0, 3] }), "it names trial 3, counted from 0, and has 3 trials"),
+        (json!({ "seconds": -1.5 }), "trial 1, counted from 0, has -1.5 for seconds or a distance"),
+        (json!({ "distance": -2.0 }), "trial 1, counted from 0, has -2 for seconds or a distance"),
+    ] {
+        let mut record = whole.clone();
+        for (key, value) in damage.as_object().unwrap() {
+            let to = if whole.get(key).is_some() { &mut record } else { &mut record["trials"][1] };
+            to[key] = value.clone();
+        }
+        workshop().write("damaged/tune.json", record.to_string());
+        let refused = tune();
+        assert_eq!(refused.code, 3, "{damage}: {}", refused.stderr);
+        let words = format!("damaged/tune.json is no record of `f2 tune`: {reason}");
+        assert!(refused.stderr.contains(&words), "{}", refused.stderr);
+        assert!(refused.stderr.contains("write elsewhere with `--out`"), "{}", refused.stderr);
+    }
 }
 
 #[test]

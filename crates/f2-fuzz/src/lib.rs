@@ -1,4 +1,4 @@
-//! Files that were changed at random, and readers that must stand them.
+//! Files that were changed at random, and parsers that must not crash on them.
 //!
 //! A target is a parser with a folder of seeds: files as they should be. Each input is a seed with
 //! a few changes that its number alone decides, so that an input that brought a parser down is

@@ -78,7 +78,7 @@ pub enum Error {
     Needs {
         /// The metric.
         metric: &'static str,
-        /// What is not there.
+        /// The missing input.
         need: Need,
     },
     /// A token that the training counts do not know.

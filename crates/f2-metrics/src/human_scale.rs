@@ -56,17 +56,17 @@ impl HumanScale {
         Ok(Some(Self { convention, cuts, target, spread }))
     }
 
-    /// What human text has.
+    /// The metrics of human text.
     pub fn target(&self) -> &Metrics {
         &self.target
     }
 
-    /// The standard deviation of what human text has, over the cuts.
+    /// The standard deviation of the metrics of human text, over the cuts.
     pub fn spread(&self) -> &Metrics {
         &self.spread
     }
 
-    /// What texts have, in the order of the references they stand for.
+    /// The metrics of texts, in the order of the references they stand for.
     ///
     /// # Panics
     /// When there are fewer of either than the scale was made from.

@@ -1,4 +1,4 @@
-//! Random sets of texts: every further metric equals its plainest implementation.
+//! Random sets of texts: every further metric equals its reference implementation.
 
 use std::collections::{HashMap, HashSet};
 
@@ -181,7 +181,7 @@ proptest! {
         prop_assert!((frontier(&p, &p, 5.0).mauve - 1.0).abs() < 1e-9);
     }
 
-    /// Whatever the texts, every value is a number or missing with a reason.
+    /// For any texts, every value is a number or missing with a reason.
     #[test]
     fn no_value_is_other_than_a_number(texts in text_sets()) {
         let mut evaluation = evaluate(None, &texts, &Settings::default()).unwrap();

@@ -1,4 +1,4 @@
-//! Random sets of texts: every metric equals its plainest implementation.
+//! Random sets of texts: every metric equals its reference implementation.
 
 use std::collections::{HashMap, HashSet};
 

@@ -79,7 +79,7 @@ pub(crate) fn training_matches(
     let training = reader.read("training", training)?;
     let read = reader.read("texts", texts)?;
     let found = interruptible(texts.py(), move |_| {
-        // A document of its own does not go on in the next: no text has the id between them.
+        // A document does not continue in the next: no text has the id between them.
         let ids = training.slices().join(&u32::MAX);
         f2_metrics::training_matches(&read.slices(), &ids[..], &|_| true)
     })?;

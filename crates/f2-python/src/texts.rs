@@ -19,7 +19,7 @@ enum Ids {
     Array(Array),
 }
 
-/// What the tokens of texts are.
+/// The kind of the tokens of texts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tokens {
     /// Ids, as given.
@@ -32,7 +32,7 @@ pub(crate) enum Tokens {
 #[derive(Default)]
 pub(crate) struct Reader {
     words: FxHashMap<String, u32>,
-    /// What the texts read so far hold, and the argument that said so.
+    /// The kind of tokens in the texts read so far, and the argument that set it.
     tokens: Option<(Tokens, &'static str)>,
 }
 

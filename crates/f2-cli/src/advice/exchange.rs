@@ -9,6 +9,7 @@ impl From<ExchangeError> for Failure {
         let kind = match error {
             ExchangeError::Model(error) => return error.into(),
             ExchangeError::Tokenizer(error) => return error.into(),
+            ExchangeError::Lock(error) => return error.into(),
             ExchangeError::Exists { .. } => Kind::Usage,
             ExchangeError::Write(_) => Kind::Device,
             ExchangeError::Interrupted => Kind::Interrupted,

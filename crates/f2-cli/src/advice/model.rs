@@ -5,7 +5,7 @@ use f2_lm::config::Origin;
 use f2_lm::decode::Truncations;
 use f2_lm::memory::Purpose;
 
-use crate::failure::{CHECK_NAME, Failure, Kind, advice_on_writing};
+use crate::failure::{CHECK_NAME, FREE_THREADS, Failure, Kind, advice_on_writing};
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
@@ -13,7 +13,7 @@ impl From<Error> for Failure {
             Error::Corpus(error) => return error.into(),
             Error::Lock(error) => return error.into(),
             Error::ClassesOfNoUse => {
-                return Self::usage("--classes is of no use to a plain softmax")
+                return Self::usage("--classes: a plain softmax has no frequency classes")
                     .advise("leave it out, or train with `--objective f2`");
             }
             error => error,
@@ -70,6 +70,7 @@ fn ranks(error: &f2_ranks::Error) -> &'static str {
         f2_ranks::Error::Different { .. } => {
             "start all ranks with the same program, flags, corpus and run folder"
         }
+        f2_ranks::Error::Threads { .. } => FREE_THREADS,
         f2_ranks::Error::Lost { .. } | f2_ranks::Error::Failed { .. } => RESUME,
     }
 }
@@ -160,7 +161,7 @@ fn general_advice(error: &Error) -> Option<&'static str> {
             "make them with `f2 classes CORPUS`, or train a plain softmax: `--objective mle`"
         }
         Error::ClassesChanged { .. } => {
-            "name those it was begun with: `f2 train --resume RUN --classes FILE`"
+            "name those it was started with: `f2 train --resume RUN --classes FILE`"
         }
         Error::CorpusChanged { .. } => {
             "name the corpus the run was trained on: `f2 train CORPUS --resume RUN`"
@@ -193,6 +194,7 @@ fn general_advice(error: &Error) -> Option<&'static str> {
         Error::MicroBatch { .. } => "leave `batch.micro` out, or give a number that divides them",
         Error::Ranks(error) => ranks(error),
         Error::Engine(f2_engine::Error::Exchange { .. }) => RESUME,
+        Error::Engine(f2_engine::Error::Threads { .. }) => FREE_THREADS,
         Error::FolderTaken { .. } => "choose another --out",
         Error::BadCheckpoint { .. } => {
             "another checkpoint of the run can be named: `RUN/checkpoints/step-N`"
@@ -272,7 +274,7 @@ fn strategy(option: &str) -> Option<&'static str> {
              most likely class"
         }
         "class top-k" => "leave `--class-top-k` out to draw from all classes",
-        "class top-p" => "`--class-top-p 1` is the paper's text, 0.9 the authors' code",
+        "class top-p" => "`--class-top-p 1` is as in the paper's text, 0.9 as in the authors' code",
         "small classes" => "add `--top-k`, or leave `--small-class fill` out",
         "deterministic" => {
             "leave the other out, or `--deterministic`; `--temperature`, `--top-k` and the other \

@@ -17,8 +17,8 @@ fn rayon_threads() -> usize {
     asked.filter(|threads| *threads > 0).unwrap_or_else(super::cores)
 }
 
-/// Whether this many threads can be had at the same time.
-fn can_start(threads: usize) -> bool {
+/// Whether this many threads can run at the same time.
+pub(crate) fn can_start(threads: usize) -> bool {
     thread::scope(|scope| {
         let running: Vec<_> = (0..threads)
             .map_while(|_| Builder::new().spawn_scoped(scope, thread::park).ok())

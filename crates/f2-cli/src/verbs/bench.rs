@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 
 use crate::failure::Outcome;
 
-/// Measure how fast this machine trains and multiplies.
+/// Measure the speed of training and of matrix products on this machine.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  f2 bench train --objective f2 --vocab 30000 --classes 10\n  \
                         f2 bench products --threads 2")]

@@ -25,7 +25,7 @@ Examples:
   f2 compare mle.json f2.json
 
 A file holds one result of `f2 eval --json`, or an array of them. Results that name different sets
-(`f2 eval --set`) are compared set by set and ranked over all. Perplexities come along where
+(`f2 eval --set`) are compared set by set and ranked over all. Perplexities are included if
 `f2 eval --ppl` was given them, as numbers or files of `f2 perplexity --json`.")]
 pub(crate) struct Compare {
     /// Results of `f2 eval --json`.

@@ -10,7 +10,7 @@ use super::reproduce::{Experiment, Study};
 use crate::failure::{Failure, Outcome};
 use crate::verbs::device::DeviceChoice;
 
-/// Show it all on a text that is built in, or on your own: two models, their texts, a report.
+/// Run everything on a built-in text, or on your own: two models, their texts, a report.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -18,9 +18,9 @@ Examples:
   f2 demo --text my-novel.txt --out my-demo
 
 It trains maximum likelihood and F² with equal budgets, lets both continue the same prefixes, scores
-them against human text and writes report.html. Stopped and started again it goes on where it was.
+them against human text and writes report.html. If it is interrupted, the same command resumes it.
 It is `f2 reproduce --preset demo` on that text. The built-in one is the King James Bible as the
-crate bible-lib reads it: what follows a colon within a verse is missing, 650,000 words are left.")]
+crate bible-lib reads it: what follows a colon within a verse is missing, 650,000 words remain.")]
 pub(crate) struct Demo {
     /// Your own text instead of the built-in one; blank lines between documents.
     #[arg(long, value_name = "FILE")]

@@ -17,7 +17,7 @@ use crate::verbs::gpus::GpuChoice;
 pub(crate) struct DeviceChoice {
     #[command(flatten)]
     threads: Threads,
-    /// The device to work on: `cpu`, `cuda`, `cuda:N`, or `auto` for a GPU where there is one.
+    /// The device to work on: `cpu`, `cuda`, `cuda:N`, or `auto` for a GPU if there is one.
     #[arg(long, value_name = "DEVICE", default_value = "auto", env = "F2_DEVICE")]
     device: DeviceName,
     /// Precision of matrix products, and of activations on a GPU [default: bf16 on a GPU, f32 on the
@@ -37,7 +37,7 @@ enum DeviceName {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum PrecisionName {
-    /// Fast, on the CPU where it has AMX; parameters, sums and optimiser stay f32.
+    /// Fast, on a CPU if it has AMX; parameters, sums and optimiser stay f32.
     Bf16,
     /// Exact to seven digits.
     F32,
@@ -110,7 +110,7 @@ impl DeviceChoice {
         }
     }
 
-    /// Runs the task on the device, or on as many GPUs as were asked for.
+    /// Runs the task on the device, or on as many GPUs as were requested.
     pub(crate) fn share<T: SharedTask>(
         self,
         gpus: GpuChoice,
@@ -134,7 +134,7 @@ impl DeviceChoice {
         }
     }
 
-    /// The choice of each of several GPUs, or this one alone where none were asked for.
+    /// The choice of each of several GPUs, or this one alone where none were requested.
     pub(crate) fn each(self, gpus: GpuChoice) -> Result<Vec<Self>, Failure> {
         let Some(count) = self.gpu_count(gpus)? else { return Ok(vec![self]) };
         Ok((0..count).map(|number| Self { device: DeviceName::Cuda(number), ..self }).collect())
@@ -147,7 +147,7 @@ impl DeviceChoice {
         Self { device: self.device.of_rank(local_rank, gpus), ..self }
     }
 
-    /// How many GPUs were asked for, from the first on; none without the flag.
+    /// The number of GPUs requested, from the first on; none without the flag.
     fn gpu_count(self, gpus: GpuChoice) -> Result<Option<usize>, Failure> {
         let Some(asked) = gpus.asked() else { return Ok(None) };
         if matches!(self.device, DeviceName::Cpu | DeviceName::Cuda(1..)) {

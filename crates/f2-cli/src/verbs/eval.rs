@@ -43,9 +43,9 @@ Examples:
   f2 eval --hyps f2.jsonl --refs human.jsonl --metrics all --csv
 
 A file whose name ends in .jsonl, .ndjson or .json holds objects with `ids` (token ids) or `text`;
-any other holds one text a line. All may be packed as .gz or .zst. With --counts, ids are those
-the counts are for: ranks for a corpus's counts.json, places in the array for a plain array. A metric
-that needs what was not given (references, a corpus, a model, text beside ids) is left out with a
+any other holds one text a line. All may be compressed as .gz or .zst. With --counts, ids are those
+the counts are for: ranks for a corpus's counts.json, indices into the array for a plain array. A metric
+whose input was not given (references, a corpus, a model, text as well as ids) is left out with a
 remark. docs/metrics.md defines every metric.")]
 pub(crate) struct Eval {
     /// Generated texts, a file for each model.
@@ -71,7 +71,7 @@ pub(crate) struct Eval {
     counts: Option<PathBuf>,
 
     /// The definitions: `paper` as the authors compute them, `textbook` as each metric's own
-    /// paper has it.
+    /// paper defines it.
     #[arg(long, value_name = "NAME", default_value_t = Convention::Paper)]
     convention: Convention,
 
@@ -79,7 +79,7 @@ pub(crate) struct Eval {
     #[arg(long, value_name = "FILE", conflicts_with = "words")]
     tokenizer: Option<PathBuf>,
 
-    /// Split text into words at white space; what happens if no tokenizer is given.
+    /// Split text into words at white space; the default if no tokenizer is given.
     #[arg(long)]
     words: bool,
 
@@ -88,7 +88,7 @@ pub(crate) struct Eval {
     #[arg(value_parser = clap::value_parser!(u8).range(1..=5))]
     orders: u8,
 
-    /// Draw the texts N times for 95 % intervals; 1000 is usual.
+    /// Resample the texts N times for 95 % intervals; 1000 is usual.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     bootstrap: Option<u32>,
 
@@ -100,15 +100,15 @@ pub(crate) struct Eval {
     #[arg(long, value_name = "NAME", num_args = 1..)]
     names: Vec<String>,
 
-    /// Perplexities of the models, in the order of their files, to stand beside: numbers, or files
-    /// of `f2 perplexity --json`.
+    /// Perplexities of the models, in the order of their files, to show with the metrics: numbers, or
+    /// files of `f2 perplexity --json`.
     #[arg(long, value_name = "PPL", num_args = 1.., value_parser = perplexities::given)]
     ppl: Vec<perplexities::Given>,
 
     #[command(flatten)]
     models: ModelFlags,
 
-    /// What the texts continue, for `f2 compare` over several sets.
+    /// Name of the set of texts that are continued, for `f2 compare` over several sets.
     #[arg(long, value_name = "NAME")]
     set: Option<String>,
 

@@ -23,8 +23,8 @@ Examples:
 A plain model loads in `transformers` as GPT2LMHeadModel. An F² model brings the Python code of its
 head: AutoModelForCausalLM.from_pretrained(DIR, trust_remote_code=True) gives the full posterior as
 logits, and `generate` draws a class before each token. README.md in the folder shows how; the
-tokenizer loads with AutoTokenizer. Where the model has a decoding.toml, `generate` goes by it unless
-arguments say otherwise.")]
+tokenizer loads with AutoTokenizer. If the model has a decoding.toml, `generate` uses it unless
+arguments override it.")]
 pub(crate) struct Export {
     /// A run, one of its checkpoints, or a model folder.
     #[arg(value_name = "RUN")]
@@ -32,7 +32,7 @@ pub(crate) struct Export {
     /// The folder to write.
     #[arg(long, short, value_name = "DIR")]
     out: PathBuf,
-    /// Whose format.
+    /// The format.
     #[arg(long, value_enum, default_value_t = Format::Hf)]
     format: Format,
     #[command(flatten)]

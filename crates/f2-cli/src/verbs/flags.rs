@@ -82,8 +82,8 @@ impl ModelChoice {
 /// Which decoding is the default.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DecodingChoice {
-    /// What decoding is unless flags or requests say otherwise: `none` for that of the program, or a
-    /// file [default: the model's `decoding.toml`, where there is one].
+    /// The default decoding, which flags and requests change: `none` for that of the program, or a
+    /// file [default: the model's `decoding.toml`, if it has one].
     #[arg(long, value_name = "none|FILE")]
     decoding: Option<PathBuf>,
 }

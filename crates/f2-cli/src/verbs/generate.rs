@@ -18,7 +18,7 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use f2_corpus::END_OF_TEXT;
 use f2_experiment::GenerateTask;
-use f2_files::{check_writable, write_text_atomically};
+use f2_files::check_writable;
 use f2_lm::decode::{Generated, Request, StopSequences, Strategy};
 use f2_lm::run::SavedModel;
 
@@ -54,16 +54,17 @@ Examples:
   f2 generate run --interactive
   f2 generate run --corpus corpus --protocol paper --gpus all --out f2.jsonl
 
-Without a strategy: that of the model's decoding.toml, which `f2 tune` writes; flags win over it one by
-one, and --greedy and --beam over all it says of drawing. Without that file: top-k as in the paper's main
-tables, with k = 20 for --protocol lyrics and k = 3 otherwise. A model trained on pairs takes prompts
-as sources: the separator is put after each that has none, and the target is written to its end. An F² model draws a class first
-and then a token in it; --joint draws from the full posterior instead. The text depends on model,
-prompt, strategy and seed alone. With --gpus whole batches are dealt out (--batch; 2,048 texts on a GPU
-by default), and any number of GPUs writes the same bytes. On a terminal each token has the colour of its frequency band:
-plain for frequent ones, cyan for medium, yellow for rare, bold red for very rare. The JSON lines
-have `prompt`, `text`, `ids`, `log_probabilities`, with a protocol its name and, for an F² model, `classes` and
-`class_log_probabilities`; the tokens' log-probabilities are the model's own, in nats.")]
+The default strategy is that of the model's decoding.toml, which `f2 tune` writes; flags override it one
+by one, and --greedy and --beam all its settings of drawing. Without that file it is top-k as in the
+paper's main tables, with k = 20 for --protocol lyrics and k = 3 otherwise. A model trained on pairs takes
+prompts as sources: the separator is put after each that has none, and the target is written to its end.
+An F² model draws a class first and then a token in it; --joint draws from the full posterior instead. The
+text depends on model, prompt, strategy and seed alone. With --gpus whole batches (--batch; 2,048 texts on
+a GPU by default) are distributed over the GPUs, and any number of GPUs writes the same bytes. On a
+terminal each token has the colour of its frequency band: plain for frequent ones, cyan for medium, yellow
+for rare, bold red for very rare. The JSON lines have `prompt`, `text`, `ids`, `log_probabilities`, with a
+protocol its name and, for an F² model, `classes` and `class_log_probabilities`; the tokens'
+log-probabilities are the model's own, in nats.")]
 pub(crate) struct Generate {
     #[command(flatten)]
     model: ModelChoice,
@@ -85,13 +86,13 @@ pub(crate) struct Generate {
     /// Do not stop where the model ends a text.
     #[arg(long)]
     no_stop: bool,
-    /// A text ends before this; can be given several times.
+    /// End texts before this; can be given several times.
     #[arg(long, value_name = "TEXT", conflicts_with = "corpus",
         value_parser = NonEmptyStringValueParser::new())]
     stop: Vec<String>,
     /// Ask for a prompt, answer it, and ask for the next: Ctrl-C stops an answer, Ctrl-D ends. The answers
-    /// are those of one `f2 generate` with all these prompts: one that is given again gets another, except with
-    /// --deterministic.
+    /// are those of one `f2 generate` with all these prompts: a repeated prompt gets another answer, except
+    /// with --deterministic.
     #[arg(long, short, conflicts_with_all = ["prompt", "prompts", "corpus", "out"])]
     interactive: bool,
     /// Texts worked on at a time; it changes the speed, never the texts [default: what suits the
@@ -110,10 +111,10 @@ pub(crate) struct Generate {
     gpus: GpuChoice,
 }
 
-/// Tokens of a text where nothing else says.
+/// Tokens of a text by default.
 const USUAL_TOKENS: usize = 100;
 
-/// Whom prompts are given to, and how they are continued.
+/// The model, and how it continues prompts.
 #[derive(Clone, Copy)]
 struct Inquiry<'a> {
     model: &'a SavedModel,
@@ -144,9 +145,6 @@ impl Generate {
         let writing =
             Writing { verb: &self, inquiry, amateur, prompts: &prompts, request: &request };
         let (generated, seconds) = self.device.share(self.gpus, writing)?;
-        if let Some(path) = self.prompts.references() {
-            write_text_atomically(path, &record::references(&model, &prompts)?)?;
-        }
         writing.conclude(&generated, seconds)?;
         remark_on_endless(&prompts, &request, &generated);
         Ok(())
@@ -184,7 +182,7 @@ impl Generate {
         if goes_on { None } else { model.vocabulary.token(END_OF_TEXT) }
     }
 
-    /// What is asked of the model. `earlier` prompts were continued before.
+    /// The request to the model. `earlier` prompts were continued before.
     fn request<'a>(
         &self,
         inquiry: &Inquiry<'a>,

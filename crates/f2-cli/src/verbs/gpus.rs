@@ -38,7 +38,7 @@ impl FromStr for GpuCount {
 }
 
 impl GpuChoice {
-    /// What was asked for; none without the flag.
+    /// The number of GPUs requested; none without the flag.
     pub(crate) fn asked(self) -> Option<GpuCount> {
         self.gpus
     }
@@ -79,7 +79,7 @@ impl GpuCount {
             (listed, _) => format!("this host has {}: {}", listed.len(), listed.join(", ")),
         };
         let gpus = if wanted == 1 { "a GPU is".to_owned() } else { format!("{wanted} GPUs are") };
-        Err(Failure::new(Kind::Device, format!("{gpus} asked for by `--gpus`; {found}"))
+        Err(Failure::new(Kind::Device, format!("{gpus} requested by `--gpus`; {found}"))
             .advise("ask for those that are there; `f2 doctor` shows them"))
     }
 }

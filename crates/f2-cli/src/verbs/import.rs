@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use f2_lm::exchange::{ExchangeError, ForeignModel};
+use f2_lm::exchange::{ExchangeError, ForeignModel, check_is_free};
 use serde_json::json;
 
 use crate::failure::Outcome;
@@ -21,11 +21,11 @@ Examples:
   f2 classes corpus
   f2 train corpus --init models/gpt2 --objective f2 --out run
 
-MODEL is a folder, or else a name on the hub: found in the cache of Hugging Face (HF_HOME), or fetched
-into it (HF_ENDPOINT, HF_TOKEN; HF_HUB_OFFLINE=1 forbids it), resumed and checked by its hash. It
+MODEL is a folder, or else a name on the hub: found in the cache of Hugging Face (HF_HOME), or downloaded
+into it (HF_ENDPOINT, HF_TOKEN; HF_HUB_OFFLINE=1 forbids it), with resuming and a verified hash. It
 holds config.json, model.safetensors (or shards and model.safetensors.index.json), and
 tokenizer.json (or vocab.json and merges.txt). Any size of GPT-2, tied or untied, in single, half
-or bfloat16 precision; a folder that `f2 export` wrote comes back as it was.")]
+or bfloat16 precision; a folder that `f2 export` wrote is restored as it was.")]
 pub(crate) struct Import {
     /// The folder `transformers` saved, or a name on the Hugging Face hub.
     #[arg(value_name = "MODEL")]
@@ -41,6 +41,8 @@ pub(crate) struct Import {
 impl Import {
     pub(crate) fn run(self) -> Outcome {
         interrupt::listen();
+        // Before gigabytes are fetched.
+        check_is_free(&self.out)?;
         let opens = |folder: &Path| match ForeignModel::open(folder) {
             Err(ExchangeError::Read(_) | ExchangeError::NotAFolder { .. }) => false,
             // Other errors are reported once, below.

@@ -102,7 +102,7 @@ fn refuse(error: &clap::Error) -> ! {
     std::process::exit(error.exit_code())
 }
 
-/// A negative number is a value that is out of range, not a flag nobody knows.
+/// A negative number is a value that is out of range, not an unknown flag.
 fn take_negative_numbers(verb: Command) -> Command {
     verb.mut_subcommands(take_negative_numbers).mut_args(|argument| {
         let takes_a_value = !argument.is_positional() && argument.get_action().takes_values();

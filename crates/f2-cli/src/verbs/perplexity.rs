@@ -11,7 +11,7 @@ use f2_lm::Devices;
 use f2_lm::batch::TokenSource;
 use f2_lm::perplexity::{Contexts, Likelihood, ScoredWindows, SlidingWindows, score_on};
 use f2_lm::run::SavedModel;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::bounded::read_text_up_to;
 use crate::failure::{Failure, Kind, Outcome};
@@ -76,9 +76,12 @@ struct ScoredText {
 /// The result, which `--json` prints and `f2 eval --ppl` reads.
 #[derive(Serialize, Deserialize)]
 pub(super) struct PerplexityReport {
+    #[serde(deserialize_with = "number_or_infinity")]
     pub(super) token_perplexity: f64,
-    word_perplexity: f64,
-    bits_per_byte: f64,
+    /// None where it is too large for a number, or the text has no words.
+    word_perplexity: Option<f64>,
+    /// None where the text has no bytes.
+    bits_per_byte: Option<f64>,
     nats_per_token: f64,
     tokens: u64,
     scored_tokens: u64,
@@ -145,7 +148,12 @@ impl Perplexity {
         let windows = ScoredWindows::new(&*text.tokens, sliding, text.contexts, 0)?;
         let scoring = Scoring { model: &model, text: &text, windows: &windows };
         let likelihood = self.device.share(self.gpus, scoring)?;
-        Ok(PerplexityReport::new(&text, sliding, &windows, likelihood))
+        let report = PerplexityReport::new(&text, sliding, &windows, likelihood);
+        report.check().map_err(|reason| {
+            Failure::data(format!("{}: {reason}", model.folder.display()))
+                .advise("train the model again, or take another checkpoint with `--checkpoint`")
+        })?;
+        Ok(report)
     }
 
     fn read(&self, model: &SavedModel) -> Result<ScoredText, Failure> {
@@ -174,7 +182,12 @@ impl Perplexity {
         if self.json {
             return report.to_json();
         }
-        let PerplexityReport { token_perplexity, word_perplexity, bits_per_byte, .. } = report;
+        let known = |number: Option<f64>, decimals: usize| {
+            number.map_or_else(|| "–".to_owned(), |number| format!("{number:.decimals$}"))
+        };
+        let [token, word] =
+            [Some(report.token_perplexity), report.word_perplexity].map(|found| known(found, 3));
+        let bits = known(report.bits_per_byte, 4);
         let documents = match (report.documents, report.shortest_document) {
             _ if report.pairs.is_some() => {
                 format!(" of the targets of {} pairs", report.pairs.unwrap_or(0))
@@ -185,8 +198,7 @@ impl Perplexity {
             _ => String::new(),
         };
         format!(
-            "token perplexity: {token_perplexity:.3}\nword perplexity: {word_perplexity:.3}\n\
-             bits per byte: {bits_per_byte:.4}\n\
+            "token perplexity: {token}\nword perplexity: {word}\nbits per byte: {bits}\n\
              scored: {} of {} tokens, windows of {} every {}{documents}\n",
             report.scored_tokens, report.tokens, report.window, report.stride
         )
@@ -208,7 +220,7 @@ fn read_file(path: &Path, model: &SavedModel) -> Result<ScoredText, Failure> {
         let words = format!("{} is a text, and the model was trained on pairs", path.display());
         return Err(Failure::data(words).advise("give a corpus of pairs: `f2 prepare --pairs`"));
     }
-    // A file is one text, however short, and nobody's document.
+    // A file is one text, however short, and not a document of a corpus.
     let (size, bytes) = (tokens.len() as u64, text.len() as u64);
     Ok(ScoredText { tokens, words, bytes, size, contexts: Contexts::Text })
 }
@@ -229,6 +241,11 @@ fn score_text<D: Device>(
     })
 }
 
+/// JSON has no infinity, and `null` in its place.
+fn number_or_infinity<'a, D: Deserializer<'a>>(value: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(value)?.unwrap_or(f64::INFINITY))
+}
+
 impl PerplexityReport {
     fn new(
         text: &ScoredText,
@@ -238,10 +255,11 @@ impl PerplexityReport {
     ) -> Self {
         let (mean, tokens) = (likelihood.mean(), text.size);
         let whole = mean * tokens as f64;
+        let finite = |number: f64| number.is_finite().then_some(number);
         Self {
             token_perplexity: mean.exp(),
-            word_perplexity: (whole / text.words as f64).exp(),
-            bits_per_byte: whole / text.bytes as f64 / std::f64::consts::LN_2,
+            word_perplexity: finite((whole / text.words as f64).exp()),
+            bits_per_byte: finite(whole / text.bytes as f64 / std::f64::consts::LN_2),
             nats_per_token: mean,
             tokens,
             scored_tokens: likelihood.scored,
@@ -266,9 +284,17 @@ impl PerplexityReport {
     /// Reads what `--json` printed.
     pub(super) fn read(text: &str) -> Result<Self, String> {
         let report: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        match report.token_perplexity {
-            number if (1.0..f64::INFINITY).contains(&number) => Ok(report),
-            number => Err(format!("{number} is below 1 or no number")),
+        report.check().map(|()| report)
+    }
+
+    /// Refuses a perplexity that no number holds, or that is none.
+    fn check(&self) -> Result<(), String> {
+        match (self.token_perplexity, self.nats_per_token) {
+            (1.0..f64::INFINITY, _) => Ok(()),
+            (f64::INFINITY, nats) => {
+                Err(format!("the perplexity of {nats:.0} nats per token is too large for a number"))
+            }
+            (number, _) => Err(format!("{number} is below 1")),
         }
     }
 

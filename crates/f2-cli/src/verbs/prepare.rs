@@ -42,7 +42,7 @@ In parts, on the machines of a cluster that share a file system; the corpus is t
   f2 prepare --merge parts --out corpus
 The parts count words; the merge learns the vocabulary and encodes the text. With two more steps between,
 the parts encode, too: `f2 prepare --learn parts`, and the array again. A part that was killed is run again;
-what is done is left as it is. With --tokenizer the parts encode at once.
+finished parts are left as they are. With --tokenizer the parts encode at once.
 
 Files are recognised by name: .txt, .jsonl, .parquet and Wikitext's .tokens; text may be compressed as
 .gz or .zst. Anything else is read as plain text. Folders are searched for such files; a folder reached
@@ -58,7 +58,7 @@ pub(crate) struct Prepare {
     #[arg(required_unless_present_any = ["train", "learn", "merge"])]
     inputs: Vec<PathBuf>,
 
-    /// Training text, where the splits are given.
+    /// Training text, if the splits are given separately.
     #[arg(long, value_name = "INPUT", num_args = 1..)]
     train: Vec<PathBuf>,
 
@@ -78,7 +78,7 @@ pub(crate) struct Prepare {
     #[arg(long, conflicts_with_all = ["part", "learn"])]
     force: bool,
 
-    /// Do one part of the work, as 3/64: count the words of its share of the text, or encode it once the
+    /// Do one part of the work, such as 3/64: count the words of its share of the text, or encode it once the
     /// vocabulary is learned. All parts take the same INPUT and options.
     #[arg(long, value_name = "I/N", conflicts_with_all = ["learn", "merge"])]
     part: Option<Part>,
@@ -129,8 +129,8 @@ pub(crate) struct Prepare {
     #[arg(long, value_name = "FIELD", default_value = "target", requires = "pairs")]
     target_field: String,
 
-    /// The special token between source and target. A given tokenizer must have it; <|endoftext|> may
-    /// be it.
+    /// The special token between source and target. A given tokenizer must have it; it may be
+    /// <|endoftext|>.
     #[arg(long, value_name = "TOKEN", default_value = SEPARATOR, requires = "pairs")]
     separator: String,
 
@@ -147,7 +147,7 @@ pub(crate) struct Prepare {
     #[arg(long, value_name = "FILE", num_args = 1..=2, conflicts_with = "vocab_size")]
     tokenizer: Vec<PathBuf>,
 
-    /// Keep the tokenizer's ids and store the frequency ranks beside them.
+    /// Keep the tokenizer's ids and store the frequency ranks in a file of their own.
     #[arg(long, requires = "tokenizer")]
     keep_ids: bool,
 
@@ -165,7 +165,7 @@ pub(crate) struct Prepare {
     #[arg(value_delimiter = ',', value_parser = split(), default_missing_value = "test")]
     text: Vec<Split>,
 
-    /// Tokens of a split after which the next document begins another file.
+    /// Tokens in a file of a split after which the next document begins a new file.
     #[arg(long, value_name = "N", default_value_t = SHARD_TOKENS, hide_default_value = true)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     shard_tokens: u64,
@@ -178,7 +178,7 @@ pub(crate) struct Prepare {
     json: bool,
 }
 
-/// Tokens that are learnt where no number is given.
+/// The number of tokens learned by default.
 const DEFAULT_VOCABULARY: usize = 30_000;
 
 /// How documents are spread over the splits.

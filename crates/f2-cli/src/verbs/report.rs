@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use f2_experiment::read_run;
-use f2_files::ReadError;
+use f2_files::{ReadError, read_text, regular_file};
 use f2_report::results::{Decoding, LoadError, ScoreSet};
 use f2_report::{Report, ResultRecord, Results};
 use serde_json::json;
@@ -20,7 +20,7 @@ Examples:
   f2 report study
   f2 report my-results --title \"Three decoders\" --out page
 
-DIR is what `f2 reproduce` or `f2 demo` wrote. A folder without results.json may hold results of
+DIR is a folder that `f2 reproduce` or `f2 demo` wrote. A folder without results.json may hold results of
 `f2 eval --json` as .json files, and run folders of `f2 train`: they are shown together.")]
 pub(crate) struct MakeReport {
     /// The folder with the results.
@@ -68,7 +68,7 @@ fn refusal(error: &LoadError) -> Failure {
     let failure = Failure::data(error);
     match error {
         LoadError::Version { .. } => failure.advise(
-            "start `f2 reproduce` again with the same --out: what is done is not done again",
+            "start `f2 reproduce` again with the same --out: finished stages are not repeated",
         ),
         _ => failure.advise("name the folder that `f2 reproduce` or `f2 demo` wrote"),
     }
@@ -87,7 +87,7 @@ fn gather(folder: &Path) -> Result<Results, Failure> {
         if path.join("config.toml").is_file() {
             results.runs.push(read_run(&name, &path)?);
         } else if path.extension().is_some_and(|ending| ending == "json") {
-            let text = f2_files::read_text(&path).unwrap_or_default();
+            let text = regular_file(&path).and_then(read_text).unwrap_or_default();
             match ResultRecord::list(&text) {
                 Ok(found) => records.extend(found),
                 // Perplexities are shown where scores were given them.

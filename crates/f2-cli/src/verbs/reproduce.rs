@@ -30,9 +30,9 @@ Examples:
 
 Several corpora make one study, with the ranking over all of them; each has a plan of its own, in the
 same order, or all have the same. Files and folders of text are one corpus together.
-Started again with the same --out it does only what is missing or changed; killed anywhere, it ends
-in the same tables. With --gpus stages that do not need each other run side by side, one on each GPU.
-`f2 reproduce --preset tiny --show-plan` prints a plan to begin your own with.")]
+Started again with the same --out it does only what is missing or changed; a study that was killed and
+started again has the same tables. With --gpus stages that do not need each other run side by side, one
+on each GPU. `f2 reproduce --preset tiny --show-plan` prints a plan to start your own from.")]
 pub(crate) struct Reproduce {
     /// Corpora that `f2 prepare` wrote, or files and folders of text.
     #[arg(value_name = "CORPUS", required_unless_present = "show_plan")]
@@ -48,7 +48,7 @@ pub(crate) struct Reproduce {
     #[arg(long, value_name = "FILE.toml", value_delimiter = ',')]
     plan: Vec<PathBuf>,
     /// A corpus or text to pretrain on, for the transfer part; may be repeated. Of several corpora,
-    /// those take part in it whose plan has a `[transfer]`.
+    /// only those whose plan has a `[transfer]` take part.
     #[arg(long, value_name = "TEXT_OR_CORPUS")]
     pretrain: Vec<PathBuf>,
     /// Do only these parts, and the stages they need.
@@ -133,7 +133,7 @@ impl Reproduce {
         }
     }
 
-    /// The text to pretrain on, where one is named and the parts asked for need it. Of several
+    /// The text to pretrain on, where one is named and the requested parts need it. Of several
     /// corpora those take part whose plan has a transfer.
     fn pretraining(&self, plan: &Plan, several: bool) -> Result<Option<CorpusSource>, Failure> {
         let asked = self.only.is_empty() || self.only.contains(&PaperPart::Transfer);

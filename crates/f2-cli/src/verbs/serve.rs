@@ -1,22 +1,23 @@
 //! `f2 serve`: models behind an HTTP API and a page.
 
+use std::io;
 use std::net::ToSocketAddrs as _;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::{ScopedJoinHandle, scope};
+use std::thread::{Builder, ScopedJoinHandle, scope};
 
 use clap::Args;
 use f2_engine::Device;
 use f2_lm::run::SavedModel;
 use f2_serve::{Ended, Error, Jobs, Limits, Model, Settings, run, work};
 
-use crate::failure::{CHECK_NAME, Failure, Kind, Outcome};
+use crate::failure::{CHECK_NAME, FREE_THREADS, Failure, Kind, Outcome};
 use crate::verbs::device::{DeviceChoice, DeviceTask};
 use crate::verbs::flags::{CheckpointChoice, DecodingChoice, from_one};
 use crate::{interrupt, output};
 
-/// Serve models: an API that clients of OpenAI's completions speak, and a page to try them on.
+/// Serve models: an API for clients of OpenAI's completions, and a page to try them on.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -26,13 +27,13 @@ Examples:
   f2 serve runs/f2 --host 0.0.0.0 --api-key-file key.txt
   curl http://127.0.0.1:8080/v1/completions -d '{\"prompt\": \"In the beginning\", \"seed\": 1}'
 
-A model's name is that of its folder, or what is written before `=`. The server is reached from this
-machine alone unless --host says otherwise; then every request must carry the key. The same seed
-gives the same text as `f2 generate`, whatever else the server is doing. What a request leaves open is as
-in the model's decoding.toml, where there is one. Ctrl-C or SIGTERM: no new
-requests are taken, and running ones are finished.")]
+A model's name is that of its folder, or the one given before `=`. The server can be reached from this
+machine alone unless --host names another address; then every request must carry the key. The same seed
+gives the same text as `f2 generate`, whatever else the server is doing. Settings that a request leaves
+out are those of the model's decoding.toml, if it has one. On Ctrl-C or SIGTERM the server takes no new
+requests and finishes the running ones.")]
 pub(crate) struct Serve {
-    /// Run folders, checkpoints or models' folders, each with a name before it if wanted.
+    /// Run folders, checkpoints or models' folders, each optionally with a name before it.
     #[arg(value_name = "[NAME=]MODEL", required = true)]
     models: Vec<String>,
     #[command(flatten)]
@@ -112,10 +113,16 @@ impl Serve {
                 let batch = self.max_batch.map(NonZeroUsize::get);
                 let serving = Serving { jobs, batch, ready };
                 let device = self.device;
-                (scope.spawn(move || device.run(serving)), is_ready)
+                let worker = Builder::new().spawn_scoped(scope, move || device.run(serving))?;
+                Ok((worker, is_ready))
             };
-            let workers: Vec<(ScopedJoinHandle<'_, Outcome>, Receiver<usize>)> =
+            let workers: io::Result<Vec<(ScopedJoinHandle<'_, Outcome>, Receiver<usize>)>> =
                 all_jobs.into_iter().map(start).collect();
+            let workers = workers.map_err(|error| {
+                // Those that were started wait for work.
+                models.clear();
+                Failure::without_thread("for each model", &error)
+            })?;
             let names: Vec<String> =
                 models.iter().map(|model| model.served().name.clone()).collect();
             for (name, (worker, is_ready)) in names.iter().zip(workers) {
@@ -134,7 +141,7 @@ impl Serve {
         let key = self.api_key_file.as_deref().map(read_key).transpose()?;
         if key.is_none() && !is_local(&self.host, self.port) {
             return Err(Failure::usage(format!(
-                "{} can be reached from other machines, and no key is asked for",
+                "{} can be reached from other machines, and no key is required",
                 self.host
             ))
             .advise(
@@ -155,7 +162,7 @@ impl Serve {
 fn serve(settings: Settings, models: Vec<Model>) -> Outcome {
     let names: Vec<String> = models.iter().map(|model| model.served().name.clone()).collect();
     let ready = |address: std::net::SocketAddr| {
-        // Where nobody reads it, the server serves all the same.
+        // Where standard output is closed, the server serves all the same.
         let _ = output::print(&format!("serving {} at http://{address}\n", names.join(", ")));
     };
     match run(settings, models, ready, interrupt::asked) {
@@ -168,7 +175,7 @@ fn serve(settings: Settings, models: Vec<Model>) -> Outcome {
         }
         Err(error @ Error::Listen { .. }) => Err(Failure::new(Kind::Device, error)
             .advise("another program may use the port: choose one with `--port`, or 0 for any")),
-        Err(error) => Err(Failure::new(Kind::Device, error)),
+        Err(error @ Error::Start(_)) => Err(Failure::new(Kind::Device, error).advise(FREE_THREADS)),
     }
 }
 

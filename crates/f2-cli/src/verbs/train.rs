@@ -24,7 +24,7 @@ use crate::{interrupt, output};
 use request::Settings;
 use watch::Watch;
 
-/// Seconds that ranks wait for each other where nobody says otherwise.
+/// Seconds that ranks wait for each other by default.
 const RANK_TIMEOUT: u64 = 60;
 
 /// Train a model on a prepared corpus, with a plain or a frequency factorised softmax.
@@ -42,10 +42,11 @@ Examples:
   f2 train --preset wikitext103 --dry-run
   f2 train --preset demo --set model.layers=6 --show-config
 
-Settings: a flag over the file over the preset over the default; docs/settings.md explains each,
---show-config prints those in force. Started by torchrun, srun or mpirun, each process is a rank and
-takes the GPU of its number on the host; docs/scaling.md explains it. Ctrl-C, `kill` and a closed connection finish the step and save;
-a second signal ends at once.")]
+Settings: a flag wins over the file, the file over the preset, the preset over the default;
+docs/settings.md explains each, --show-config prints those in force. Started by torchrun, srun or
+mpirun, each process is a rank and takes the GPU of its number on the host; docs/scaling.md explains
+it. On Ctrl-C, `kill` or a closed connection the step is finished and a checkpoint saved; a second
+signal ends at once.")]
 pub(crate) struct Train {
     /// The corpus folder `f2 prepare` wrote.
     #[arg(value_name = "CORPUS", required_unless_present_any = ["resume", "dry_run", "show_config"])]
@@ -54,8 +55,8 @@ pub(crate) struct Train {
     #[arg(long, short, value_name = "RUN")]
     #[arg(required_unless_present_any = ["resume", "dry_run", "show_config"])]
     out: Option<PathBuf>,
-    /// Start from this trained model, with its settings: a run, one of its checkpoints, or what
-    /// `f2 import` wrote. A model of another corpus is transferred if the tokenizer is the same.
+    /// Start from this trained model, with its settings: a run, one of its checkpoints, or a folder
+    /// that `f2 import` wrote. A model of another corpus is transferred if the tokenizer is the same.
     #[arg(long, value_name = "MODEL", conflicts_with = "resume")]
     init: Option<PathBuf>,
     /// Resume this run, or from this checkpoint of one.
@@ -76,7 +77,7 @@ pub(crate) struct Train {
     /// Seconds that ranks started by a launcher wait for each other.
     #[arg(long, value_name = "SECONDS", default_value_t = RANK_TIMEOUT, env = "F2_RANK_TIMEOUT")]
     rank_timeout: u64,
-    /// Print what the run would cost, and train nothing.
+    /// Print the cost of the run, and train nothing.
     #[arg(long)]
     dry_run: bool,
     /// Print every setting in force and where it comes from, and train nothing.

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use clap::Args;
 use f2_engine::Device;
 use f2_experiment::tune::{Space, search};
-use f2_files::{check_writable, write_text_atomically};
+use f2_files::{Lock, check_writable, write_text_atomically};
 use f2_lm::decode::{DECODING, Generator};
 use f2_lm::run::SavedModel;
 
@@ -28,7 +28,7 @@ use sets::{SetFlags, Sets};
 const RECORD: &str = "tune.json";
 const FIGURE: &str = "tune.svg";
 
-/// Choose a model's decoding by measurement: the setting whose texts are closest to human text.
+/// Choose a model's decoding by measurement: the settings whose texts are closest to human text.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -39,14 +39,14 @@ Examples:
   f2 generate run --prompt 'In the beginning'         # then decodes as tuned
   f2 generate run --prompt 'In the beginning' --decoding none
 
-Texts are written after prefixes of the validation split with one setting after the other and measured
-against what people wrote there: KLD, MS-Jaccard, Self-BLEU, Distinct, Rep and Uniq, each in units of how
-much it varies between halves of the human texts. Searched are temperature and k, nucleus, min-p or typical
-mass, and for an F² model the temperature and the nucleus of its classes, with the tokens' rules inside
-the class. The best setting becomes decoding.toml in the run, which `f2 generate`, `f2 serve` and `f2 export`
-then follow; tune.json has every setting that was tried, tune.svg shows them. In the end untuned and tuned decoding are
-measured on the test split, which the search never sees. Ctrl-C keeps the best so far; the same command goes
-on from there. docs/tune.md has the definitions.")]
+Prefixes of the validation split are continued with one setting after the other, and the texts are
+compared with the human continuations: KLD, MS-Jaccard, Self-BLEU, Distinct, Rep and Uniq, each in units
+of how much it varies between halves of the human texts. The search covers temperature and k, nucleus,
+min-p or typical mass, and for an F² model the temperature and the nucleus of its classes, with the
+tokens' rules inside the class. The best setting becomes decoding.toml in the run, which `f2 generate`,
+`f2 serve` and `f2 export` then follow; tune.json has every setting that was tried, tune.svg shows them.
+Finally untuned and tuned decoding are measured on the test split, which the search never sees. Ctrl-C
+keeps the best so far; the same command continues from there. docs/tune.md has the definitions.")]
 pub(crate) struct Tune {
     #[command(flatten)]
     model: ModelChoice,
@@ -99,6 +99,7 @@ impl Tune {
         let folder = self.out.clone().unwrap_or_else(|| model.home());
         f2_files::disk::create_folders(&folder).map_err(f2_files::WriteError::of(&folder))?;
         let [path, decoding, figure] = [RECORD, DECODING, FIGURE].map(|name| folder.join(name));
+        let _lock = Lock::beside(&path)?;
         for path in [&path, &decoding, &figure] {
             check_writable(path)?;
         }
@@ -111,7 +112,11 @@ impl Tune {
         write_text_atomically(&decoding, &chosen.decoding.text(&record.comment()))?;
         write_text_atomically(&figure, &show::figure(&record).to_svg())?;
         record.save(&path)?;
-        output::print(&if self.json { record.json() } else { show::tables(&record) })?;
+        if self.json {
+            output::print(&record.json())?;
+        } else {
+            output::print_styled(&show::tables(&record))?;
+        }
         remark!("written: {}, {}, {}", decoding.display(), path.display(), figure.display());
         if interrupt::asked() {
             let settings = record.trials.len();
@@ -127,7 +132,7 @@ impl Tune {
 
 fn stopped(when: &str) -> Failure {
     Failure::new(Kind::Interrupted, format!("stopped {when}"))
-        .advise("the same command goes on from there")
+        .advise("the same command continues from there")
 }
 
 impl DeviceTask for Tuning<'_> {

@@ -73,7 +73,7 @@ fn a_text_goes_on_from_its_prompt() {
     assert!(plain.get("classes").is_none() && plain["log_probabilities"].is_array());
 }
 
-/// What colours mean, where there are any.
+/// The legend of the colours, where there are any.
 #[cfg(target_os = "linux")]
 const LEGEND: &str = "tokens: frequent, \x1b[36mmedium\x1b[0m, \x1b[33mrare\x1b[0m, \
                       \x1b[1;31mvery rare\x1b[0m\n\n";

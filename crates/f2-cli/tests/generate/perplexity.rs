@@ -1,5 +1,8 @@
 //! Perplexities of models on a corpus and on a text.
 
+use std::fs;
+
+use f2_lm::run::{Pick, SavedModel};
 use serde_json::Value;
 
 use super::{done, records, workshop};
@@ -41,4 +44,58 @@ fn a_stride_scores_every_token_but_the_first() {
     assert!(apart["scored_tokens"].as_u64().unwrap() < tokens - 1);
     let text = perplexity(&["f2", "text.txt"]);
     assert_eq!(text["words"].as_u64().unwrap(), 600 * 12);
+}
+
+/// A text of one endless word has no perplexity per word that a number could hold, and all the others.
+#[test]
+fn a_perplexity_per_word_that_no_number_holds_is_left_out() {
+    let workshop = workshop();
+    workshop.write("word.txt", "zqxj".repeat(500));
+    let report = perplexity(&["mle", "word.txt"]);
+    assert!(report["word_perplexity"].is_null(), "{report}");
+    assert!(report["bits_per_byte"].is_number(), "{report}");
+    let shown = done(workshop, &["perplexity", "mle", "word.txt"]).stdout;
+    assert!(shown.contains("\nword perplexity: –\nbits per byte: "), "{shown}");
+    // The perplexity per token goes beside scores.
+    workshop.write("word.ppl.json", report.to_string());
+    let score = ["eval", "--hyps", "text.txt", "--ppl", "word.ppl.json", "--json"];
+    let scores: Value = serde_json::from_str(&done(workshop, &score).stdout).unwrap();
+    assert_eq!(scores["ppl"], report["token_perplexity"]);
+}
+
+/// A model far too sure of the wrong tokens: all its parameters are a hundred times as large.
+fn exaggerate(model: &str, loud: &str) {
+    let workshop = workshop();
+    let saved = SavedModel::open(&workshop.path(model), Pick::Best).unwrap();
+    fs::create_dir(workshop.path(loud)).unwrap();
+    for name in ["model.json", "tokenizer.json"] {
+        fs::copy(saved.folder.join(name), workshop.path(loud).join(name)).unwrap();
+    }
+    let mut bytes = fs::read(saved.folder.join("model.safetensors")).unwrap();
+    let header = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    for number in bytes[header..].chunks_exact_mut(4) {
+        let value = f32::from_le_bytes(number.try_into().unwrap());
+        number.copy_from_slice(&(100.0 * value).to_le_bytes());
+    }
+    fs::write(workshop.path(loud).join("model.safetensors"), bytes).unwrap();
+}
+
+#[test]
+fn a_perplexity_that_no_number_holds_is_refused() {
+    exaggerate("mle", "loud");
+    let refused = workshop().f2(&["perplexity", "loud", "text.txt", "--json"]);
+    assert_eq!((refused.code, refused.stdout.as_str()), (3, ""), "{}", refused.stderr);
+    assert!(refused.stderr.contains("loud: the perplexity of "), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("nats per token is too large for a number"),
+        "{}",
+        refused.stderr
+    );
+}
+
+#[test]
+fn a_byte_order_mark_is_not_scored() {
+    let text = workshop().read("text.txt");
+    workshop().write("marked.txt", format!("\u{feff}{text}"));
+    assert_eq!(perplexity(&["f2", "marked.txt"]), perplexity(&["f2", "text.txt"]));
 }

@@ -1,8 +1,11 @@
 //! Prompts cut from a corpus as in the paper.
 
+use std::io::{BufRead as _, BufReader};
+
 use f2_corpus::{Corpus, Split};
 use serde_json::json;
 
+use super::support::{Run, interrupt};
 use super::{generate, records, workshop};
 
 #[test]
@@ -52,4 +55,37 @@ fn the_lyrics_protocol_takes_the_beginnings_of_documents() {
     // The strategy where none is given is that of the lyrics' main table.
     generate(&[&base[..], &sizes, &["--top-k", "20", "--out", "twenty.jsonl"]].concat());
     assert_eq!(workshop.read("twenty.jsonl"), workshop.read("songs.jsonl"));
+}
+
+/// A part of the texts replaces no older file, and neither do its references.
+#[cfg(unix)]
+#[test]
+fn ctrl_c_keeps_older_texts_with_older_references() {
+    let workshop = workshop();
+    let sizes = ["--streams", "4", "--prefix", "5", "--continuation", "10", "--split", "train"];
+    let files = ["--out", "part.jsonl", "--references", "part-human.jsonl", "--json"];
+    let base = ["generate", "mle", "--corpus", "corpus", "--protocol", "paper", "-n", "100000"];
+    let stop = || {
+        let mut child = workshop.start(&[&base[..], &sizes, &files].concat());
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert!(lines.next().unwrap().unwrap().starts_with('{'));
+        let rest = std::thread::spawn(move || lines.count());
+        let Run { code, stderr, .. } = interrupt(child);
+        rest.join().unwrap();
+        assert_eq!(code, 130, "{stderr}");
+        stderr
+    };
+    for name in ["part.jsonl", "part-human.jsonl"] {
+        workshop.write(name, "older\n");
+    }
+    let said = stop();
+    for name in ["part.jsonl", "part-human.jsonl"] {
+        assert_eq!(workshop.read(name), "older\n", "{name}: {said}");
+        assert!(said.contains(&format!("{name} is left as it was")), "{said}");
+        std::fs::remove_file(workshop.path(name)).unwrap();
+    }
+    let said = stop();
+    assert!(said.contains("they are saved") && !said.contains("left as it was"), "{said}");
+    assert!(!records(&workshop.read("part.jsonl")).is_empty());
+    assert!(records(&workshop.read("part-human.jsonl")).len() > 50);
 }

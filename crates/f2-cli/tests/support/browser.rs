@@ -23,7 +23,7 @@ pub fn browser() -> Option<PathBuf> {
     places.flat_map(|folder| NAMES.map(|name| folder.join(name))).find(|program| program.is_file())
 }
 
-/// What a test says where there is none.
+/// The message of a test that is skipped because no browser is found.
 pub const NO_BROWSER: &str = "skipped: no Chromium here; name one by F2_BROWSER";
 
 /// Flags that keep it to itself, with a new profile.
@@ -42,7 +42,7 @@ pub struct Page {
     reader: BufReader<ChildStdout>,
     session: Option<String>,
     calls: u64,
-    /// What the page complained of.
+    /// The errors that the page logged.
     pub complaints: Vec<String>,
     /// Removed with it.
     profile: TempDir,

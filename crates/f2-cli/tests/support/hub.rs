@@ -1,5 +1,5 @@
 //! A Hugging Face hub of our own, on the loopback: it lists, announces hashes, sends large files
-//! from elsewhere, goes on in the middle, and misbehaves on request.
+//! from elsewhere, resumes in the middle, and misbehaves on request.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};

@@ -15,7 +15,7 @@ pub mod workshop;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::Duration;
 
 /// The output of a run of the program.
@@ -35,11 +35,20 @@ impl Run {
 impl From<Output> for Run {
     fn from(output: Output) -> Self {
         Self {
-            code: output.status.code().unwrap_or(-1),
+            code: code_of(output.status),
             stdout: String::from_utf8(output.stdout).unwrap(),
             stderr: String::from_utf8(output.stderr).unwrap(),
         }
     }
+}
+
+/// An exit code; where a signal ended the process, 128 and its number, as a shell has it.
+fn code_of(status: ExitStatus) -> i32 {
+    #[cfg(unix)]
+    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+        return 128 + signal;
+    }
+    status.code().unwrap_or(-1)
 }
 
 /// Runs the program where it does not matter.

@@ -26,7 +26,7 @@ pub fn commands(document: &str) -> impl Iterator<Item = &str> {
     blocks.flat_map(|block| block.split("```").next().unwrap_or_default().lines())
 }
 
-/// Words of a text, and what stands in their place here.
+/// The text with words of it replaced: pairs of words and their replacements.
 pub fn replaced(text: &str, replacements: &[(&str, &str)]) -> String {
     replacements.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
 }

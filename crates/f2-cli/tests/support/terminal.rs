@@ -113,7 +113,7 @@ impl Session {
         wait_for(|| condition(&self.shown()));
     }
 
-    /// What Ctrl-C does while the program is not reading keys.
+    /// Sends the signal of Ctrl-C, as a terminal does while the program is not reading keys.
     pub fn interrupt(&self) {
         signal(&self.child, "INT");
     }

@@ -165,3 +165,123 @@ fn writing_texts_survives_a_fault_at_every_change_of_the_disk() {
         assert_eq!(workshop.0.names(), names, "{plan}");
     });
 }
+
+/// Tries a command that replaces files: each holds its older content or the new one, and the same command
+/// ends in the new one.
+fn check_files(folder: &Folder, command: &[&str], kinds: &[&str], files: &[&str]) {
+    let made = folder.f2(command);
+    assert_eq!(made.code, 0, "{}", made.stderr);
+    let expected: Vec<String> = files.iter().map(|file| folder.read(file)).collect();
+    let names = folder.names();
+    let begin = || files.iter().for_each(|file| folder.write(file, "older\n"));
+    at_every_change(folder, command, kinds, begin, |plan| {
+        for (file, expected) in files.iter().zip(&expected) {
+            let found = folder.read(file);
+            assert!(found == "older\n" || found == *expected, "{plan}, {file}: {found}");
+        }
+        let again = folder.f2(command);
+        assert_eq!(again.code, 0, "{plan}: {}", again.stderr);
+        for (file, expected) in files.iter().zip(&expected) {
+            assert_eq!(folder.read(file), *expected, "{plan}, {file}");
+        }
+        assert_eq!(folder.names(), names, "{plan}");
+    });
+}
+
+#[test]
+fn cutting_classes_survives_a_fault_at_every_change_of_the_disk() {
+    let workshop = Workshop::new();
+    let command = ["classes", "corpus", "--k", "3", "--plot", "classes.svg"];
+    check_files(&workshop.0, &command, &ALL, &["corpus/classes.json", "classes.svg"]);
+}
+
+#[test]
+fn texts_and_references_survive_a_fault_at_every_change_of_the_disk() {
+    let workshop = Workshop::new();
+    let trained = workshop.0.f2(&train("run"));
+    assert_eq!(trained.code, 0, "{}", trained.stderr);
+    let command = [
+        "generate",
+        "run",
+        "--corpus",
+        "corpus",
+        "--protocol",
+        "paper",
+        "--prefix=4",
+        "--continuation=4",
+        "--streams=4",
+        "--out",
+        "texts.jsonl",
+        "--references",
+        "human.jsonl",
+    ];
+    check_files(&workshop.0, &command, &["fail", "kill"], &["texts.jsonl", "human.jsonl"]);
+}
+
+#[test]
+fn resuming_survives_a_kill_at_every_change_of_the_disk() {
+    let workshop = Workshop::new();
+    let begun = workshop.0.f2(&train("begun"));
+    assert_eq!(begun.code, 0, "{}", begun.stderr);
+    let run = workshop.path("run");
+    let begin = || {
+        let _ = fs::remove_dir_all(&run);
+        copy(&workshop.path("begun"), &run);
+    };
+    let resume = ["train", "--resume", "run", "--steps=3", "--allow", "budget", "--threads", "1"];
+    begin();
+    let whole = workshop.0.f2(&resume);
+    assert_eq!(whole.code, 0, "{}", whole.stderr);
+    let expected = tensors(&run, 3);
+    at_every_change(&workshop.0, &resume, &["kill"], begin, |plan| {
+        let again = workshop.0.f2(&resume);
+        assert_eq!(again.code, 0, "{plan}: {}", again.stderr);
+        assert!(tensors(&run, 3) == expected, "{plan}");
+        assert_eq!(hidden(&run), [""; 0], "{plan}");
+    });
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let to = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
+
+/// A search that was cut off anywhere continues, and chooses the same.
+#[test]
+fn tuning_survives_a_kill_at_every_change_of_the_disk() {
+    let workshop = Workshop::new();
+    let trained = workshop.0.f2(&train("run"));
+    assert_eq!(trained.code, 0, "{}", trained.stderr);
+    let command = [
+        "tune",
+        "run",
+        "--corpus",
+        "corpus",
+        "--prefix=4",
+        "--continuation=4",
+        "--texts=8",
+        "--streams=8",
+        "--trials=1",
+        "--threads=1",
+        "--out",
+        "tuned",
+    ];
+    let made = workshop.0.f2(&command);
+    assert_eq!(made.code, 0, "{}", made.stderr);
+    let expected = workshop.0.read("tuned/decoding.toml");
+    let tuned = workshop.path("tuned");
+    let begin = || drop(fs::remove_dir_all(&tuned));
+    at_every_change(&workshop.0, &command, &["kill"], begin, |plan| {
+        let again = workshop.0.f2(&command);
+        assert_eq!(again.code, 0, "{plan}: {}", again.stderr);
+        assert_eq!(workshop.0.read("tuned/decoding.toml"), expected, "{plan}");
+        assert_eq!(hidden(&tuned), [""; 0], "{plan}");
+    });
+}

@@ -1,5 +1,6 @@
 //! Ctrl-C, `kill` and a closed connection: what was made is saved, whoever asks.
 
+use std::io::{BufRead as _, BufReader};
 use std::process::Child;
 use std::time::Duration;
 
@@ -113,4 +114,35 @@ fn a_stop_within_an_evaluation_loses_nothing() {
     };
     assert_eq!(best("run"), best("whole"));
     assert_eq!(tensors(&workshop.path("run"), 3), tensors(&workshop.path("whole"), 3));
+}
+
+/// Reading hidden states asks for signals; the draws after it do not, and are ended by one.
+#[test]
+fn a_signal_ends_the_scoring_after_hidden_states_were_read() {
+    let workshop = Workshop::new();
+    let trained = workshop.train(&["--out", "run", "--steps", "2"]);
+    assert_eq!(trained.code, 0, "{}", trained.stderr);
+    workshop.0.write("human.txt", "ka lo mi tu re sen\nlo mi tu re sen vor\n");
+    // So many that the draws would take minutes.
+    workshop.0.write("many.txt", workshop.0.read("text.txt").repeat(50));
+    let score = ["eval", "--hyps", "many.txt", "--refs", "human.txt", "--metrics", "paper,mauve"];
+    let more = ["--embedder", "run", "--bootstrap", "100000"];
+    for name in ["INT", "TERM"] {
+        let mut child = workshop.0.start(&[&score[..], &more].concat());
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+        // The hidden states of the references were read before.
+        let mut shown = lines.skip_while(|line| !line.starts_with("scoring many.txt: "));
+        let line = shown.next().unwrap();
+        assert!(line.contains(" of 100000 draws"), "{line}");
+        signal(&child, name);
+        let ended = (0..100).any(|_| {
+            std::thread::sleep(Duration::from_millis(100));
+            child.try_wait().unwrap().is_some()
+        });
+        let _ = child.kill();
+        let run: Run = child.wait_with_output().unwrap().into();
+        assert!(ended, "{name} had no effect for ten seconds");
+        assert_eq!(run.code, if name == "INT" { 130 } else { 143 });
+        assert_eq!(run.stdout, "");
+    }
 }

@@ -2,6 +2,7 @@
 //!
 //! A few seconds by default; `F2_SOAK_SECONDS` makes it longer and `F2_SOAK_SEED` repeats one.
 
+use std::fmt::{self, Display, Formatter};
 use std::process::Child;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -32,36 +33,87 @@ pub(crate) fn seconds() -> Duration {
     Duration::from_secs(given.unwrap_or(5))
 }
 
-/// Disturbs a command: returns its exit code, and what was done to it.
-pub(crate) fn disturb(workshop: &Workshop, command: &[&str], random: &mut Random) -> (i32, String) {
+/// What was done to a command, and how it ended.
+pub(crate) struct Ended {
+    what: String,
+    pub(crate) code: i32,
+    /// The exit codes that this can have.
+    expected: Vec<i32>,
+}
+
+impl Ended {
+    pub(crate) fn is_expected(&self) -> bool {
+        self.expected.contains(&self.code)
+    }
+}
+
+impl Display for Ended {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: exit code {}", self.what, self.code)
+    }
+}
+
+/// Runs a command to its end.
+pub(crate) fn leave_alone(workshop: &Workshop, command: &[&str]) -> Ended {
+    Ended { what: "nothing".to_owned(), code: workshop.0.f2(command).code, expected: vec![0] }
+}
+
+/// Disturbs a command.
+pub(crate) fn disturb(workshop: &Workshop, command: &[&str], random: &mut Random) -> Ended {
     let (what, moment) = (random.below(6), random.below(250));
     let change = 1 + random.below(90);
     let plan = match what {
-        0 => Some(format!("full:{change}")),
-        1 => Some(format!("kill:{change}")),
-        2 => Some(format!("fail:{change}")),
+        0 => Some(("full", 4)),
+        1 => Some(("kill", 137)),
+        2 => Some(("fail", 4)),
         _ => None,
     };
-    if let Some(plan) = plan {
-        return (workshop.0.f2_with(command, &[("F2_FAULT", &plan)]).code, plan);
+    if let Some((kind, code)) = plan {
+        let what = format!("{kind}:{change}");
+        let run = workshop.0.f2_with(command, &[("F2_FAULT", &what)]);
+        return Ended { what, code: run.code, expected: vec![0, code] };
     }
     let child = workshop.0.start(command);
     std::thread::sleep(Duration::from_millis(moment));
-    let name = ["KILL", "INT", "TERM", "HUP"][random.below(4) as usize];
-    (end(child, name), format!("{name} after {moment} ms"))
+    end(child, SIGNALS[random.below(4) as usize], &format!("after {moment} ms"))
 }
 
-/// Sends a signal to a process that may have ended, and waits for its end.
-fn end(mut child: Child, name: &str) -> i32 {
+/// The signals that are sent, and their numbers.
+const SIGNALS: [(&str, i32); 4] = [
+    ("KILL", libc::SIGKILL),
+    ("INT", libc::SIGINT),
+    ("TERM", libc::SIGTERM),
+    ("HUP", libc::SIGHUP),
+];
+
+/// Sends a signal to a process that may have ended, and waits for its end: by itself, once it heard the
+/// signal, or by that signal and no other.
+fn end(mut child: Child, (name, number): (&str, i32), when: &str) -> Ended {
     if child.try_wait().unwrap().is_none() {
         signal(&child, name);
     }
     let run: Run = child.wait_with_output().unwrap().into();
-    run.code
+    let heard = (number != libc::SIGKILL).then_some(130);
+    let expected = [0, 128 + number].into_iter().chain(heard).collect();
+    Ended { what: format!("{name} {when}"), code: run.code, expected }
 }
 
-/// Every exit code that a disturbance can have; -1 stands for a signal that could not be heard.
-pub(crate) const EXPECTED: [i32; 5] = [0, 4, 130, 137, -1];
+#[test]
+fn another_signal_than_the_one_sent_is_noticed() {
+    let ended_by = |name: &str, signal: (&str, i32)| {
+        let mut process = std::process::Command::new("sh");
+        let mut child = process.args(["-c", &format!("kill -s {name} $$")]).spawn().unwrap();
+        child.wait().unwrap();
+        end(child, signal, "too late")
+    };
+    for sent in SIGNALS {
+        assert!(ended_by(sent.0, sent).is_expected(), "{sent:?}");
+        for crash in ["SEGV", "ABRT", "BUS"] {
+            let ended = ended_by(crash, sent);
+            assert!(!ended.is_expected(), "{sent:?}: {ended}");
+        }
+    }
+}
 
 #[test]
 fn training_ends_in_the_same_bytes_whatever_happens() {
@@ -87,14 +139,14 @@ fn training_ends_in_the_same_bytes_whatever_happens() {
             let begun = workshop.path("run/config.toml").exists();
             let command = if begun { vec!["train", "--resume", "run"] } else { begin.clone() };
             // The last of some disturbances is none.
-            let (code, what) = if log.len() > 12 {
-                (workshop.0.f2(&command).code, "nothing".to_owned())
+            let ended = if log.len() > 12 {
+                leave_alone(&workshop, &command)
             } else {
                 disturb(&workshop, &command, &mut random)
             };
-            log.push(format!("{what}: exit code {code}"));
-            assert!(EXPECTED.contains(&code), "{log:#?}");
-            if code == 0 {
+            log.push(ended.to_string());
+            assert!(ended.is_expected(), "{log:#?}");
+            if ended.code == 0 {
                 break;
             }
         }
@@ -120,11 +172,11 @@ fn texts_are_all_there_or_the_older_ones_are() {
     let began = Instant::now();
     while log.len() < 3 || began.elapsed() < seconds() {
         workshop.0.write("texts.jsonl", "older\n");
-        let (code, what) = disturb(&workshop, &command, &mut random);
-        log.push(format!("{what}: exit code {code}"));
-        assert!(EXPECTED.contains(&code), "{log:#?}");
+        let ended = disturb(&workshop, &command, &mut random);
+        log.push(ended.to_string());
+        assert!(ended.is_expected(), "{log:#?}");
         let found = workshop.0.read("texts.jsonl");
-        assert!(found == expected || (found == "older\n" && code != 0), "{log:#?}\n{found}");
+        assert!(found == expected || (found == "older\n" && ended.code != 0), "{log:#?}\n{found}");
     }
     assert_eq!(workshop.0.f2(&command).code, 0);
     assert!(workshop.0.names().iter().all(|name| !name.starts_with('.')), "{log:#?}");

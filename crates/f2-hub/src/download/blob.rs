@@ -120,7 +120,7 @@ impl<'a> Arriving<'a> {
         self.length += bytes.len() as u64;
     }
 
-    /// Begins anew.
+    /// Starts over.
     fn restart(&mut self) -> Result<(), Error> {
         self.out = OutputFile::create(&self.path).map_err(WriteError::of(&self.path))?;
         self.hash = self.blob.running();
@@ -168,7 +168,7 @@ impl<'a> Arriving<'a> {
     ) -> Result<(), Error> {
         let (continued, mut body) = client.read(commit, name, self.length)?;
         if self.length > 0 && !continued {
-            // The hub does not go on in the middle.
+            // The hub does not resume in the middle.
             self.restart()?;
         }
         let mut buffer = vec![0; BUFFER];

@@ -122,7 +122,7 @@ fn values(measured: &[Measured], weights: &Weights) -> FurtherMetrics {
     values
 }
 
-/// The values of drawn texts, where those can be had.
+/// The values of drawn texts, where they can be computed.
 fn drawn(measured: &[Measured], weights: &Weights) -> FurtherMetrics {
     let mut values = FurtherMetrics::default();
     for (metric, order, statistic) in measured {
@@ -164,7 +164,7 @@ fn shortest(metric: Further, order: usize) -> usize {
     }
 }
 
-/// What several metrics read.
+/// The inputs shared by several metrics.
 struct Shared<'a, T> {
     texts: &'a FurtherTexts<'a, T>,
     settings: &'a FurtherSettings,

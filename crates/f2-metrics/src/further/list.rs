@@ -41,7 +41,7 @@ pub enum Further {
     Coherence,
 }
 
-/// What a metric needs besides the texts' tokens.
+/// An input that a metric needs besides the texts' tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Need {
     /// The texts as strings, not as token ids alone.
@@ -207,7 +207,7 @@ impl Further {
         }
     }
 
-    /// What it needs besides the texts' tokens.
+    /// The input it needs besides the texts' tokens.
     pub fn needs(self) -> Option<Need> {
         match self {
             Self::CompressionRatio => Some(Need::Strings),

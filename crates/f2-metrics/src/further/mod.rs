@@ -1,6 +1,7 @@
 //! The metrics beyond the paper's seven: the list of them, and a file for each.
 //!
-//! A new one is a file here, an entry of [`Further`] in `list.rs`, and its value in `evaluate.rs`.
+//! A new one is a file with its line here and in `lib.rs`, an entry of [`Further`] in `list.rs`, and its
+//! value in `evaluate.rs`.
 
 mod automaton;
 mod coherence;

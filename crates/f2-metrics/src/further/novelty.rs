@@ -1,4 +1,4 @@
-//! Novelty against the training text: has a model learnt to write, or does it copy?
+//! Novelty against the training text: has a model learned to write, or does it copy?
 //!
 //! The generated texts are small and the training text is large, so the index is made of the former
 //! and the latter is read through it once: time linear in both, and memory for the generated texts
@@ -76,7 +76,7 @@ pub fn training_matches<T: AsRef<[u32]>>(
     Some(texts.iter().map(of_text).collect())
 }
 
-/// Reads the training tokens of one part, and on from its end as long as a match goes on that began in
+/// Reads the training tokens of one part, and on from its end as long as a match continues that began in
 /// it, and notes the longest match that ends in each state.
 fn read_part(
     automaton: &SuffixAutomaton,

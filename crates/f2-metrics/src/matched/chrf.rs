@@ -49,7 +49,7 @@ fn of(reference: &str, text: &str, word_order: usize) -> Vec<Counts> {
 fn ngrams<T: Eq + std::hash::Hash>(reference: &[T], text: &[T], order: usize) -> Counts {
     let [theirs, ours] = [reference, text].map(|each| counted(each.windows(order)));
     let [total, of_text] = [&theirs, &ours].map(|counts| counts.values().sum());
-    // Where a reference has no n-grams, those of the text are not held against it.
+    // Where a reference has no n-grams of an order, those of the text are not counted.
     [if theirs.is_empty() { 0 } else { of_text }, total, common(&ours, &theirs)]
 }
 

@@ -11,9 +11,9 @@ use crate::failure::{Failure, Kind, Outcome};
 use crate::output;
 use crate::verbs::flags::Threads;
 
-/// Time matrix products of the shapes that matter, on every instruction set, beside the peak.
+/// Time matrix products of the shapes that matter, on every instruction set, and the peak.
 ///
-/// The peak is what a block in registers and the first cache reaches. Shapes: a large linear layer, a
+/// The peak is the speed of a block in registers and the first cache. Shapes: a large linear layer, a
 /// weight's gradient, many rows with few columns, a few rows (one step of generation), and the
 /// scores of attention heads.
 #[derive(Args)]

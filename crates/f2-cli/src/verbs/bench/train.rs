@@ -46,7 +46,7 @@ pub(super) struct BenchTrain {
     /// Dropout after embedding, attention and feed-forward layer.
     #[arg(long, default_value_t = 0.1)]
     dropout: f64,
-    /// Keep only the inputs of blocks for the backward pass, and compute their inside again.
+    /// Save only the inputs of blocks for the backward pass, and recompute their other activations.
     #[arg(long)]
     recompute: bool,
     /// Steps to time, after two that are not.

@@ -24,7 +24,7 @@ const OF_TRAINING: [Further; 2] = [Further::Novelty, Further::LongestMatch];
 /// The metrics that read hidden states.
 const OF_STATES: [Further; 2] = [Further::Mauve, Further::Coherence];
 
-/// What the further metrics of all files share.
+/// The state shared by the further metrics of all files.
 pub(super) struct FurtherScorer<'a> {
     models: &'a ModelFlags,
     settings: FurtherSettings,
@@ -33,7 +33,7 @@ pub(super) struct FurtherScorer<'a> {
     human: Option<States>,
     /// Whether texts stand after their prompts in MAUVE: where the references have prompts.
     with_prompts: bool,
-    /// What was remarked on.
+    /// The missing needs that were reported already.
     told: HashSet<Need>,
 }
 

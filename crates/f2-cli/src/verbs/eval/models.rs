@@ -19,7 +19,7 @@ use crate::verbs::perplexity::Perplexity;
 #[derive(Args, Debug)]
 pub(super) struct ModelFlags {
     /// The models that wrote the texts, in the order of their files: their perplexities on the test split
-    /// of `--corpus` are taken as `f2 perplexity` takes them.
+    /// of `--corpus` are computed as by `f2 perplexity`.
     #[arg(long, value_name = "RUN", num_args = 1.., requires = "corpus", conflicts_with = "ppl")]
     pub(super) models: Vec<PathBuf>,
 
@@ -28,8 +28,8 @@ pub(super) struct ModelFlags {
     #[arg(long, value_name = "CORPUS")]
     pub(super) corpus: Option<PathBuf>,
 
-    /// The model whose hidden states stand for texts in MAUVE and coherence: a run, or what `f2 import`
-    /// wrote.
+    /// The model whose hidden states represent texts in MAUVE and coherence: a run, or a folder that
+    /// `f2 import` wrote.
     #[arg(long, value_name = "MODEL")]
     pub(super) embedder: Option<PathBuf>,
 
@@ -61,8 +61,8 @@ impl ModelFlags {
             numbers.push(report.token_perplexity);
             if first.as_ref().is_some_and(|first| !report.is_like(first)) {
                 remark!(
-                    "note: {} and {} do not read the same windows of the text; their perplexities do \
-                     not compare",
+                    "note: {} and {} do not read the same windows of the text; their perplexities are \
+                     not comparable",
                     self.models[0].display(),
                     model.display()
                 );
@@ -100,14 +100,22 @@ impl ModelFlags {
             sets.push((encode(&mut prompts.iter().cloned())?, Pooling::Mean));
             sets.push((encode(&mut strings.iter().cloned())?, Pooling::Mean));
         }
-        interrupt::listen();
         let task = Embedding { model, sets: &sets, path: &texts.path };
-        let mut points = self.device.run(task)?.into_iter();
+        // Nothing after it asks for interrupts; they end the program at once again.
+        let mut points = interrupt::listen_during(|| self.device.run(task))?.into_iter();
+        if interrupt::asked() {
+            return Err(stopped());
+        }
         let mut next = || points.next().expect("as many as there were sets");
         let last = next();
         let means = prompts.map(|_| [next(), next()]);
         Ok(Some(States { last, means }))
     }
+}
+
+fn stopped() -> Failure {
+    Failure::new(Kind::Interrupted, "stopped while reading hidden states")
+        .advise("the same command starts again; nothing was written")
 }
 
 /// Sets of texts to read, on whichever device.
@@ -130,10 +138,7 @@ impl DeviceTask for Embedding<'_> {
         let read = |(texts, pooling): &(Vec<Vec<u32>>, Pooling)| {
             let advance = |tokens| progress.advance(tokens);
             let rows = hidden_states(&model, texts, *pooling, &advance, &interrupt::asked)?;
-            let rows = rows.ok_or_else(|| {
-                Failure::new(Kind::Interrupted, "stopped while reading hidden states")
-                    .advise("the same command starts again; nothing was written")
-            })?;
+            let rows = rows.ok_or_else(stopped)?;
             Features::new(self.model.shape.model.width, rows).ok_or_else(|| {
                 Failure::data(format!(
                     "{}: its hidden states are no finite numbers",

@@ -1,4 +1,4 @@
-//! Perplexities to stand beside the scores: numbers, or what `f2 perplexity --json` printed.
+//! Perplexities to show with the scores: numbers, or output of `f2 perplexity --json`.
 
 use std::path::PathBuf;
 
@@ -45,7 +45,7 @@ pub(super) fn read(all: &[Given]) -> Result<Vec<f64>, Failure> {
             && !report.is_like(before)
         {
             remark!(
-                "note: {} and {} are perplexities of different texts or tokens; they do not compare",
+                "note: {} and {} are perplexities of different texts or tokens, and not comparable",
                 other.display(),
                 path.display()
             );

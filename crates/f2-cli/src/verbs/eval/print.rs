@@ -1,5 +1,5 @@
-//! What `f2 eval` prints: tables with notes under them, or JSON; and what it says of metrics that were
-//! asked for and cannot be had.
+//! The output of `f2 eval`: tables with notes under them, or JSON; and the remarks on metrics that were
+//! requested and are not available.
 
 use f2_metrics::Metric;
 use f2_report::{ResultRecord, further_definitions, metric_tables_of};
@@ -10,7 +10,7 @@ use crate::failure::Outcome;
 use crate::output;
 
 impl Eval {
-    /// Says which metrics need what was not given, where they were asked for by name.
+    /// Says which metrics need inputs that were not given, where they were requested by name.
     pub(super) fn remark_on_missing(&self, chosen: &Chosen) {
         if self.metrics == [Choice::Paper] {
             return;

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal as _, stdin, stdout};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::thread;
+use std::thread::Builder;
 use std::time::Duration;
 
 use f2_engine::Device;
@@ -99,7 +99,7 @@ impl Lines {
     fn open() -> Result<Self, Failure> {
         if !(stdin().is_terminal() && stdout().is_terminal()) {
             interrupt::listen();
-            return Ok(Self::Other(lines_of_input()));
+            return Ok(Self::Other(lines_of_input()?));
         }
         let editor = DefaultEditor::new().map_err(|error| no_terminal(&error))?;
         interrupt::listen_to_keys();
@@ -149,9 +149,9 @@ impl Lines {
 }
 
 /// The lines of standard input as they come, without their ends.
-fn lines_of_input() -> Receiver<io::Result<String>> {
+fn lines_of_input() -> Result<Receiver<io::Result<String>>, Failure> {
     let (sender, receiver) = sync_channel(1);
-    thread::spawn(move || {
+    let reading = Builder::new().spawn(move || {
         for line in BoundedLines::endless(stdin().lock()) {
             let failed = line.is_err();
             if sender.send(line).is_err() || failed {
@@ -159,7 +159,10 @@ fn lines_of_input() -> Receiver<io::Result<String>> {
             }
         }
     });
-    receiver
+    match reading {
+        Ok(_) => Ok(receiver),
+        Err(error) => Err(Failure::without_thread("to read standard input", &error)),
+    }
 }
 
 fn check_interrupt() -> Outcome {

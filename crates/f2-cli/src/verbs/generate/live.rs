@@ -30,7 +30,7 @@ impl<'a> Live<'a> {
 
     /// Takes the next token, and returns what can be shown of the text.
     pub(super) fn push(&mut self, id: u32, paint: &Paint) -> Result<String, Failure> {
-        // Beam search goes on after a stop sequence.
+        // Beam search continues after a stop sequence.
         if self.end.is_some() {
             return Ok(String::new());
         }

@@ -28,7 +28,7 @@ impl Paint {
         Self { bands: bands.filter(|_| takes_colour()), terminal: stdout().is_terminal() }
     }
 
-    /// What the colours mean; none where nothing is coloured.
+    /// The legend of the colours; none where nothing is coloured.
     pub(super) fn legend(&self) -> Option<String> {
         self.bands.as_ref()?;
         let names = BAND_NAMES.map(|name| name.replace('_', " "));

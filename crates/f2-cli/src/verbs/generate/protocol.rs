@@ -35,14 +35,14 @@ pub(super) struct ProtocolFlags {
     /// Tokens of a prefix [default: 50].
     #[arg(long, value_name = "N", requires = "corpus")]
     prefix: Option<usize>,
-    /// Tokens of a reference: as many are written [default: 100].
+    /// Tokens of a reference, and of each generated text [default: 100].
     #[arg(long, value_name = "N", requires = "corpus")]
     continuation: Option<usize>,
-    /// No more prompts than this, taken from all over the split [default: all windows, 10240
+    /// At most this many prompts, taken from all over the split [default: all windows, 10240
     /// documents, or all pairs].
     #[arg(long, value_name = "N", requires = "corpus", value_parser = from_one)]
     texts: Option<NonZeroUsize>,
-    /// Write the references, what people wrote after the prefixes, to this file as JSON lines.
+    /// Write the references, the human continuations of the prefixes, to this file as JSON lines.
     #[arg(long, value_name = "FILE", requires = "corpus")]
     pub(super) references: Option<PathBuf>,
 }
@@ -151,7 +151,7 @@ impl ProtocolFlags {
         })
     }
 
-    /// The protocol with the sizes that were asked for.
+    /// The protocol with the sizes that were requested.
     fn sizes(&self, name: ProtocolName) -> Result<Protocol, Failure> {
         let usual = name.protocol();
         let cut = match (usual.cut, self.streams) {
@@ -170,7 +170,7 @@ impl ProtocolFlags {
     }
 }
 
-/// As many as asked for at most, at even distances.
+/// At most as many as requested, at even distances.
 pub(in crate::verbs) fn spread<T>(all: Vec<T>, most: usize) -> Vec<T> {
     let count = all.len();
     let kept = most.min(count);

@@ -43,8 +43,8 @@ pub(super) struct StrategyFlags {
     dry: DryFlags,
     #[command(flatten)]
     adaptive: AdaptiveFlags,
-    /// Let accounts decide instead of random numbers (error diffusion): neither loops nor luck. Each
-    /// prompt has one text, with -n several.
+    /// Choose tokens by error diffusion instead of random numbers. Each prompt has one text, with -n
+    /// several.
     #[arg(long, conflicts_with_all = ["greedy", "beam", "seed"])]
     deterministic: bool,
     #[command(flatten)]
@@ -131,7 +131,7 @@ impl StrategyFlags {
     }
 
     fn is_greedy(&self) -> bool {
-        // Contrastive decoding is greedy unless something else is asked for.
+        // Contrastive decoding is greedy unless something else is requested.
         let draws = self.beam.is_given()
             || self.temperature.is_some()
             || self.adaptive.is_given()
@@ -166,8 +166,8 @@ impl StrategyFlags {
         }
     }
 
-    /// What of a strategy can go with the flags: what is likeliest is searched for without the other's
-    /// draws, and a rule that must be alone takes the place of those it excludes.
+    /// The part of a strategy that is compatible with the flags: a search for the likeliest drops the
+    /// settings of draws, and a rule that must be alone replaces those it excludes.
     fn base(&self, usual: Strategy, greedy: bool) -> Strategy {
         if greedy {
             return Strategy::greedy();

@@ -1,5 +1,6 @@
-//! Texts as a device writes them: shown as they come, and written to a file at the end.
+//! Texts as a device writes them: shown as they come, and written to files at the end.
 
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use f2_engine::Device;
@@ -12,7 +13,7 @@ use f2_lm::run::SavedModel;
 
 use super::paint::Paint;
 use super::prompts::Prompts;
-use super::record::Record;
+use super::record::{self, Record};
 use super::screen::Screen;
 use super::{Generate, Inquiry};
 use crate::failure::{Failure, Kind, Outcome};
@@ -25,7 +26,7 @@ use crate::{interrupt, output};
 pub(super) struct Writing<'a> {
     pub(super) verb: &'a Generate,
     pub(super) inquiry: Inquiry<'a>,
-    /// What the model is held against.
+    /// The amateur that the model is contrasted with.
     pub(super) amateur: Option<&'a SavedModel>,
     pub(super) prompts: &'a Prompts,
     pub(super) request: &'a Request<'a>,
@@ -51,7 +52,7 @@ impl SharedTask for Writing<'_> {
     }
 }
 
-/// Who is told of every event, and what is asked whether to stop.
+/// The receiver of every event, and the test whether to stop.
 type Observer<'a> = &'a mut dyn FnMut(Event<'_>);
 type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
 
@@ -94,45 +95,54 @@ impl Writing<'_> {
             };
             failure = failure.take().or(shown.err());
         };
-        // On an interrupt, or when nobody reads the output any more.
+        // On an interrupt, or when standard output is closed.
         let stop = || interrupt::asked() || (verb.out.is_none() && output::reader_left());
         let generated = generate(&mut observer, &stop)?;
         let seconds = began.elapsed().as_secs_f64();
         failure.map_or(Ok((generated, seconds)), Err)
     }
 
-    /// Writes the file, and tells what is in it.
+    /// Writes the files, and tells what is in them.
     pub(super) fn conclude(&self, generated: &Generated, seconds: f64) -> Outcome {
-        let out = &self.verb.out;
-        let (made, all) = (generated.texts.len(), self.request.texts());
-        // An incomplete set of texts never replaces an older file.
-        let written = out.as_ref().filter(|path| generated.complete || !path.is_file());
-        if let Some(path) = written {
-            let Inquiry { model, stops, .. } = self.inquiry;
-            let record = |text: &Continuation| {
-                Record::new(&model.vocabulary, self.prompts, stops, text)
-                    .map(|record| record.line())
-            };
-            let lines: String =
-                generated.texts.iter().map(record).collect::<Result<_, Failure>>()?;
+        let files = [self.verb.out.as_ref(), self.verb.prompts.references()];
+        // An incomplete set of texts never replaces an older file, and neither do its references.
+        let stays = |path: &&PathBuf| !generated.complete && path.is_file();
+        let older: Vec<&PathBuf> = files.into_iter().flatten().filter(stays).collect();
+        let [texts, references] = files.map(|path| path.filter(|path| !older.contains(path)));
+        if let Some(path) = references {
+            let lines = record::references(self.inquiry.model, self.prompts)?;
             write_text_atomically(path, &lines)?;
-            let tokens: usize = generated.texts.iter().map(|text| text.tokens.len()).sum();
-            let rate = tokens as f64 / seconds.max(1e-9);
-            remark!(
-                "{made} {} written to {}: {tokens} tokens in {seconds:.2} s, {rate:.0} tokens/s",
-                if made == 1 { "text" } else { "texts" },
-                path.display()
-            );
+        }
+        if let Some(path) = texts {
+            self.write_texts(path, generated, seconds)?;
         }
         if generated.complete || !interrupt::asked() {
             return Ok(());
         }
-        let kept = match (out, written) {
-            (_, Some(_)) => "; they are saved".to_owned(),
-            (Some(older), None) => format!("; {} is left as it was", older.display()),
-            (None, None) => String::new(),
+        let saved = if texts.is_some() { "; they are saved" } else { "" };
+        let kept = older.iter().map(|path| format!("; {} is left as it was", path.display()));
+        let (made, all) = (generated.texts.len(), self.request.texts());
+        let words =
+            format!("stopped after {made} of {all} texts{saved}{}", kept.collect::<String>());
+        Err(Failure::new(Kind::Interrupted, words)
+            .advise("the same command writes the same texts again, and continues to the end"))
+    }
+
+    fn write_texts(&self, path: &Path, generated: &Generated, seconds: f64) -> Outcome {
+        let Inquiry { model, stops, .. } = self.inquiry;
+        let record = |text: &Continuation| {
+            Record::new(&model.vocabulary, self.prompts, stops, text).map(|record| record.line())
         };
-        Err(Failure::new(Kind::Interrupted, format!("stopped after {made} of {all} texts{kept}"))
-            .advise("the same command writes the same texts again, and goes on to the end"))
+        let lines: String = generated.texts.iter().map(record).collect::<Result<_, Failure>>()?;
+        write_text_atomically(path, &lines)?;
+        let made = generated.texts.len();
+        let tokens: usize = generated.texts.iter().map(|text| text.tokens.len()).sum();
+        let rate = tokens as f64 / seconds.max(1e-9);
+        remark!(
+            "{made} {} written to {}: {tokens} tokens in {seconds:.2} s, {rate:.0} tokens/s",
+            if made == 1 { "text" } else { "texts" },
+            path.display()
+        );
+        Ok(())
     }
 }

@@ -11,7 +11,7 @@ use super::summary::{grouped, remark_on, remark_on_vocabulary};
 use crate::failure::{Failure, Outcome};
 use crate::output::print;
 
-/// What the parts were made with, and cannot be asked for again.
+/// The flags that the parts were made with, and that cannot be given again.
 pub(super) const IN_PARTS: [&str; 21] = [
     "inputs",
     "train",

@@ -15,7 +15,7 @@ pub(super) fn remark_on(summary: &Summary, options: &Options) {
     }
 }
 
-/// Remarks on a vocabulary that is smaller than it was asked for, or was learned from fewer counts.
+/// Remarks on a vocabulary that is smaller than was requested, or was learned from fewer counts.
 pub(super) fn remark_on_vocabulary(learned: usize, asked: usize, counts_divided_by: u64) {
     if learned < asked {
         remark!(
@@ -31,7 +31,7 @@ pub(super) fn remark_on_vocabulary(learned: usize, asked: usize, counts_divided_
     }
 }
 
-/// A remark on splits that hold far more or less of the text than was asked for.
+/// A remark on splits that hold far more or less of the text than was requested.
 fn unequal_splits(summary: &Summary, fractions: Fractions) -> Option<String> {
     let total: u64 = summary.splits.iter().map(|size| size.bytes).sum();
     let asked = [fractions.train, fractions.valid, fractions.test];
@@ -41,7 +41,7 @@ fn unequal_splits(summary: &Summary, fractions: Fractions) -> Option<String> {
         let percent = |share: f64| format!("{:.3}", 100.0 * share).parse().unwrap_or(0.0_f64);
         let (name, share, asked) = (size.split.name(), percent(share), percent(asked));
         (asked > 0.0 && unequal)
-            .then(|| format!("{name} holds {share} % of the text where {asked} % were asked for"))
+            .then(|| format!("{name} holds {share} % of the text where {asked} % were requested"))
     };
     let found: Vec<String> = summary.splits.iter().zip(asked).filter_map(found).collect();
     (!found.is_empty()).then(|| {
@@ -52,7 +52,7 @@ fn unequal_splits(summary: &Summary, fractions: Fractions) -> Option<String> {
     })
 }
 
-/// A split this many times larger or smaller than asked for is remarked on.
+/// A split this many times larger or smaller than requested is remarked on.
 const UNEQUAL: f64 = 2.0;
 
 /// The paper's dataset table.

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use f2_corpus::TokenizerChoice;
+use f2_files::regular_file;
 use f2_lm::run::checkpoint;
 
 use super::Prepare;
@@ -32,9 +33,12 @@ fn tokenizer_in(folder: &Path) -> Result<TokenizerChoice, Failure> {
         let [whole, vocabulary, merges] =
             ["tokenizer.json", "vocab.json", "merges.txt"].map(|name| place.join(name));
         if whole.exists() {
+            regular_file(&whole)?;
             return Ok(TokenizerChoice::File(whole));
         }
         if vocabulary.exists() && merges.exists() {
+            regular_file(&vocabulary)?;
+            regular_file(&merges)?;
             return Ok(TokenizerChoice::VocabularyAndMerges { vocabulary, merges });
         }
     }

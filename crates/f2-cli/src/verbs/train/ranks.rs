@@ -1,7 +1,8 @@
 //! `f2 train` by several ranks: a thread for each GPU of this host, or processes that a launcher started.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::thread;
+use std::thread::{self, Builder};
 use std::time::Duration;
 
 use f2_engine::Device;
@@ -10,9 +11,9 @@ use f2_ranks::{Control, Launch, Launcher, Place, Transport, rendezvous, threads}
 
 use super::{Train, Trained};
 use crate::failure::{Failure, Kind};
-use crate::verbs::device::DeviceTask;
+use crate::verbs::device::{DeviceChoice, DeviceTask};
 
-/// How long ranks of this process may go on after one of them failed.
+/// How long ranks of this process may continue after one of them failed.
 const GRACE: Duration = Duration::from_secs(15);
 
 /// This rank's connection to the hosts of the others.
@@ -74,12 +75,18 @@ impl Train {
         }
         thread::scope(|scope| {
             let (sender, results) = channel();
-            for (device, (control, _)) in devices.iter().zip(threads(devices.len())) {
+            let ranks = devices.iter().zip(threads(devices.len()));
+            // Where one cannot be started those before it fail for the lack of it.
+            let started = { ranks }.try_for_each(|(device, (control, _))| {
                 let sender = sender.clone();
                 let hosts = Some(Hosts { control, transport: None });
-                scope.spawn(move || drop(sender.send(device.run(Rank { train: self, hosts }))));
-            }
+                let work = move || drop(sender.send(self.on_thread(device, hosts)));
+                Builder::new().spawn_scoped(scope, work).map(drop)
+            });
             drop(sender);
+            if let Err(error) = started {
+                return Err(ended_by(Failure::without_thread("for each GPU", &error), &results));
+            }
             let mut first = None;
             while let Ok(result) = results.recv() {
                 match result {
@@ -88,8 +95,14 @@ impl Train {
                     Err(failure) => return Err(ended_by(failure, &results)),
                 }
             }
-            first.ok_or_else(|| Failure::new(Kind::Device, "the thread of rank 0 panicked"))
+            Ok(first.expect("one of the ranks leads"))
         })
+    }
+
+    /// Trains as one rank. A panic ends the others as a failure does: they would wait for this rank.
+    fn on_thread(&self, device: &DeviceChoice, hosts: Option<Hosts>) -> Result<Trained, Failure> {
+        let trained = catch_unwind(AssertUnwindSafe(|| device.run(Rank { train: self, hosts })));
+        trained.unwrap_or_else(|_| Err(Failure::new(Kind::Device, "the thread of a rank panicked")))
     }
 
     fn as_process(&self, launch: &Launch) -> Result<Trained, Failure> {

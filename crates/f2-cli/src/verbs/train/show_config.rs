@@ -51,7 +51,7 @@ fn to_toml(resolved: &Resolved) -> String {
     text
 }
 
-/// Who gave a setting its value.
+/// The source of a setting's value.
 fn origin(resolved: &Resolved, key: &str) -> String {
     resolved.origins.get(key).map_or("default".to_owned(), Origin::to_string)
 }

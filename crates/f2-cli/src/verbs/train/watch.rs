@@ -8,11 +8,11 @@ use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 
 use crate::output::{draws_progress, progress_width};
 
-/// How often the line is renewed: live, and where it is printed anew.
+/// How often the line is renewed: live, and where it is printed again.
 const LIVE_INTERVAL: Duration = Duration::from_millis(250);
 const PLAIN_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Into how many steps the bar divides a run, and how short it may get beside the words.
+/// The number of steps into which the bar divides a run, and its smallest width next to the words.
 const BAR_STEPS: u64 = 1000;
 const SHORTEST_BAR: usize = 8;
 
@@ -93,8 +93,8 @@ impl Watch {
                 self.say(&format!("step {step}: validation perplexity {perplexity:.2}{best}"));
             }
             Event::SaveFailed { step, reason } => self.say(&format!(
-                "warning: step {step} was not saved: {reason}; training goes on, the checkpoint \
-                 before stays"
+                "warning: step {step} was not saved: {reason}; training continues, the previous \
+                 checkpoint stays"
             )),
             Event::Saved { .. } | Event::Ended { .. } => {}
         }
@@ -144,7 +144,7 @@ impl Watch {
         }
     }
 
-    /// What there is to say of a step, and how much each matters: the lowest most.
+    /// The parts of a step's line, each with its priority: the lowest number matters most.
     fn words(&self, event: &Event, first_progress: f64) -> Vec<(u8, String)> {
         let &Event::Step { step, learning_rate, progress, .. } = event else {
             return Vec::new();

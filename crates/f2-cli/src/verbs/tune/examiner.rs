@@ -18,7 +18,7 @@ use crate::interrupt;
 use crate::progress::{Progress, Unit};
 use crate::verbs::generate::protocol::spread;
 
-/// What a search may cost.
+/// The limit of a search.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Budget {
     Seconds(f64),
@@ -55,7 +55,7 @@ pub(super) struct Examiner<'a, D: Device> {
     budget: Budget,
     batch: Option<usize>,
     seed: u64,
-    /// The trials this search has asked for, from the record or new.
+    /// The trials this search has requested, from the record or new.
     asked: HashSet<usize>,
     spent: f64,
     progress: Progress,
@@ -134,7 +134,7 @@ impl<'a, D: Device> Examiner<'a, D> {
         }
     }
 
-    /// Takes note that a trial was asked for.
+    /// Records that a trial was requested.
     fn count(&mut self, number: usize) {
         if !self.asked.insert(number) {
             return;
@@ -143,7 +143,7 @@ impl<'a, D: Device> Examiner<'a, D> {
         self.spent += self.record.trials[number].seconds;
         self.progress.advance(match self.budget {
             Budget::Trials(_) => 1,
-            Budget::Seconds(_) => self.spent.round() as u64 - before.round() as u64,
+            Budget::Seconds(_) => (self.spent.round() as u64).saturating_sub(before.round() as u64),
         });
     }
 

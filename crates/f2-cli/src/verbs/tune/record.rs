@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use f2_files::{FileRecord, ReadError, write_text_atomically};
+use f2_files::{FileRecord, ReadError, regular_file, write_text_atomically};
 use f2_lm::decode::DecodingKeys;
 use f2_lm::run::SavedModel;
 use f2_metrics::{HumanScale, Metric, Metrics, distance, distance_over};
@@ -21,7 +21,7 @@ pub(super) struct Record {
     format: u32,
     #[serde(flatten)]
     pub(super) conditions: Conditions,
-    /// What human text has on halves of the validation texts.
+    /// The metrics of human text on halves of the validation texts.
     pub(super) target: Metrics,
     /// How much that varies: the units of deviations.
     pub(super) spread: Metrics,
@@ -36,7 +36,7 @@ pub(super) struct Record {
 }
 
 /// All that decides what a setting measures.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Conditions {
     /// The model's folder, as the model was opened.
     model: String,
@@ -123,10 +123,23 @@ impl Conditions {
             cuts: HumanScale::CUTS,
         })
     }
+
+    /// The first that differs, in words. The folder of the model may have moved.
+    fn difference(&self, other: &Self) -> Option<&'static str> {
+        let texts = |of: &Self| (of.validation_sha256.clone(), of.texts, of.new_tokens);
+        let differs = [
+            ("of another model", self.model_sha256 != other.model_sha256),
+            ("on other texts", texts(self) != texts(other)),
+            ("with another seed", self.seed != other.seed),
+            ("with other halves of the texts", self.cuts != other.cuts),
+        ];
+        differs.into_iter().find(|(_, differs)| *differs).map(|(words, _)| words)
+    }
 }
 
 impl Record {
-    /// The record in a file, or a new one where there is none of these conditions.
+    /// The record in a file, or a new one where there is none. That of another search is not
+    /// replaced: hours may be in it.
     pub(super) fn open(path: &Path, conditions: Conditions) -> Result<Self, Failure> {
         let (target, spread) = (Metrics::default(), Metrics::default());
         let (trials, frontier) = (Vec::new(), Vec::new());
@@ -136,21 +149,50 @@ impl Record {
         if !path.exists() {
             return Ok(new);
         }
-        let text = f2_files::read_text(path)?;
-        let found: Self = serde_json::from_str(&text).map_err(|error| {
-            Failure::data(format!("{} is no record of `f2 tune`: {error}", path.display()))
-                .advise("remove it, or write elsewhere with `--out`")
-        })?;
-        let same = |one: &Conditions, two: &Conditions| {
-            // A folder may have moved.
-            Conditions { model: two.model.clone(), ..one.clone() } == *two
+        let found = Self::read(path)?;
+        let difference = match found.format {
+            FORMAT => found.conditions.difference(&new.conditions),
+            _ => Some("in another format"),
         };
-        if found.format != FORMAT || !same(&found.conditions, &new.conditions) {
-            remark!("{} is of another model, text or seed: beginning anew", path.display());
-            return Ok(new);
+        if let Some(difference) = difference {
+            let path = path.display();
+            return Err(Failure::usage(format!("{path} records another search, {difference}"))
+                .advise("write elsewhere with `--out`, or remove that file to start over"));
         }
-        remark!("going on from {} settings in {}", found.trials.len(), path.display());
+        remark!("continuing from {} settings in {}", found.trials.len(), path.display());
         Ok(Self { test: None, conditions: new.conditions, ..found })
+    }
+
+    /// The record in a file.
+    fn read(path: &Path) -> Result<Self, Failure> {
+        let text = f2_files::read_text(regular_file(path)?)?;
+        let found = serde_json::from_str(&text).map_err(|error| error.to_string());
+        found.and_then(Self::checked).map_err(|reason| {
+            Failure::data(format!("{} is no record of `f2 tune`: {reason}", path.display()))
+                .advise("remove it, or write elsewhere with `--out`")
+        })
+    }
+
+    /// Refuses the numbers of trials that do not exist, and measurements that are not possible.
+    fn checked(self) -> Result<Self, String> {
+        let trials = self.trials.len();
+        let mut named = self.chosen.iter().chain(&self.frontier);
+        if let Some(number) = named.find(|number| **number >= trials) {
+            return Err(format!(
+                "it names trial {number}, counted from 0, and has {trials} trials"
+            ));
+        }
+        for (number, Trial { seconds, nearness, .. }) in self.trials.iter().enumerate() {
+            let Nearness { distance, against_references, among_themselves, .. } = nearness;
+            let distances = [distance, against_references, among_themselves].into_iter().flatten();
+            let mut measured = [seconds].into_iter().chain(distances);
+            if let Some(value) = measured.find(|value| !(0.0..f64::INFINITY).contains(*value)) {
+                return Err(format!(
+                    "trial {number}, counted from 0, has {value} for seconds or a distance"
+                ));
+            }
+        }
+        Ok(self)
     }
 
     /// Works out the choice and the frontier.
@@ -190,7 +232,7 @@ impl Record {
         self.chosen.map(|number| &self.trials[number])
     }
 
-    /// What decoding.toml says about where it comes from.
+    /// The comment in decoding.toml that says where it comes from.
     pub(super) fn comment(&self) -> String {
         let shown =
             |distance: Option<f64>| distance.map_or("?".to_owned(), |far| format!("{far:.2}"));
@@ -212,5 +254,27 @@ impl Record {
 
     pub(super) fn save(&self, path: &Path) -> Result<(), Failure> {
         Ok(write_text_atomically(path, &self.json())?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fuzz::fuzz_files;
+    use crate::verbs::tune::show;
+
+    #[test]
+    fn changed_records_are_read_or_refused() {
+        fuzz_files("tunings", "tunings", "tune.json", |path| {
+            let Ok(mut record) = Record::read(path) else { return };
+            let used = |record: &Record| {
+                let chosen = record.chosen().map(|trial| trial.decoding.text(&record.comment()));
+                (chosen, show::tables(record), show::figure(record).to_svg(), record.json())
+            };
+            drop(used(&record));
+            record.test = None;
+            record.settle();
+            drop(used(&record));
+        });
     }
 }

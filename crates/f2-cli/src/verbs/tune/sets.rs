@@ -16,7 +16,7 @@ use crate::verbs::generate::protocol::spread;
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Texts")]
 pub(super) struct SetFlags {
-    /// The corpus whose validation split settings are measured on, and whose test split the choice is.
+    /// The corpus: settings are measured on its validation split, the chosen one on its test split.
     #[arg(long, value_name = "CORPUS")]
     corpus: PathBuf,
     /// How the splits are cut: `paper` into windows of prefix and reference, `lyrics` takes the beginning
@@ -30,10 +30,10 @@ pub(super) struct SetFlags {
     /// Tokens of a prefix.
     #[arg(long, value_name = "N", default_value_t = 50)]
     prefix: usize,
-    /// Tokens of a reference: as many are written.
+    /// Tokens of a reference, and of each generated text.
     #[arg(long, value_name = "N", default_value_t = 100)]
     continuation: usize,
-    /// No more prefixes of a split than this, taken from all over it [default: all windows, or 10240
+    /// At most this many prefixes of a split, taken from all over it [default: all windows, or 10240
     /// documents].
     #[arg(long, value_name = "N", value_parser = from_one)]
     texts: Option<NonZeroUsize>,
@@ -48,7 +48,7 @@ fn protocol_names() -> impl TypedValueParser<Value = ProtocolName> {
     })
 }
 
-/// What settings are measured on.
+/// The prompts and references that settings are measured on.
 pub(super) struct Sets {
     pub(super) valid: TestSet,
     /// None where the split holds too little.

@@ -7,7 +7,7 @@ use super::record::{Record, Trial};
 use super::test::Test;
 use crate::output;
 
-/// Settings beside the frontier that are drawn, the best ones: more would hide each other.
+/// The number of settings off the frontier that are drawn, the best ones: more would hide each other.
 const MOST_DRAWN: usize = 20;
 
 /// The frontier, and the test.

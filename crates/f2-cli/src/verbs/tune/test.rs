@@ -13,7 +13,7 @@ use crate::progress::{Progress, Unit};
 /// Draws of the bootstrap.
 const DRAWS: usize = 500;
 
-/// What the test split says.
+/// The measurements on the test split.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Test {
     /// Its texts.

@@ -5,7 +5,7 @@ const POINTS: usize = 25;
 /// How close to either histogram the mixtures come.
 const EDGE: f64 = 1e-6;
 
-/// What the divergence curve of two histograms gives.
+/// The values computed from the divergence curve of two histograms.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Frontier {
     /// MAUVE: the area under the curve, from 0 to 1.

@@ -8,10 +8,10 @@ pub(super) struct AdaptiveFlags {
     /// Mirostat 2: keep the text's surprise near this many bits a token.
     #[arg(long, value_name = "BITS")]
     mirostat_tau: Option<f64>,
-    /// Mirostat 2: how fast it follows [default: 0.1].
+    /// Mirostat 2: the rate at which the limit adapts [default: 0.1].
     #[arg(long, value_name = "X", requires = "mirostat_tau")]
     mirostat_eta: Option<f64>,
-    /// XTC: how often all but the least likely of the top choices are left out.
+    /// XTC: the probability of leaving out all top choices but the least likely.
     #[arg(long, value_name = "P")]
     xtc_probability: Option<f64>,
     /// XTC: tokens at least this likely are top choices [default: 0.1].

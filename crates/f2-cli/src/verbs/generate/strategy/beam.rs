@@ -8,7 +8,7 @@ pub(super) struct BeamFlags {
     /// Search for likely texts with a beam this wide.
     #[arg(long, value_name = "WIDTH")]
     beam: Option<usize>,
-    /// Search so many times, each time without the hypotheses of the times before (iterative beam search)
+    /// Number of searches, each without the hypotheses of those before (iterative beam search)
     /// [default: 1].
     #[arg(long, value_name = "N", requires = "beam")]
     beam_iterations: Option<usize>,
@@ -24,7 +24,7 @@ pub(super) struct BeamFlags {
 }
 
 impl BeamFlags {
-    /// Whether a beam is asked for.
+    /// Whether a beam is requested.
     pub(super) fn is_given(&self) -> bool {
         self.beam.is_some()
     }

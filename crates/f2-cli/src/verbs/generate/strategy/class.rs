@@ -9,7 +9,7 @@ use crate::failure::Failure;
 
 #[derive(Args, Debug, Default)]
 pub(super) struct ClassFlags {
-    /// F²: choose from the full posterior, not a class first.
+    /// F²: choose from the full posterior, without drawing a class first.
     #[arg(long)]
     joint: bool,
     /// F²: flatten or sharpen the classes' probabilities; 0 takes the most likely class
@@ -19,8 +19,8 @@ pub(super) struct ClassFlags {
     /// F²: keep the k most likely classes.
     #[arg(long, value_name = "K", conflicts_with = "joint")]
     class_top_k: Option<usize>,
-    /// F²: keep the most likely classes up to this mass, never beyond it; 1 is the paper's text,
-    /// 0.9 the authors' code [default: 1].
+    /// F²: keep the most likely classes up to this mass, never beyond it; 1 as in the paper's text,
+    /// 0.9 as in the authors' code [default: 1].
     #[arg(long, value_name = "P", conflicts_with = "joint")]
     class_top_p: Option<f64>,
     /// F²: what top-k does in a class with fewer than k tokens.

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 
 #[derive(Args, Debug, Default)]
 pub(in crate::verbs::generate) struct ContrastFlags {
-    /// Contrastive decoding: prefer tokens that MODEL finds likelier than this one does, an amateur with
+    /// Contrastive decoding: prefer tokens that MODEL finds likelier than this amateur does, a model with
     /// the same tokenizer. Greedy unless a temperature, a truncation or a beam is given.
     #[arg(long, value_name = "AMATEUR", conflicts_with_all = ["gpus", "interactive"])]
     contrast: Option<PathBuf>,

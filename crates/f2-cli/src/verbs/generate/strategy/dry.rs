@@ -12,7 +12,8 @@ pub(super) struct DryFlags {
     /// DRY: the penalty on a token that continues a repetition, in nats; 0.8 is usual.
     #[arg(id = "dry_multiplier", long = "dry-multiplier", value_name = "X")]
     multiplier: Option<f64>,
-    /// DRY: what each further token of the repetition multiplies the penalty by [default: 1.75].
+    /// DRY: the factor by which each further token of the repetition multiplies the penalty
+    /// [default: 1.75].
     #[arg(id = "dry_base", long = "dry-base", value_name = "X", requires = "dry_multiplier")]
     base: Option<f64>,
     /// DRY: the shortest repetition whose continuation is penalised, in tokens [default: 2].

@@ -4,7 +4,7 @@ use clap::error::Error;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
 use f2_lm::decode::{TruncationRule, TruncationSetting, Truncations};
 
-/// What the flags say.
+/// The truncations set by flags.
 #[derive(Debug, Default)]
 pub(super) struct TruncationFlags(pub(super) Truncations);
 
