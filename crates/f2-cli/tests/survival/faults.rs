@@ -35,6 +35,14 @@ fn train(out: &'static str) -> Vec<&'static str> {
     [&["train", "corpus", "--config", "small.toml", "--out", out], &TINY[..]].concat()
 }
 
+/// A workshop with a trained model.
+fn trained(run: &'static str) -> Workshop {
+    let workshop = Workshop::new();
+    let trained = workshop.0.f2(&train(run));
+    assert_eq!(trained.code, 0, "{}", trained.stderr);
+    workshop
+}
+
 /// Hidden files are those of writers at work, and locks.
 fn hidden(folder: &Path) -> Vec<String> {
     let files = contents(folder).into_keys();
@@ -43,9 +51,7 @@ fn hidden(folder: &Path) -> Vec<String> {
 
 #[test]
 fn training_survives_a_fault_at_every_change_of_the_disk() {
-    let workshop = Workshop::new();
-    let whole = workshop.0.f2(&train("whole"));
-    assert_eq!(whole.code, 0, "{}", whole.stderr);
+    let workshop = trained("whole");
     let expected = tensors(&workshop.path("whole"), 2);
     let run = workshop.path("run");
     let command = train("run");
@@ -134,38 +140,6 @@ fn preparing_in_parts_survives_a_fault_at_every_change_of_the_disk() {
     assert_eq!(hidden(&folder.path("parts")), [""; 0]);
 }
 
-#[test]
-fn writing_texts_survives_a_fault_at_every_change_of_the_disk() {
-    let workshop = Workshop::new();
-    let trained = workshop.0.f2(&train("run"));
-    assert_eq!(trained.code, 0, "{}", trained.stderr);
-    let command = [
-        "generate",
-        "run",
-        "--prompt",
-        "ka",
-        "-n",
-        "3",
-        "--new-tokens",
-        "4",
-        "--out",
-        "texts.jsonl",
-    ];
-    let made = workshop.0.f2(&command);
-    assert_eq!(made.code, 0, "{}", made.stderr);
-    let expected = workshop.0.read("texts.jsonl");
-    let names = workshop.0.names();
-    let begin = || workshop.0.write("texts.jsonl", "older\n");
-    at_every_change(&workshop.0, &command, &ALL, begin, |plan| {
-        let found = workshop.0.read("texts.jsonl");
-        assert!(found == "older\n" || found == expected, "{plan}: {found}");
-        let again = workshop.0.f2(&command);
-        assert_eq!(again.code, 0, "{plan}: {}", again.stderr);
-        assert_eq!(workshop.0.read("texts.jsonl"), expected, "{plan}");
-        assert_eq!(workshop.0.names(), names, "{plan}");
-    });
-}
-
 /// Tries a command that replaces files: each holds its older content or the new one, and the same command
 /// ends in the new one.
 fn check_files(folder: &Folder, command: &[&str], kinds: &[&str], files: &[&str]) {
@@ -196,10 +170,16 @@ fn cutting_classes_survives_a_fault_at_every_change_of_the_disk() {
 }
 
 #[test]
+fn writing_texts_survives_a_fault_at_every_change_of_the_disk() {
+    let workshop = trained("run");
+    let prompt = ["generate", "run", "--prompt", "ka", "-n", "3", "--new-tokens", "4"];
+    let command = [&prompt[..], &["--out", "texts.jsonl"]].concat();
+    check_files(&workshop.0, &command, &ALL, &["texts.jsonl"]);
+}
+
+#[test]
 fn texts_and_references_survive_a_fault_at_every_change_of_the_disk() {
-    let workshop = Workshop::new();
-    let trained = workshop.0.f2(&train("run"));
-    assert_eq!(trained.code, 0, "{}", trained.stderr);
+    let workshop = trained("run");
     let command = [
         "generate",
         "run",
@@ -220,9 +200,7 @@ fn texts_and_references_survive_a_fault_at_every_change_of_the_disk() {
 
 #[test]
 fn resuming_survives_a_kill_at_every_change_of_the_disk() {
-    let workshop = Workshop::new();
-    let begun = workshop.0.f2(&train("begun"));
-    assert_eq!(begun.code, 0, "{}", begun.stderr);
+    let workshop = trained("begun");
     let run = workshop.path("run");
     let begin = || {
         let _ = fs::remove_dir_all(&run);
@@ -256,9 +234,7 @@ fn copy(from: &Path, to: &Path) {
 /// A search that was cut off anywhere continues, and chooses the same.
 #[test]
 fn tuning_survives_a_kill_at_every_change_of_the_disk() {
-    let workshop = Workshop::new();
-    let trained = workshop.0.f2(&train("run"));
-    assert_eq!(trained.code, 0, "{}", trained.stderr);
+    let workshop = trained("run");
     let command = [
         "tune",
         "run",
