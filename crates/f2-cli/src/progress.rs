@@ -4,10 +4,10 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use f2_engine::check_threads;
 use f2_report::printable;
 use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::machine::can_start;
 use crate::output::{draws_progress, progress_width};
 
 /// How often a line is printed where there is no terminal.
@@ -51,7 +51,7 @@ impl Progress {
         // Where nothing calls to move it on, it moves by itself (in a thread of its own) or says that it
         // began.
         let alone = matches!(unit, Unit::Time | Unit::Draws | Unit::Settings | Unit::Seconds);
-        if terminal && alone && can_start(1) {
+        if terminal && alone && check_threads(1).is_ok() {
             bar.enable_steady_tick(Duration::from_millis(125));
         } else if matches!(unit, Unit::Time) {
             remark!("{label} …");

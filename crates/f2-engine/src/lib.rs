@@ -44,7 +44,7 @@ mod ops;
 mod parameters;
 mod random;
 
-pub use cpu::{Cpu, ProductSpeeds, Simd};
+pub use cpu::{Cpu, ProductSpeeds, Simd, check_threads};
 pub use cuda::{
     Bf16, Cuda, F32, NcclId, NcclPeers, Precision, compile_kernels, cublaslt_is_present,
     cuda_is_present, nccl_version, nvrtc_is_present,

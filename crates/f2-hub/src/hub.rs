@@ -65,7 +65,7 @@ impl Hub {
         observer: &dyn Observer,
     ) -> Result<Snapshot, Error> {
         if self.environment.offline {
-            return self.cached_or(repository, wanted, "HF_HUB_OFFLINE forbids to fetch it");
+            return self.cached_or(repository, wanted, "HF_HUB_OFFLINE forbids fetching it");
         }
         #[cfg(feature = "download")]
         return self.download(repository, wanted, observer);

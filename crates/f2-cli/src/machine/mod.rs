@@ -9,7 +9,7 @@ mod threads;
 pub(crate) use disk::free_disk;
 pub(crate) use load::load;
 pub(crate) use memory::peak_memory;
-pub(crate) use threads::{avoid_threads_if_unavailable, can_start};
+pub(crate) use threads::avoid_threads_if_unavailable;
 
 /// Cores that this process may use.
 pub(crate) fn cores() -> usize {

@@ -75,7 +75,7 @@ impl Classes {
         Self {
             corpus: Some(task.corpus.clone()),
             counts: None,
-            method: task.rule,
+            method: task.method,
             k: task.k,
             unseen: 1,
             out: Some(task.out.clone()),

@@ -29,6 +29,7 @@ pub use product::ProductSpeeds;
 use product::{FEW_ROWS, Precision, Products};
 pub use simd::Simd;
 use threads::Threads;
+pub use threads::check_threads;
 
 use crate::{Device, Error};
 

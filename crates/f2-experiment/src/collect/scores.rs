@@ -47,8 +47,12 @@ impl Made<'_> {
             let Purpose::ScoreTrials(subjects) = &stage.purpose else { continue };
             let records = self.with_perplexities(records(&folder)?, subjects)?;
             for (subject, record) in subjects.iter().zip(records) {
-                if let Subject::Classes(rule, k) = *subject {
-                    trials.push(ClassTrial { rule, k: self.number_of_classes(rule, k)?, record });
+                if let Subject::Classes(method, k) = *subject {
+                    trials.push(ClassTrial {
+                        method,
+                        k: self.number_of_classes(method, k)?,
+                        record,
+                    });
                 }
             }
         }
@@ -58,7 +62,7 @@ impl Made<'_> {
         let main = main.and_then(|set| set.records.iter().find(f2));
         if let Some(record) = main.filter(|_| !trials.is_empty()) {
             let k = self.number_of_classes(Method::Greedy, None)?;
-            trials.insert(0, ClassTrial { rule: Method::Greedy, k, record: record.clone() });
+            trials.insert(0, ClassTrial { method: Method::Greedy, k, record: record.clone() });
         }
         Ok(trials)
     }
@@ -74,12 +78,12 @@ impl Made<'_> {
         Ok(records)
     }
 
-    fn number_of_classes(self, rule: Method, k: Option<usize>) -> Result<usize, Error> {
+    fn number_of_classes(self, method: Method, k: Option<usize>) -> Result<usize, Error> {
         if let Some(k) = k {
             return Ok(k);
         }
         let folder =
-            self.folder(&Purpose::Classes(CorpusRole::Main, rule, None)).unwrap_or_default();
+            self.folder(&Purpose::Classes(CorpusRole::Main, method, None)).unwrap_or_default();
         let path = folder.join(files::CLASSES);
         Ok(f2_classes::ClassSelection::load(regular_file(&path)?)?.classes().len())
     }

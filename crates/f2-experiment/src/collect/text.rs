@@ -30,8 +30,8 @@ impl Made<'_> {
     /// The classes that MefMax found, those of Algorithm 1 first.
     pub(super) fn classes(self) -> Result<Vec<ClassesResult>, Error> {
         let mut all = Vec::new();
-        for rule in [Method::Greedy, Method::Author, Method::Exact] {
-            if let Some(folder) = self.folder(&Purpose::Classes(CorpusRole::Main, rule, None)) {
+        for method in [Method::Greedy, Method::Author, Method::Exact] {
+            if let Some(folder) = self.folder(&Purpose::Classes(CorpusRole::Main, method, None)) {
                 all.push(classes(&ClassSelection::load(regular_file(
                     &folder.join(files::CLASSES),
                 )?)?));

@@ -75,7 +75,7 @@ fn prepare(task: &PrepareTask<OsString>, flags: &DeviceFlags) -> Words {
 
 fn classes(task: &ClassesTask<OsString>) -> Words {
     let mut words = vec!["classes".into(), task.corpus.clone()];
-    add(&mut words, "--method", &task.rule.name());
+    add(&mut words, "--method", &task.method.name());
     if let Some(k) = task.k {
         add(&mut words, "--k", &k);
     }

@@ -55,14 +55,14 @@ impl<'a> Layout<'a> {
         self.stages.len() - 1
     }
 
-    fn classes(&mut self, role: CorpusRole, rule: Method, k: Option<usize>) -> usize {
-        let purpose = Purpose::Classes(role, rule, k);
+    fn classes(&mut self, role: CorpusRole, method: Method, k: Option<usize>) -> usize {
+        let purpose = Purpose::Classes(role, method, k);
         self.number(&purpose.clone(), |layout| {
             let corpus = layout.corpus(role).folder();
-            let task = ClassesTask { corpus, rule, k, out: Place::Own(files::CLASSES) };
+            let task = ClassesTask { corpus, method, k, out: Place::Own(files::CLASSES) };
             let of = if role == CorpusRole::Target { "-target" } else { "" };
             let many = k.map_or_else(String::new, |k| format!("-{k}"));
-            let name = format!("classes{of}-{}{many}", rule.name());
+            let name = format!("classes{of}-{}{many}", method.name());
             stage(name, purpose, Task::Classes(task), vec![files::CLASSES])
         })
     }
@@ -71,8 +71,8 @@ impl<'a> Layout<'a> {
         let purpose = Purpose::Train(subject);
         self.number(&purpose.clone(), |layout| {
             let corpus = layout.corpus(subject.corpus()).folder();
-            let classes = subject.classes().map(|(rule, k)| {
-                let stage = layout.classes(subject.corpus(), rule, k);
+            let classes = subject.classes().map(|(method, k)| {
+                let stage = layout.classes(subject.corpus(), method, k);
                 Place::Made { stage, name: files::CLASSES }
             });
             let init = subject.starts_from().map(|start| {

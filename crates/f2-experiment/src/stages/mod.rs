@@ -86,11 +86,11 @@ fn lay_out_ablations(layout: &mut Layout<'_>, plan: &Plan) {
     if plan.generation.authors_program {
         layout.score_authors_program();
     }
-    let methods = plan.ablation.methods.iter().filter(|rule| **rule != Method::Greedy);
-    let methods: Vec<Subject> = methods.map(|rule| Subject::Classes(*rule, None)).collect();
+    let methods = plan.ablation.methods.iter().filter(|method| **method != Method::Greedy);
+    let methods: Vec<Subject> = methods.map(|method| Subject::Classes(*method, None)).collect();
     layout.score_trials(&methods, PaperPart::Methods);
-    let of_k = |numbers: &[usize], rules: [Method; 2]| -> Vec<Subject> {
-        let subjects = |&k: &usize| rules.map(|rule| Subject::Classes(rule, Some(k)));
+    let of_k = |numbers: &[usize], methods: [Method; 2]| -> Vec<Subject> {
+        let subjects = |&k: &usize| methods.map(|method| Subject::Classes(method, Some(k)));
         numbers.iter().flat_map(subjects).collect()
     };
     let mefmax = of_k(&plan.ablation.mefmax_k, [Method::Greedy, Method::Exact]);
@@ -193,11 +193,11 @@ mod tests {
         let mut plan = PlanPreset::Tiny.plan();
         plan.ablation.mefmax_k = vec![40];
         let commands = commands(&laid_out_as(&plan));
-        for rule in ["greedy", "exact"] {
+        for method in ["greedy", "exact"] {
             let of = |start: String| commands.iter().find(|line| line.starts_with(&start));
-            let classes = of(format!("classes-{rule}-40: ")).unwrap();
-            assert!(classes.contains(&format!("--method {rule} --k 40 ")), "{classes}");
-            assert!(of(format!("train-f2-{rule}-40: ")).is_some());
+            let classes = of(format!("classes-{method}-40: ")).unwrap();
+            assert!(classes.contains(&format!("--method {method} --k 40 ")), "{classes}");
+            assert!(of(format!("train-f2-{method}-40: ")).is_some());
         }
     }
 

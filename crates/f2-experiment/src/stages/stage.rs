@@ -27,7 +27,7 @@ pub struct Stage {
 pub enum Purpose {
     /// The corpus of a role.
     Prepare(CorpusRole),
-    /// The classes of a corpus by a rule, as many as given.
+    /// The classes of a corpus by a method, as many as given.
     Classes(CorpusRole, Method, Option<usize>),
     /// A trained model.
     Train(Subject),

@@ -13,7 +13,7 @@ pub enum Subject {
     Model(ObjectiveName),
     /// The same from a further seed: so many above the plan's.
     Repeated(ObjectiveName, u64),
-    /// An F² model with classes of this rule, as many as given.
+    /// An F² model with classes of this method, as many as given.
     Classes(Method, Option<usize>),
     /// A plain model of another text, to be transferred.
     Pretrained,
@@ -40,8 +40,8 @@ impl Subject {
         match self {
             Self::Model(model) => model.as_str().to_owned(),
             Self::Repeated(model, further) => format!("{}-seed-{further}", model.as_str()),
-            Self::Classes(rule, None) => format!("f2-{}", rule.name()),
-            Self::Classes(rule, Some(k)) => format!("f2-{}-{k}", rule.name()),
+            Self::Classes(method, None) => format!("f2-{}", method.name()),
+            Self::Classes(method, Some(k)) => format!("f2-{}-{k}", method.name()),
             Self::Pretrained => "pretrained".to_owned(),
             Self::Transferred => "transferred".to_owned(),
             Self::FromScratch => "from-scratch".to_owned(),
@@ -83,7 +83,7 @@ impl Subject {
     /// How its classes are cut, where it has any.
     pub(crate) fn classes(self) -> Option<(Method, Option<usize>)> {
         match self {
-            Self::Classes(rule, k) => Some((rule, k)),
+            Self::Classes(method, k) => Some((method, k)),
             _ => (self.model() == ObjectiveName::F2).then_some((Method::Greedy, None)),
         }
     }

@@ -61,7 +61,8 @@ pub struct ClassesTask<P> {
     /// The corpus with the counts.
     pub corpus: P,
     /// How they are cut.
-    pub rule: Method,
+    #[serde(rename = "rule")]
+    pub method: Method,
     /// How many; the method chooses where it is missing.
     pub k: Option<usize>,
     /// The file of classes.
@@ -193,7 +194,7 @@ impl<P> Task<P> {
             Self::Prepare(task) => Task::Prepare(task.try_map(path)?),
             Self::Classes(task) => Task::Classes(ClassesTask {
                 corpus: path(&task.corpus)?,
-                rule: task.rule,
+                method: task.method,
                 k: task.k,
                 out: path(&task.out)?,
             }),

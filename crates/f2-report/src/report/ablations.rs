@@ -46,7 +46,7 @@ const PLOTTED: [Plotted; 4] = [
 ];
 
 fn class_figures(results: &Results) -> Vec<NamedFigure> {
-    let fixed = results.class_trials.iter().any(|trial| !trial.rule.is_mefmax());
+    let fixed = results.class_trials.iter().any(|trial| !trial.method.is_mefmax());
     if !fixed {
         return Vec::new();
     }
@@ -69,9 +69,9 @@ fn class_chart(results: &Results, (name, _, unit, measure): &Plotted) -> LineCha
         axis,
     );
     let point = |trial: &ClassTrial| Some((trial.k as f64, value(&trial.record)?));
-    let points = |rule: Method| {
+    let points = |method: Method| {
         let mut points: Vec<(f64, f64)> =
-            trials.iter().filter(|trial| trial.rule == rule).filter_map(point).collect();
+            trials.iter().filter(|trial| trial.method == method).filter_map(point).collect();
         points.sort_by(|one, other| one.0.total_cmp(&other.0));
         points
     };
@@ -90,9 +90,9 @@ fn class_chart(results: &Results, (name, _, unit, measure): &Plotted) -> LineCha
 
 /// The MefMax methods side by side: beyond the paper.
 fn method_table(results: &Results) -> Option<Block> {
-    let trials = results.class_trials.iter().filter(|trial| trial.rule.is_mefmax());
+    let trials = results.class_trials.iter().filter(|trial| trial.method.is_mefmax());
     let renamed = |trial: &ClassTrial| ResultRecord {
-        name: format!("{}, K = {}", trial.rule.name(), trial.k),
+        name: format!("{}, K = {}", trial.method.name(), trial.k),
         ..trial.record.clone()
     };
     let records: Vec<ResultRecord> = trials.map(renamed).collect();

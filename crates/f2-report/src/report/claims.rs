@@ -143,9 +143,9 @@ fn shares(all: &[ResultRecord]) -> Option<String> {
     Some(format!("{} %", shares.map(|share| format!("{:.1}", 100.0 * share)).join(" / ")))
 }
 
-/// A measure of the models with classes by a rule, over their K.
-fn over_k(results: &Results, rule: Method, measure: Measure) -> Vec<(usize, f64)> {
-    let trials = results.class_trials.iter().filter(|trial| trial.rule == rule);
+/// A measure of the models with classes by a method, over their K.
+fn over_k(results: &Results, method: Method, measure: Measure) -> Vec<(usize, f64)> {
+    let trials = results.class_trials.iter().filter(|trial| trial.method == method);
     let mut points: Vec<(usize, f64)> =
         trials.filter_map(|trial| Some((trial.k, trial.record.metrics.get(measure)?))).collect();
     points.sort_by_key(|point| point.0);

@@ -90,7 +90,8 @@ impl fmt::Display for Decoding {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClassTrial {
     /// How they were cut.
-    pub rule: Method,
+    #[serde(rename = "rule")]
+    pub method: Method,
     /// How many classes.
     pub k: usize,
     /// Its scores.

@@ -168,10 +168,10 @@ fn run(name: &str, end: f64) -> RunResult {
 }
 
 fn trials(record: &ResultRecord) -> Vec<ClassTrial> {
-    let trial = |rule, k: usize| {
+    let trial = |method, k: usize| {
         let mut record = record.clone();
         record.metrics.kld = Some(0.6 + (k as f64 - 9.0).abs() / 20.0);
-        ClassTrial { rule, k, record }
+        ClassTrial { method, k, record }
     };
     let fixed = [2, 4, 8, 16]
         .into_iter()

@@ -1,14 +1,13 @@
 //! Accepting connections, serving them with time limits, and ending in order.
 
-use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{Builder, park, scope};
 use std::time::{Duration, SystemTime};
 
 use axum::Router;
+use f2_engine::check_threads;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -40,7 +39,7 @@ pub fn run(
     stop: impl Fn() -> bool,
 ) -> Result<Ended, Error> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(4);
-    // One more looks up the name of the host.
+    // Without them tokio panics; one more looks up the name of the host.
     check_threads(threads + 1).map_err(Error::Start)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads)
@@ -52,16 +51,6 @@ pub fn run(
     // Requests that were cut off do not hold the end up.
     runtime.shutdown_timeout(Duration::from_millis(100));
     ended
-}
-
-/// Whether so many threads can be had at the same time: without them, tokio panics.
-fn check_threads(count: usize) -> io::Result<()> {
-    scope(|scope| {
-        let start = |_| Builder::new().spawn_scoped(scope, park);
-        let started: Vec<_> = (0..count).map(start).collect();
-        started.iter().flatten().for_each(|thread| thread.thread().unpark());
-        started.into_iter().try_for_each(|thread| thread.map(drop))
-    })
 }
 
 async fn serve(

@@ -1,5 +1,6 @@
 //! The threads that share an operation's work, and the memory they work on.
 
+mod available;
 mod scratch;
 mod shared;
 mod team;
@@ -8,6 +9,7 @@ use std::ops::Range;
 
 use team::Team;
 
+pub use available::check_threads;
 pub(super) use scratch::{with_packing, with_scratch, with_shared};
 pub(super) use shared::Shared;
 

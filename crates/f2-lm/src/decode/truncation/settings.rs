@@ -37,11 +37,8 @@ impl Truncations {
 
     /// The names of all rules, for a message.
     pub(in crate::decode) fn names() -> String {
-        const CUTOFF: &str = " cut-off";
-        let names = || Self::rules_for_readers().map(|rule| rule.name);
-        let others: Vec<&str> = names().filter(|name| !name.ends_with(CUTOFF)).collect();
-        let cutoffs: Vec<&str> = names().filter_map(|name| name.strip_suffix(CUTOFF)).collect();
-        format!("{}, {} cut-offs", others.join(", "), cutoffs.join(" and "))
+        let names: Vec<&str> = Self::rules_for_readers().map(|rule| rule.name).collect();
+        names.join(", ")
     }
 
     /// The setting of a rule.
