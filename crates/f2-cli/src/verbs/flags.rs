@@ -8,7 +8,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use f2_corpus::Split;
 use f2_experiment::{PaperPart, PlanPreset};
 use f2_lm::config::{ObjectiveName, Preset};
-use f2_lm::decode::{DecodingKeys, Strategy};
+use f2_lm::decode::{DecodingKeys, SmallClass, Strategy};
 use f2_lm::run::{Pick, SavedModel};
 
 use crate::failure::Failure;
@@ -155,6 +155,11 @@ fn one_of<T: Copy + Send + Sync + 'static>(
 /// Reads the name of a split.
 pub(crate) fn split() -> impl TypedValueParser<Value = Split> {
     one_of(&Split::ALL, |split| PossibleValue::new(split.name()))
+}
+
+/// The value of `--small-class`.
+pub(crate) fn small_class() -> impl TypedValueParser<Value = SmallClass> {
+    one_of(&SmallClass::ALL, |small| PossibleValue::new(small.name()).help(small.about()))
 }
 
 /// Reads an objective.

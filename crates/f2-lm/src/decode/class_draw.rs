@@ -41,6 +41,34 @@ pub enum SmallClass {
     Fill,
 }
 
+impl SmallClass {
+    /// Both, the default first.
+    pub const ALL: [Self; 2] = [Self::Clamp, Self::Fill];
+
+    /// The name on the command line, in requests and in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Clamp => "clamp",
+            Self::Fill => "fill",
+        }
+    }
+
+    /// A one-line description.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Clamp => "Takes all of them, as the paper's Eq. 7 says (the default)",
+            Self::Fill => {
+                "Draws further classes until there are k tokens, as the authors' code does"
+            }
+        }
+    }
+
+    /// The treatment of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|small| small.name() == name)
+    }
+}
+
 impl Default for ClassDraw {
     fn default() -> Self {
         Self { temperature: 1.0, top_k: None, top_p: 1.0, small: SmallClass::Clamp }

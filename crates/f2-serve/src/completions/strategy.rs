@@ -204,11 +204,8 @@ fn factorisation(fields: Fields<'_>, usual: Factorisation) -> Result<Factorisati
         top_p: fields.number("class_top_p")?.unwrap_or(usual.top_p),
         small: match fields.text("small_class")? {
             None => usual.small,
-            Some("clamp") => SmallClass::Clamp,
-            Some("fill") => SmallClass::Fill,
-            Some(_) => {
-                return Err(Refusal::bad("small_class", "`small_class` is `clamp` or `fill`"));
-            }
+            Some(name) => SmallClass::named(name)
+                .ok_or_else(|| Refusal::bad("small_class", "`small_class` is `clamp` or `fill`"))?,
         },
     }))
 }

@@ -1,11 +1,12 @@
 //! The flags of an F² model's classes.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use f2_lm::decode::{ClassDraw, Factorisation, SmallClass};
 use f2_lm::run::SavedModel;
 use f2_report::results::Decoding;
 
 use crate::failure::Failure;
+use crate::verbs::flags::small_class;
 
 #[derive(Args, Debug, Default)]
 pub(super) struct ClassFlags {
@@ -24,16 +25,8 @@ pub(super) struct ClassFlags {
     #[arg(long, value_name = "P", conflicts_with = "joint")]
     class_top_p: Option<f64>,
     /// F²: what top-k does in a class with fewer than k tokens.
-    #[arg(long, value_enum, conflicts_with = "joint")]
-    small_class: Option<Small>,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Small {
-    /// Takes all of them, as the paper's Eq. 7 says (the default).
-    Clamp,
-    /// Draws further classes until there are k tokens, as the authors' code does.
-    Fill,
+    #[arg(long, value_parser = small_class(), conflicts_with = "joint")]
+    small_class: Option<SmallClass>,
 }
 
 impl ClassFlags {
@@ -45,7 +38,7 @@ impl ClassFlags {
             Decoding::ClassNucleus { p, .. } => Self { class_top_p: Some(p), ..Self::default() },
             Decoding::AuthorsProgram { .. } => Self {
                 class_top_p: Some(Decoding::AUTHORS_CLASS_NUCLEUS),
-                small_class: Some(Small::Fill),
+                small_class: Some(SmallClass::Fill),
                 ..Self::default()
             },
         }
@@ -91,11 +84,7 @@ impl ClassFlags {
             temperature: self.class_temperature.unwrap_or(base.temperature),
             top_k: self.class_top_k.or(base.top_k),
             top_p: self.class_top_p.unwrap_or(base.top_p),
-            small: match self.small_class {
-                Some(Small::Fill) => SmallClass::Fill,
-                Some(Small::Clamp) => SmallClass::Clamp,
-                None => base.small,
-            },
+            small: self.small_class.unwrap_or(base.small),
         })
     }
 }
