@@ -4,8 +4,8 @@
     python bench/parallel.py target/release/f2 --work /tmp/parallel
 
 needs an NVIDIA GPU, its driver, NVRTC, cuBLASLt and NCCL (`f2 doctor`); NCCL of a `pip install torch` is
-found by itself. Ranks share the GPU: a different NCCL_HOSTID lets NCCL take them for hosts, which talk
-over sockets, so their speed says nothing. Prints a table of times and a line for every check, and ends
+found by itself. Ranks share the GPU, started as by a launcher or by `--gpus` with F2_SHARE_GPU=1: a
+different NCCL_HOSTID lets NCCL take them for hosts, which talk over sockets, so their speed says nothing. Prints a table of times and a line for every check, and ends
 with 1 where one did not hold.
 """
 
@@ -275,6 +275,58 @@ def killed_and_resumed(bench, steps):
     bench.check(equal, f"resumed by four ranks it ends in the bits of one that was never killed, {steps} steps")
 
 
+def children_of(process):
+    """The processes that a process started."""
+    try:
+        return [int(pid) for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
+    except FileNotFoundError:
+        return []
+
+
+def is_running(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+def by_itself(bench, steps):
+    """`--gpus` without a launcher: bits, and what a signal to the parent or to a child leaves behind."""
+    common = ["train", "small", *SMALL, "--set", "batch.shards=4", "--precision", "f32"]
+    whole = digest(bench.work / "small-f32-1")
+    for gpus in [2, 4]:
+        run = bench.work / f"children-{gpus}"
+        code, _, error, _ = bench.f2(
+            *common, "--steps", steps, "--out", run, "--gpus", gpus, F2_SHARE_GPU="1"
+        )
+        equal = code == 0 and digest(run) == whole
+        bench.check(equal, f"`--gpus {gpus}` ended with {code} in the bits of one rank: {error[-500:]}")
+    common += ["--set", "checkpoint.every_steps=10", "--steps", "4000", "--gpus", "3"]
+    for name, code in [("INT", 130), ("TERM", 130), ("KILL", -9), ("KILL of a child", 4)]:
+        run = bench.work / f"signal-{name.replace(' ', '-')}"
+        parent = bench.start(*common, "--out", run, F2_SHARE_GPU="1")
+        began = time.monotonic()
+        while time.monotonic() - began < 60 and len(steps_of(run)) < 25 and parent.poll() is None:
+            time.sleep(0.05)
+        children = children_of(parent)
+        word, _, of_child = name.partition(" ")
+        os.kill(children[-1] if of_child else parent.pid, getattr(signal, f"SIG{word}"))
+        began = time.monotonic()
+        found, _, error = finish(parent, 60)
+        while time.monotonic() - began < 60 and any(map(is_running, children)):
+            time.sleep(0.05)
+        seconds = time.monotonic() - began
+        left = sum(map(is_running, children))
+        words = f"SIG{name}: {len(children)} children, ended with {found} in {seconds:.1f} s, {left} still run"
+        bench.check(found == code and len(children) == 2 and left == 0, words)
+        print(f"  it said: {error.strip().splitlines()[-3:]}", flush=True)
+        lines = [line for line in error.splitlines() if line.startswith("error: ")]
+        bench.check(len(lines) == (0 if code == -9 else 1), f"  with {len(lines)} errors")
+        resumed = bench.f2("train", "--resume", run, "--steps", "60", "--allow", "budget", "--device", "cuda:0")
+        # The last checkpoint may be past the new limit.
+        bench.check(resumed[0] == 0, f"  and the run resumes with {resumed[0]}: {resumed[2].strip()[-200:]}")
+
+
 def shared_work(bench):
     """Texts and perplexity by the code of several GPUs."""
     run = bench.work / "small-f32-1"
@@ -283,8 +335,8 @@ def shared_work(bench):
         ["perplexity", run, "small", "--json"],
     ]:
         results = []
-        for flags in [["--device", "cuda:0"], ["--gpus", "1"], ["--gpus", "all"]]:
-            code, output, error, _ = bench.f2(*words, *flags)
+        for flags in [["--device", "cuda:0"], ["--gpus", "1"], ["--gpus", "all"], ["--gpus", "3"]]:
+            code, output, error, _ = bench.f2(*words, *flags, F2_SHARE_GPU="1")
             texts = bench.work / "texts"
             results.append((code, (texts.read_text() if words[0] == "generate" and texts.exists() else output)))
             if code != 0:
@@ -327,6 +379,7 @@ def main():
         ("one rank", lambda: overhead(bench, a.rounds, a.speed_steps)),
         ("overlap", lambda: overlapping(bench, a.rounds, a.overlap_steps)),
         ("a killed rank", lambda: killed_and_resumed(bench, a.steps)),
+        ("without a launcher", lambda: by_itself(bench, a.steps)),
         ("generation and perplexity", lambda: shared_work(bench)),
         ("too many GPUs", lambda: refused(bench)),
     ]

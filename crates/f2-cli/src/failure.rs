@@ -26,6 +26,8 @@ pub(crate) struct Failure {
     kind: Kind,
     message: String,
     advice: Option<String>,
+    /// Whether another process prints it.
+    reported: bool,
 }
 
 /// Advice on threads that the system refuses.
@@ -53,7 +55,7 @@ pub(crate) type Outcome = Result<(), Failure>;
 
 impl Failure {
     pub(crate) fn new(kind: Kind, message: impl Display) -> Self {
-        Self { kind, message: message.to_string(), advice: None }
+        Self { kind, message: message.to_string(), advice: None, reported: false }
     }
 
     pub(crate) fn usage(message: impl Display) -> Self {
@@ -68,6 +70,16 @@ impl Failure {
     pub(crate) fn without_thread(work: &str, error: &io::Error) -> Self {
         Self::new(Kind::Device, format!("cannot start a thread {work}: {error}"))
             .advise(FREE_THREADS)
+    }
+
+    /// The message alone.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Leaves it to another process to print this.
+    pub(crate) fn reported(self) -> Self {
+        Self { reported: true, ..self }
     }
 
     /// Puts words before the message.
@@ -97,9 +109,11 @@ impl Failure {
 
     /// Prints the failure to standard error and gives the process its exit code.
     pub(crate) fn report(&self) -> ExitCode {
-        remark!("error: {}", self.message);
-        if let Some(advice) = &self.advice {
-            remark!("  help: {advice}");
+        if !self.reported {
+            remark!("error: {}", self.message);
+            if let Some(advice) = &self.advice {
+                remark!("  help: {advice}");
+            }
         }
         ExitCode::from(self.kind as u8)
     }

@@ -2,8 +2,10 @@
 
 mod support;
 
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
+use f2_ranks::Children;
 use support::workshop::Workshop;
 
 /// Exit code and messages of `f2 train` with these flags and variables.
@@ -74,4 +76,32 @@ fn gpus_and_a_launcher_are_one_too_many() {
     let (code, said) = train(&workshop, &["--gpus", "2"], &variables);
     assert_eq!(code, 2);
     assert!(said.contains("a launcher has started some already"), "{said}");
+}
+
+/// Rank 0 has no GPU to share here, so the test takes its place. The child, which would train on a CPU, has no
+/// transport for its numbers.
+#[test]
+fn a_child_leaves_it_to_rank_0_to_report() {
+    let workshop = Workshop::new();
+    let child = |_| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_f2"));
+        command.arg("train").arg(workshop.path("corpus")).arg("--out").arg(workshop.path("run"));
+        command.args([
+            "--config",
+            workshop.path("small.toml").to_str().unwrap(),
+            "--device",
+            "cpu",
+        ]);
+        let said = std::fs::File::create(workshop.path("said")).unwrap();
+        command.stdout(Stdio::from(said.try_clone().unwrap())).stderr(Stdio::from(said));
+        command
+    };
+    let stuck = |error: &f2_ranks::Error| panic!("{error}");
+    let (children, mut control) =
+        Children::start(2, Duration::from_secs(60), &child, stuck).unwrap();
+    let error = control.barrier().unwrap_err().to_string();
+    assert!(error.starts_with("rank 1 failed: "), "{error}");
+    assert!(error.ends_with("the hosts have no connection that carries numbers"), "{error}");
+    drop((control, children));
+    assert_eq!(std::fs::read_to_string(workshop.path("said")).unwrap(), "");
 }

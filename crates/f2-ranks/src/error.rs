@@ -41,6 +41,22 @@ pub enum Error {
         /// The time limit.
         seconds: u64,
     },
+    /// The process of a rank cannot be started.
+    #[error("cannot start a process for rank {rank}: {reason}")]
+    Start {
+        /// The rank.
+        rank: usize,
+        /// The system's answer.
+        reason: String,
+    },
+    /// The process of a rank ended before it met the others.
+    #[error("rank {rank} ended before it met the others: {status}")]
+    Ended {
+        /// The rank.
+        rank: usize,
+        /// How, as the system names it.
+        status: String,
+    },
     /// A rank cannot have the threads it listens with.
     #[error("rank {rank} cannot start a thread: {reason}")]
     Threads {

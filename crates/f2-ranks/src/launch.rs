@@ -12,6 +12,8 @@ const JOB_PORTS: (u16, u64) = (20_000, 10_000);
 /// The launcher that started the ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Launcher {
+    /// Rank 0 itself, of which the others are [`Children`](crate::Children).
+    RankZero,
     /// `torchrun`, or anything else that sets `RANK` and `WORLD_SIZE`.
     Torchrun,
     /// Open MPI's `mpirun`.
@@ -61,8 +63,18 @@ struct Names {
     local_size: &'static str,
 }
 
+/// The variables of a rank that rank 0 started: its number, and how many there are.
+pub(crate) const CHILD: [&str; 2] = ["F2_RANK", "F2_RANKS"];
+
 /// The innermost launcher first: `torchrun` and `mpirun` may be started by `srun`.
-const LAUNCHERS: [Names; 4] = [
+const LAUNCHERS: [Names; 5] = [
+    Names {
+        launcher: Launcher::RankZero,
+        rank: CHILD[0],
+        size: CHILD[1],
+        local_rank: CHILD[0],
+        local_size: CHILD[1],
+    },
     Names {
         launcher: Launcher::Torchrun,
         rank: "RANK",

@@ -70,7 +70,8 @@ fn ranks(error: &f2_ranks::Error) -> &'static str {
         f2_ranks::Error::Different { .. } => {
             "start all ranks with the same program, flags, corpus and run folder"
         }
-        f2_ranks::Error::Threads { .. } => FREE_THREADS,
+        f2_ranks::Error::Start { .. } | f2_ranks::Error::Threads { .. } => FREE_THREADS,
+        f2_ranks::Error::Ended { .. } => "its own message, if it left one, is above",
         f2_ranks::Error::Lost { .. } | f2_ranks::Error::Failed { .. } => RESUME,
     }
 }

@@ -10,7 +10,7 @@ use f2_lm::Devices;
 use crate::failure::{Failure, Kind};
 use crate::machine::cuda;
 use crate::verbs::flags::Threads;
-use crate::verbs::gpus::GpuChoice;
+use crate::verbs::gpus::{GpuChoice, gpu_of};
 
 /// The flags that choose a device, and how many threads work for it.
 #[derive(Args, Clone, Copy, Debug)]
@@ -125,26 +125,32 @@ impl DeviceChoice {
             (None, Some(Precision::Bf16)) => {
                 task.run(&Devices::one(&|_| Cpu::with_bf16(self.threads()).map_err(failure)))
             }
-            (Some(first), None | Some(Precision::Bf16)) => {
-                on_gpus(count, task, &|number| Cuda::<Bf16>::new(first + number).map_err(failure))
-            }
-            (Some(first), Some(Precision::F32)) => {
-                on_gpus(count, task, &|number| Cuda::<F32>::new(first + number).map_err(failure))
-            }
+            (Some(first), None | Some(Precision::Bf16)) => on_gpus(count, task, &|number| {
+                Cuda::<Bf16>::new(first + gpu_of(number)).map_err(failure)
+            }),
+            (Some(first), Some(Precision::F32)) => on_gpus(count, task, &|number| {
+                Cuda::<F32>::new(first + gpu_of(number)).map_err(failure)
+            }),
         }
     }
 
     /// The choice of each of several GPUs, or this one alone where none were requested.
     pub(crate) fn each(self, gpus: GpuChoice) -> Result<Vec<Self>, Failure> {
         let Some(count) = self.gpu_count(gpus)? else { return Ok(vec![self]) };
-        Ok((0..count).map(|number| Self { device: DeviceName::Cuda(number), ..self }).collect())
+        Ok((0..count).map(|part| Self { device: DeviceName::Cuda(gpu_of(part)), ..self }).collect())
     }
 
     /// The choice of a rank by its number on the host: the GPU of that number, unless one is named by
     /// its own (so that ranks can share it), or a single one is there for each process.
     pub(crate) fn of_rank(self, local_rank: usize) -> Self {
         let gpus = cuda::find().map_or(0, |found| found.devices.len());
-        Self { device: self.device.of_rank(local_rank, gpus), ..self }
+        Self { device: self.device.of_rank(gpu_of(local_rank), gpus), ..self }
+    }
+
+    /// The choice of a rank that `--gpus` started, by its number: that of [`each`](Self::each).
+    pub(crate) fn of_child(self, rank: usize) -> Self {
+        let device = self.resolve().map_or(self.device, |_| DeviceName::Cuda(gpu_of(rank)));
+        Self { device, ..self }
     }
 
     /// The number of GPUs requested, from the first on; none without the flag.

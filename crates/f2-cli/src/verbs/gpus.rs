@@ -55,20 +55,36 @@ impl GpuChoice {
     }
 }
 
+/// The variable that lets several share a GPU where it is not 0, so that all this can be tried with one.
+const SHARE: &str = "F2_SHARE_GPU";
+
+/// Whether `--gpus` may ask for more GPUs than there are.
+pub(crate) fn gpus_are_shared() -> bool {
+    std::env::var_os(SHARE).is_some_and(|given| given != "0")
+}
+
+/// The number of the GPU that takes a part: its own, unless GPUs are shared and there are fewer.
+pub(crate) fn gpu_of(part: usize) -> usize {
+    if !gpus_are_shared() {
+        return part;
+    }
+    part % cuda::find().map_or(1, |found| found.devices.len().max(1))
+}
+
 impl GpuCount {
     /// How many that is on this machine; a failure where they are not there.
     pub(crate) fn found(self) -> Result<usize, Failure> {
         let names = cuda::find().map(|found| found.devices.into_iter().map(|gpu| gpu.name));
-        self.among(names.map(Iterator::collect))
+        self.among(names.map(Iterator::collect), gpus_are_shared())
     }
 
-    fn among(self, there: Result<Vec<String>, String>) -> Result<usize, Failure> {
+    fn among(self, there: Result<Vec<String>, String>, shared: bool) -> Result<usize, Failure> {
         let (there, reason) = there.map_or_else(|reason| (vec![], Some(reason)), |all| (all, None));
         let wanted = match self {
             Self::All => there.len().max(1),
             Self::Number(number) => number.get(),
         };
-        if wanted <= there.len() {
+        if wanted <= there.len() || (shared && !there.is_empty()) {
             return Ok(wanted);
         }
         let listed = there.iter().enumerate().map(|(number, name)| format!("cuda:{number} {name}"));
@@ -92,9 +108,10 @@ mod tests {
     fn more_gpus_than_there_are_is_a_failure_that_lists_them() {
         let there = || Ok(vec!["NVIDIA H200".to_owned(), "NVIDIA A100".to_owned()]);
         let of = |text: &str| text.parse::<GpuCount>().unwrap();
-        assert_eq!(of("all").among(there()).unwrap(), 2);
-        assert_eq!(of("1").among(there()).unwrap(), 1);
-        let said = |text: &str, there| format!("{:?}", of(text).among(there).unwrap_err());
+        assert_eq!(of("all").among(there(), false).unwrap(), 2);
+        assert_eq!(of("1").among(there(), false).unwrap(), 1);
+        assert_eq!(of("5").among(there(), true).unwrap(), 5);
+        let said = |text: &str, there| format!("{:?}", of(text).among(there, false).unwrap_err());
         insta::assert_snapshot!(
             [
                 said("3", there()),

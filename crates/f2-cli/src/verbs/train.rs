@@ -74,7 +74,7 @@ pub(crate) struct Train {
     device: DeviceChoice,
     #[command(flatten)]
     gpus: GpuChoice,
-    /// Seconds that ranks started by a launcher wait for each other.
+    /// Seconds that ranks wait for each other at the start.
     #[arg(long, value_name = "SECONDS", default_value_t = RANK_TIMEOUT, env = "F2_RANK_TIMEOUT")]
     rank_timeout: u64,
     /// Print the cost of the run, and train nothing.
@@ -88,10 +88,20 @@ pub(crate) struct Train {
     json: bool,
 }
 
+/// A process's part in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// The only rank, or rank 0, which writes the run and reports the result.
+    Leader,
+    /// A rank that a launcher started: its exit code tells the launcher how it ended.
+    Rank,
+    /// A rank that rank 0 started.
+    Child,
+}
+
 /// How a session of training ended.
 pub(crate) struct Trained {
-    /// Whether this is the rank that writes the run.
-    leads: bool,
+    role: Role,
     ending: Ending,
     folder: PathBuf,
     state: TrainingState,
@@ -107,8 +117,11 @@ impl Train {
             return self.print_cost();
         }
         let trained = self.among_ranks()?;
+        if trained.role == Role::Child {
+            return Ok(());
+        }
         trained.check_complete()?;
-        if !trained.leads {
+        if trained.role == Role::Rank {
             return Ok(());
         }
         output::print(&if self.json { trained.to_json() } else { trained.to_text() })
@@ -182,12 +195,8 @@ impl Train {
         if !leads {
             let stop = &interrupt::asked;
             let trained = prepared.train_among(ranks, device, threads, &mut |_| {}, stop);
-            return trained.map_err(Failure::from).map(|(ending, state)| Trained {
-                leads,
-                ending,
-                folder,
-                state,
-            });
+            let (ending, state) = trained?;
+            return Ok(Trained { role: Role::Rank, ending, folder, state });
         }
         let size = ranks.as_ref().map_or(1, |ranks| ranks.control.size());
         let likelihood = run.config.objective.name.is_likelihood();
@@ -213,7 +222,7 @@ impl Train {
             prepared.train_among(ranks, device, threads, &mut observer, &interrupt::asked)?;
         watch.finish();
         curve::draw(&folder)?;
-        Ok(Trained { leads, ending, folder, state })
+        Ok(Trained { role: Role::Leader, ending, folder, state })
     }
 }
 
@@ -238,7 +247,7 @@ impl Trained {
             )
             .advise(format!("resume with `f2 train --resume {}`", folder.display())));
         }
-        if *ending == Ending::AlreadyComplete && self.leads {
+        if *ending == Ending::AlreadyComplete && self.role == Role::Leader {
             remark!(
                 "note: this run had reached its limit; to train on, raise it, such as by \
                  `--steps N --allow budget`"

@@ -1,6 +1,7 @@
 //! Ranks that are processes, on one host or many: rank 0 listens at an address, all others connect to
 //! it. Signs of life go both ways; the loss of one ends all.
 
+mod children;
 mod frame;
 mod rendezvous;
 
@@ -15,6 +16,8 @@ use crate::control::{Control, Link};
 use crate::state::State;
 use crate::{Address, Error};
 use frame::Kind;
+
+pub use children::Children;
 
 /// Between two signs of life.
 const BEAT: Duration = Duration::from_secs(2);
@@ -41,11 +44,20 @@ pub struct Place {
 /// Meets the other ranks at an address. Where one is lost later and this rank does not end by itself,
 /// being stuck in some exchange, `end` is called with the reason; it must not return.
 pub fn rendezvous(place: &Place, end: fn(&Error)) -> Result<Control, Error> {
-    let streams = if place.rank == 0 {
-        rendezvous::welcome(place)?.into_iter().enumerate().map(|(i, s)| (i + 1, s)).collect()
-    } else {
-        vec![(0, rendezvous::visit(place)?)]
-    };
+    if place.rank > 0 {
+        return connect(place, vec![(0, rendezvous::visit(place)?)], end);
+    }
+    let listener = rendezvous::listen(&place.address)?;
+    let guests = rendezvous::welcome(&listener, place, &mut || Ok(()))?;
+    connect(place, (1..).zip(guests).collect(), end)
+}
+
+/// The connection of a rank over its streams, each with the rank at its other end.
+fn connect(
+    place: &Place,
+    streams: Vec<(usize, TcpStream)>,
+    end: fn(&Error),
+) -> Result<Control, Error> {
     let hub = Arc::new(Hub {
         rank: place.rank,
         state: State::default(),

@@ -7,35 +7,46 @@ use std::time::{Duration, Instant};
 
 use super::Place;
 use super::frame::{self, Kind};
-use crate::Error;
+use crate::{Address, Error};
 
 /// How long to wait before trying again.
 const AGAIN: Duration = Duration::from_millis(50);
 /// The first bytes that a rank sends; its number and that of all ranks follow.
 const HELLO: &[u8; 8] = b"f2 ranks";
 
-/// The connections of rank 0 to all others, in their order.
-pub(super) fn welcome(place: &Place) -> Result<Vec<TcpStream>, Error> {
-    let began = Instant::now();
-    let listen = |reason: io::Error| Error::Listen {
-        address: place.address.to_string(),
-        reason: reason.to_string(),
-    };
+/// Listens at an address as rank 0; with port 0 at any that is free.
+pub(super) fn listen(address: &Address) -> Result<TcpListener, Error> {
     // All of the host's addresses: the name of rank 0's host may mean another one on itself.
-    let host = if is_loopback(&place.address.host) { "127.0.0.1" } else { "0.0.0.0" };
-    let listener = TcpListener::bind((host, place.address.port)).map_err(listen)?;
-    listener.set_nonblocking(true).map_err(listen)?;
+    let host = if is_loopback(&address.host) { "127.0.0.1" } else { "0.0.0.0" };
+    let listener = TcpListener::bind((host, address.port));
+    let listener = listener.and_then(|own| own.set_nonblocking(true).map(|()| own));
+    listener.map_err(|reason| not_listening(address, &reason))
+}
+
+pub(super) fn not_listening(address: &Address, reason: &io::Error) -> Error {
+    Error::Listen { address: address.to_string(), reason: reason.to_string() }
+}
+
+/// The connections of rank 0 to all others, in their order. `check` fails where waiting for them is in
+/// vain.
+pub(super) fn welcome(
+    listener: &TcpListener,
+    place: &Place,
+    check: &mut dyn FnMut() -> Result<(), Error>,
+) -> Result<Vec<TcpStream>, Error> {
+    let began = Instant::now();
     let mut guests: Vec<Option<TcpStream>> = (1..place.size).map(|_| None).collect();
     while guests.iter().any(Option::is_none) {
         match listener.accept() {
             Ok((stream, _)) => admit(stream, place, &mut guests)?,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                check()?;
                 if began.elapsed() >= place.limit {
                     return Err(absent(place, &guests));
                 }
                 thread::sleep(AGAIN);
             }
-            Err(error) => return Err(listen(error)),
+            Err(error) => return Err(not_listening(&place.address, &error)),
         }
     }
     Ok(guests.into_iter().flatten().collect())

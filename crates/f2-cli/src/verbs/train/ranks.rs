@@ -1,20 +1,18 @@
-//! `f2 train` by several ranks: a thread for each GPU of this host, or processes that a launcher started.
+//! `f2 train` by several ranks, each a process: started by this one for the GPUs of this host, or by a
+//! launcher.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::thread::{self, Builder};
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use f2_engine::Device;
 use f2_lm::train::Ranks;
-use f2_ranks::{Control, Launch, Launcher, Place, Transport, rendezvous, threads};
+use f2_ranks::{Children, Control, Launch, Launcher, Place, Transport, rendezvous};
 
-use super::{Train, Trained};
+use super::{Role, Train, Trained};
 use crate::failure::{Failure, Kind};
 use crate::verbs::device::{DeviceChoice, DeviceTask};
-
-/// How long ranks of this process may continue after one of them failed.
-const GRACE: Duration = Duration::from_secs(15);
+use crate::verbs::gpus::gpus_are_shared;
 
 /// This rank's connection to the hosts of the others.
 pub(super) struct Hosts {
@@ -23,10 +21,10 @@ pub(super) struct Hosts {
     transport: Option<Box<dyn Transport>>,
 }
 
-/// A rank of a run, on whichever device.
+/// A rank of a run, on whichever device. What it has not taken of its hosts can still be told why it failed.
 struct Rank<'a> {
     train: &'a Train,
-    hosts: Option<Hosts>,
+    hosts: &'a mut Option<Hosts>,
 }
 
 impl DeviceTask for Rank<'_> {
@@ -35,7 +33,7 @@ impl DeviceTask for Rank<'_> {
     fn run<D: Device>(self, device: D) -> Result<Trained, Failure> {
         let Self { train, hosts } = self;
         let join = |Hosts { control, transport }| Ranks::join(&device, control, transport);
-        let mut ranks = hosts.map(join).transpose()?;
+        let mut ranks = hosts.take().map(join).transpose()?;
         let prepared = match &train.resume {
             Some(path) => train.resumed(path)?.prepare_among(&mut ranks, &device),
             None => train.new_run()?.prepare_among(&mut ranks, &device, train.device.threads()),
@@ -50,74 +48,72 @@ impl DeviceTask for Rank<'_> {
 impl Train {
     /// Trains in this process alone.
     pub(super) fn alone(&self) -> Result<Trained, Failure> {
-        self.device.run(Rank { train: self, hosts: None })
+        self.as_rank(self.device, None)
     }
 
-    /// Trains on as many GPUs as were asked for, or as the rank a launcher made this process.
+    /// Trains on as many GPUs as were asked for, or as the rank that this process was started as.
     pub(super) fn among_ranks(&self) -> Result<Trained, Failure> {
         let launch = Launch::from_environment().map_err(f2_lm::Error::from)?;
         match (launch, self.gpus.asked()) {
+            (Some(launch), _) if launch.launcher == Launcher::RankZero => self.as_child(&launch),
             (Some(_), Some(_)) => Err(Failure::usage(
                 "`--gpus` starts the ranks of this host, and a launcher has started some already",
             )
             .advise("leave `--gpus` out: every process takes the GPU of its number on the host")),
             (Some(launch), None) => self.as_process(&launch),
-            (None, Some(_)) => self.on_threads(),
+            (None, Some(_)) => self.as_parent(),
             (None, None) => self.alone(),
         }
     }
 
-    /// A thread to each GPU.
-    fn on_threads(&self) -> Result<Trained, Failure> {
+    /// Trains on the first GPU, and on each of the others by a process with the same flags. Not by threads:
+    /// what allocates memory or loads a kernel in one waits for the kernels of all GPUs of its process, and those
+    /// of an exchange wait for each other.
+    fn as_parent(&self) -> Result<Trained, Failure> {
         let devices = self.device.each(self.gpus)?;
         if devices.len() == 1 {
-            return devices[0].run(Rank { train: self, hosts: None });
+            return self.as_rank(devices[0], None);
         }
-        thread::scope(|scope| {
-            let (sender, results) = channel();
-            let ranks = devices.iter().zip(threads(devices.len()));
-            // Where one cannot be started those before it fail for the lack of it.
-            let started = { ranks }.try_for_each(|(device, (control, _))| {
-                let sender = sender.clone();
-                let hosts = Some(Hosts { control, transport: None });
-                let work = move || drop(sender.send(self.on_thread(device, hosts)));
-                Builder::new().spawn_scoped(scope, work).map(drop)
-            });
-            drop(sender);
-            if let Err(error) = started {
-                return Err(ended_by(Failure::without_thread("for each GPU", &error), &results));
-            }
-            let mut first = None;
-            while let Ok(result) = results.recv() {
-                match result {
-                    Ok(trained) if trained.leads => first = Some(trained),
-                    Ok(_) => {}
-                    Err(failure) => return Err(ended_by(failure, &results)),
-                }
-            }
-            Ok(first.expect("one of the ranks leads"))
-        })
+        let limit = Duration::from_secs(self.rank_timeout);
+        let program = std::env::current_exe().map_err(|error| {
+            Failure::new(
+                Kind::Device,
+                format!("the program's own file is not to be found: {error}"),
+            )
+        })?;
+        let started = Children::start(devices.len(), limit, &|rank| again(&program, rank), end);
+        let (_children, control) = started.map_err(f2_lm::Error::from)?;
+        self.as_rank(devices[0], Some(Hosts { control, transport: None }))
     }
 
-    /// Trains as one rank. A panic ends the others as a failure does: they would wait for this rank.
-    fn on_thread(&self, device: &DeviceChoice, hosts: Option<Hosts>) -> Result<Trained, Failure> {
-        let trained = catch_unwind(AssertUnwindSafe(|| device.run(Rank { train: self, hosts })));
-        trained.unwrap_or_else(|_| Err(Failure::new(Kind::Device, "the thread of a rank panicked")))
+    /// Trains as a child of rank 0, which is told of failures and reports them.
+    fn as_child(&self, launch: &Launch) -> Result<Trained, Failure> {
+        let hosts = self.over_tcp(launch, end_in_silence)?;
+        let trained = self.as_rank(self.device.of_child(launch.rank), Some(hosts));
+        Ok(Trained { role: Role::Child, ..trained.map_err(Failure::reported)? })
     }
 
     fn as_process(&self, launch: &Launch) -> Result<Trained, Failure> {
         let device = self.device.of_rank(launch.local_rank);
-        let gpu = device.is_gpu();
-        let named = |failure: Failure| match launch.rank {
-            0 => failure,
-            rank => failure.before(&format!("rank {rank}: ")),
-        };
-        let hosts =
-            Some(if gpu { self.over_tcp(launch) } else { over_mpi(launch) }.map_err(named)?);
-        device.run(Rank { train: self, hosts }).map_err(named)
+        let hosts = if device.is_gpu() { self.over_tcp(launch, end) } else { over_mpi(launch) };
+        hosts.and_then(|hosts| self.as_rank(device, Some(hosts))).map_err(|failure| {
+            match launch.rank {
+                0 => failure,
+                rank => failure.before(&format!("rank {rank}: ")),
+            }
+        })
     }
 
-    fn over_tcp(&self, launch: &Launch) -> Result<Hosts, Failure> {
+    fn as_rank(&self, device: DeviceChoice, mut hosts: Option<Hosts>) -> Result<Trained, Failure> {
+        let trained = device.run(Rank { train: self, hosts: &mut hosts });
+        trained.inspect_err(|failure| {
+            if let Some(hosts) = &mut hosts {
+                hosts.control.fail(failure.message());
+            }
+        })
+    }
+
+    fn over_tcp(&self, launch: &Launch, end: fn(&f2_ranks::Error)) -> Result<Hosts, Failure> {
         let Launch { rank, size, ref address, .. } = *launch;
         let Some(address) = address.clone() else {
             return Err(Failure::usage("nothing says where the ranks meet")
@@ -129,24 +125,25 @@ impl Train {
     }
 }
 
-/// The failure of one rank, once all others have ended. Those that wait for numbers that never come
-/// end with the process.
-fn ended_by(failure: Failure, others: &Receiver<Result<Trained, Failure>>) -> Failure {
-    loop {
-        match others.recv_timeout(GRACE) {
-            Ok(_) => {}
-            Err(RecvTimeoutError::Disconnected) => return failure,
-            Err(RecvTimeoutError::Timeout) => {
-                failure.report();
-                std::process::exit(Kind::Device as i32);
-            }
-        }
+/// This program with the flags of this process. Ranks that share a GPU are hosts to NCCL, which refuses two
+/// ranks of one host with one GPU.
+fn again(program: &Path, rank: usize) -> Command {
+    let mut command = Command::new(program);
+    command.args(std::env::args_os().skip(1)).stdin(Stdio::null()).stdout(Stdio::null());
+    if gpus_are_shared() {
+        command.env("NCCL_HOSTID", format!("rank-{rank}"));
     }
+    command
 }
 
 /// Ends a process whose rank cannot end by itself: another was lost while it waits for its numbers.
 fn end(error: &f2_ranks::Error) {
     Failure::from(f2_lm::Error::from(error.clone())).report();
+    std::process::exit(Kind::Device as i32);
+}
+
+/// The same for one whose parent reports it.
+fn end_in_silence(_: &f2_ranks::Error) {
     std::process::exit(Kind::Device as i32);
 }
 
