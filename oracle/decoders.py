@@ -4,7 +4,7 @@
     python oracle/decoders.py crates/f2-lm/tests/fixtures
 
 reads decoder.safetensors, written by decoder.py, and writes decoders.json: what truncation rules keep of
-given log-probabilities, a run of mirostat, penalties of DRY, and the texts that contrastive search,
+given log-probabilities, what top-k keeps of classes that have a k of their own, a run of mirostat, penalties of DRY, and the texts that contrastive search,
 contrastive decoding and iterative beam search find. All in double precision; texts are searched without a
 cache, every hypothesis by a pass of its own.
 """
@@ -146,6 +146,22 @@ def rules(random):
     return cases
 
 
+def class_ks(random):
+    cases = []
+    for ends in [[1, 3, 7, 12], [4, 9, 21, 60, 200]]:
+        sizes = np.diff(ends, prepend=0)
+        logs = [log_softmax(random.normal(0, 2.5, n)).astype(np.float32) for n in sizes]
+        for k, growth in [(1, 0.5), (3, 0.0), (3, 0.3), (3, 1.0), (2, 1.7)]:
+            # Halves go up, as they do not in numpy's round.
+            ks = np.minimum(np.floor(k * (sizes / sizes.min()) ** growth + 0.5), sizes.sum()).astype(int)
+            classes = [
+                dict(k=int(own), logs=log.tolist(), **kept(probabilities(log, 1), log >= np.sort(log)[-min(own, n)]))
+                for own, n, log in zip(ks, sizes, logs)
+            ]
+            cases.append(dict(ends=ends, k=k, growth=growth, classes=classes))
+    return cases
+
+
 def mirostat(random, tau, rate):
     """Tokens of a class whose own log-probability counts; a class of probability 1 is a plain model."""
     steps, limit = [], 2 * tau
@@ -272,6 +288,7 @@ def main(folder):
         for p in PROMPTS
     ]
     fixture = dict(
+        class_ks=class_ks(np.random.default_rng(20261118)),
         rules=rules(random), mirostat=[mirostat(random, 3.0, 0.3), mirostat(random, 1.5, 0.1)], dry=penalties(random),
         prompts=PROMPTS, new_tokens=NEW_TOKENS, contrastive_search=search, contrastive_decoding=decoding,
         contrastive_beams=[list(map(list, texts)) for texts in beams],

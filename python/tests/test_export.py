@@ -101,6 +101,35 @@ def test_sampling_draws_a_class_and_stays_in_it(models):
     assert few[:, -1].equal(one[:, -1])
 
 
+def test_larger_classes_keep_more_tokens_where_k_grows(models):
+    model = load(models.exported("untied", *F2["untied"]))
+    ids = torch.tensor([[1, 2, 3]]).expand(4000, 3)
+    with torch.no_grad():
+        logits = model(ids[:1]).logits[0, -1]
+    ranges = model.lm_head.ranges
+    sizes = [end - start for start, end in ranges]
+    ks = [min(size, int(2 * (size / min(sizes)) ** 0.3 + 0.5)) for size in sizes]
+    assert max(ks) > 2
+    options = {"max_new_tokens": 1, "min_new_tokens": 1, "do_sample": True, "eos_token_id": None}
+    torch.manual_seed(0)
+    # Flat enough for everything that is kept to come.
+    flat = {"temperature": 5.0, "class_temperature": 5.0}
+    drawn = model.generate(ids, top_k=2, top_k_growth=0.3, **flat, **options)[:, -1]
+    best = [start + logits[start:end].topk(k).indices for (start, end), k in zip(ranges, ks)]
+    assert set(drawn.tolist()) == set(torch.cat(best).tolist())
+    # The same by the model's own configuration, and without growth two of each class.
+    model.generation_config.update(do_sample=True, top_k=2)
+    model.generation_config.top_k_growth = 0.3
+    assert set(model.generate(ids, **flat, **options)[:, -1].tolist()) == set(drawn.tolist())
+    two = model.generate(ids, top_k_growth=0.0, **flat, **options)[:, -1]
+    assert len(two.unique()) == sum(min(2, size) for size in sizes)
+    for bad in (-1.0, float("nan")):
+        with pytest.raises(ValueError, match="top_k_growth must be"):
+            model.generate(ids[:1], top_k=2, top_k_growth=bad, **options)
+    with pytest.raises(ValueError, match="top_k_growth needs top_k"):
+        model.generate(ids[:1], top_k=0, top_k_growth=0.5, **options)
+
+
 def test_batches_caches_beams_and_pipelines(models):
     exported = models.exported("untied", *F2["untied"])
     model, tokenizer = load(exported), AutoTokenizer.from_pretrained(exported)

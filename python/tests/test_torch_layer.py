@@ -233,6 +233,27 @@ def test_greedy_sampling_takes_the_best_class_and_its_best_token():
     assert not head.predict(hidden).equal(head.predict(hidden, decoupled=True))
 
 
+def test_larger_classes_keep_more_tokens_where_k_grows():
+    torch.manual_seed(0)
+    head = F2Softmax(6, [2, 5, 12, 62])
+    torch.nn.init.normal_(head.weight)
+    # All classes are as likely, and the tokens of a class nearly so.
+    torch.nn.init.zeros_(head.class_weight)
+    hidden = torch.randn(1, 6) / 10
+    logits = head.log_prob(hidden)[0]
+    kept = set(head.sample(hidden.expand(20_000, 6), k=1, k_growth=0.7).tolist())
+    expected = set()
+    # (3 / 2) ** 0.7 = 1.3, (7 / 2) ** 0.7 = 2.4 and (50 / 2) ** 0.7 = 9.5.
+    for start, end, k in [(0, 2, 1), (2, 5, 1), (5, 12, 2), (12, 62, 10)]:
+        expected |= set((start + logits[start:end].topk(k).indices).tolist())
+    assert kept == expected
+    draws = [head.sample(hidden.expand(50, 6), k=3, generator=torch.Generator().manual_seed(1), k_growth=g) for g in (0.0, 0)]
+    plain = head.sample(hidden.expand(50, 6), k=3, generator=torch.Generator().manual_seed(1))
+    assert all(drawn.equal(plain) for drawn in draws)
+    # More than a class has: all of it.
+    assert len(set(head.sample(hidden.expand(20_000, 6), k=2, k_growth=9.0).tolist())) == 62
+
+
 def test_the_nucleus_of_classes_drops_the_one_that_crosses():
     from f2_softmax.torch.sampling import truncate
 
@@ -277,6 +298,8 @@ def test_bad_input_is_refused():
     refused(ValueError, "weight must have shape", lambda: head(hidden, target, weight=torch.ones(3)))
     refused(ValueError, "tie_weight has shape", lambda: F2Softmax(4, [2, 6], torch.nn.Parameter(torch.ones(5, 4))))
     refused(ValueError, "k must be from 1 to 6", lambda: head.sample(hidden, k=0))
+    refused(ValueError, "k_growth must be", lambda: head.sample(hidden, k=1, k_growth=-1))
+    refused(ValueError, "k_growth needs k", lambda: head.sample(hidden, k_growth=0.5))
     refused(ValueError, "class_top_p must be", lambda: head.sample(hidden, class_top_p=0))
     refused(ValueError, "temperature must be", lambda: head.sample(hidden, temperature=float("nan")))
     refused(ValueError, "no finite numbers", lambda: head.sample(hidden * float("nan")))

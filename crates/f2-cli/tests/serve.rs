@@ -49,8 +49,12 @@ fn a_deterministic_text_is_that_of_generate_whatever_the_seed() {
 
 #[test]
 fn the_same_seed_gives_the_same_text_as_generate_whatever_the_load() {
-    let cases: [(&[&str], Value); 9] = [
+    let cases: [(&[&str], Value); 10] = [
         (&["f2", "--top-k", "3"], json!({ "top_k": 3 })),
+        (
+            &["f2", "--top-k", "2", "--top-k-growth", "0.6"],
+            json!({ "top_k": 2, "top_k_growth": 0.6 }),
+        ),
         (&["f2", "--greedy"], json!({ "temperature": 0 })),
         (
             &["f2", "--top-p", "0.8", "--class-temperature", "0.7", "--repetition-penalty", "1.2"],
@@ -256,6 +260,14 @@ fn bad_requests_are_refused_as_clients_expect() {
         (json!({ "prompt": "vor", "suffix": "end" }), 400, "suffix"),
         (json!({ "prompt": "vor", "frequency_penalty": 1 }), 400, "frequency_penalty"),
         (json!({ "prompt": "vor", "model": "mle", "class_top_k": 1 }), 400, "class_top_k"),
+        (json!({ "prompt": "vor", "model": "mle", "top_k_growth": 0.5 }), 400, "top_k_growth"),
+        (json!({ "prompt": "vor", "top_k_growth": 0.5 }), 400, "top_k_growth"),
+        (json!({ "prompt": "vor", "top_k": 3, "top_k_growth": -1 }), 400, "top_k_growth"),
+        (
+            json!({ "prompt": "vor", "top_k": 3, "top_k_growth": 0.5, "joint": true }),
+            400,
+            "top_k_growth",
+        ),
         (json!({ "prompt": "vor", "num_beams": 2, "n": 3 }), 400, "n"),
         (json!({ "prompt": "vor", "mirostat_mode": 1 }), 400, "mirostat_mode"),
         (json!({ "prompt": "vor", "mirostat_mode": 2, "top_k": 3 }), 400, "mirostat_mode"),

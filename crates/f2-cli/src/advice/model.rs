@@ -277,6 +277,10 @@ fn strategy(option: &str) -> Option<&'static str> {
         "class top-k" => "leave `--class-top-k` out to draw from all classes",
         "class top-p" => "`--class-top-p 1` is as in the paper's text, 0.9 as in the authors' code",
         "small classes" => "add `--top-k`, or leave `--small-class fill` out",
+        "top-k growth" => {
+            "`--top-k 3 --top-k-growth 0.3` keeps 3 tokens of the smallest class and more of larger \
+             ones; 0 keeps the same number of all"
+        }
         "deterministic" => {
             "leave the other out, or `--deterministic`; `--temperature`, `--top-k` and the other \
              truncations go with it"

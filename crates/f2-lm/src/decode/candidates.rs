@@ -5,12 +5,14 @@ use super::distribution::most_likely;
 use super::mirostat::Limit;
 use super::sampler::Wanted;
 use super::truncation::kth_largest;
-use super::{Book, Contrast, Distribution, Strategy};
+use super::{Book, Contrast, Distribution, Strategy, Truncations};
 use crate::Error;
 
 /// The log-probabilities of some tokens, in runs of neighbouring ids.
 pub(super) struct Candidates<'a> {
     runs: Vec<Run<'a>>,
+    /// Which of them are kept.
+    truncations: Truncations,
     /// The model's own values of tokens whose value was changed.
     changed: Vec<(u32, f32)>,
 }
@@ -58,7 +60,8 @@ impl<'a> Candidates<'a> {
         history: &[u32],
         blocked: &[u32],
     ) -> Self {
-        let mut candidates = Self { runs, changed: Vec::new() };
+        let truncations = strategy.truncations;
+        let mut candidates = Self { runs, truncations, changed: Vec::new() };
         if strategy.repetition_penalty != 1.0 {
             for id in occurred(history) {
                 candidates.change(id, |log| log * strategy.repetition_penalty as f32);
@@ -72,6 +75,11 @@ impl<'a> Candidates<'a> {
             blocked.iter().for_each(|id| candidates.change(*id, |_| f32::NEG_INFINITY));
         }
         candidates
+    }
+
+    /// The same, truncated in another way.
+    pub(super) fn truncated(self, truncations: Truncations) -> Self {
+        Self { truncations, ..self }
     }
 
     /// Replaces log-probabilities by their scores against an amateur's of all tokens.
@@ -145,13 +153,13 @@ impl<'a> Candidates<'a> {
     /// The distribution a token is drawn from at a temperature above zero, but for XTC. `limit` is
     /// mirostat's.
     pub(super) fn distribution(&self, strategy: &Strategy, limit: Option<Limit>) -> Distribution {
-        let Strategy { truncations, temperature, .. } = strategy;
+        let temperature = strategy.temperature;
         let Some(limit) = limit else {
-            return truncations.distribution(self.logs(), *temperature);
+            return self.truncations.distribution(self.logs(), temperature);
         };
         let threshold = limit.threshold(self.logs().map(|(_, log)| log));
         let kept = self.logs().filter(|(_, log)| f64::from(*log) >= threshold);
-        truncations.distribution(kept, *temperature)
+        self.truncations.distribution(kept, temperature)
     }
 
     /// The `count` most likely, best first, ties by id.

@@ -3,8 +3,12 @@
 use crate::Error;
 
 pub(super) fn check_temperature(option: &'static str, temperature: f64) -> Result<(), Error> {
-    require(option, temperature.is_finite() && temperature >= 0.0, || {
-        format!("{temperature} is not a number from 0 up")
+    check_from_zero(option, temperature)
+}
+
+pub(super) fn check_from_zero(option: &'static str, value: f64) -> Result<(), Error> {
+    require(option, value.is_finite() && value >= 0.0, || {
+        format!("{value} is not a number from 0 up")
     })
 }
 

@@ -1,12 +1,12 @@
 //! The first half of decoupled decoding: which class.
 
-use f2_engine::{ClassSampling, Philox};
+use f2_engine::{ClassSampling, Classes, Philox};
 use serde::{Deserialize, Serialize};
 
-use super::Distribution;
-use super::checks::{check_k, check_share, check_temperature};
+use super::checks::{check_from_zero, check_k, check_share, check_temperature};
 use super::distribution::most_likely;
 use super::truncation::top_k;
+use super::{Distribution, Truncations};
 use crate::Error;
 
 /// Added to every class's share when a class too small for k is filled up, as the authors do: no
@@ -28,6 +28,9 @@ pub struct ClassDraw {
     pub top_p: f64,
     /// How top-k treats a class with fewer than k tokens.
     pub small: SmallClass,
+    /// How the k of top-k grows with the tokens of a class, from its value in the smallest one: with this
+    /// power of them. 0 gives all classes the same k.
+    pub top_k_growth: f64,
 }
 
 /// How top-k treats a class with fewer than k tokens.
@@ -71,21 +74,28 @@ impl SmallClass {
 
 impl Default for ClassDraw {
     fn default() -> Self {
-        Self { temperature: 1.0, top_k: None, top_p: 1.0, small: SmallClass::Clamp }
+        Self {
+            temperature: 1.0,
+            top_k: None,
+            top_p: 1.0,
+            small: SmallClass::Clamp,
+            top_k_growth: 0.0,
+        }
     }
 }
 
 impl ClassDraw {
     pub(super) fn check(&self, classes: usize) -> Result<(), Error> {
-        let Self { temperature, top_k, top_p, small: _ } = *self;
+        let Self { temperature, top_k, top_p, small: _, top_k_growth } = *self;
         check_temperature("class temperature", temperature)?;
         check_k("class top-k", top_k, classes, "classes")?;
-        check_share("class top-p", top_p)
+        check_share("class top-p", top_p)?;
+        check_from_zero("top-k growth", top_k_growth)
     }
 
     /// The distribution a class is drawn from, given the classes' log-probabilities.
     pub fn distribution(&self, logs: &[f32]) -> Distribution {
-        let Self { temperature, top_k: k, top_p, small: _ } = *self;
+        let Self { temperature, top_k: k, top_p, .. } = *self;
         let logs = (0..).zip(logs.iter().copied());
         if temperature == 0.0 {
             return Distribution::from_weights([(most_likely(logs), 1.0)]);
@@ -97,11 +107,36 @@ impl ClassDraw {
         strict_nucleus(distribution, top_p)
     }
 
-    /// The same for a device; none where classes are filled up, which the host does.
+    /// The same for a device; none where classes are filled up or have a k of their own, which the
+    /// host does.
     pub(super) fn on_device(&self) -> Option<ClassSampling> {
-        let Self { temperature, top_k, top_p, small } = *self;
-        (small == SmallClass::Clamp).then_some(ClassSampling { temperature, top_k, top_p })
+        let Self { temperature, top_k, top_p, small, top_k_growth } = *self;
+        let device_can = small == SmallClass::Clamp && top_k_growth == 0.0;
+        device_can.then_some(ClassSampling { temperature, top_k, top_p })
     }
+
+    /// The truncations of tokens once a class is drawn, whose k may be its own.
+    pub(super) fn truncations(
+        &self,
+        all: Truncations,
+        classes: &Classes,
+        class: u32,
+    ) -> Truncations {
+        all.with_top_k(all.top_k().map(|k| self.k_in(classes, class, k)))
+    }
+
+    /// The k of a class, where `k` is that of the smallest. It may exceed the tokens of the class, never
+    /// those of the model.
+    pub(super) fn k_in(&self, classes: &Classes, class: u32, k: usize) -> usize {
+        let sizes = (0..classes.count()).map(|class| classes.members(class).len());
+        let (most, least) = sizes.fold((0, usize::MAX), |(sum, least), n| (sum + n, least.min(n)));
+        grown_k(k, classes.members(class as usize).len(), least, self.top_k_growth).min(most)
+    }
+}
+
+/// `k · (tokens / least)^growth`, rounded.
+fn grown_k(k: usize, tokens: usize, least: usize, growth: f64) -> usize {
+    (k as f64 * (tokens as f64 / least as f64).powf(growth)).round() as usize
 }
 
 /// The authors' nucleus: the longest run of the most likely classes whose mass does not exceed
@@ -141,4 +176,39 @@ pub fn fill_order(
         order.push(next);
     }
     order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_k_of_a_class_grows_with_a_power_of_its_tokens() {
+        for (k, tokens, growth, expected) in [
+            (3, 4, 0.0, 3),
+            (3, 4, 0.9, 3),
+            // 3 · √(100 / 4) and 3 · 100 / 4.
+            (3, 100, 0.5, 15),
+            (3, 100, 1.0, 75),
+            // 2 · √(9 / 4) and 2 · √(10 / 4) = 3.16.
+            (2, 9, 0.5, 3),
+            (2, 10, 0.5, 3),
+            // 5 · √(5 / 4) = 5.59, and halves go up: 1 · 6 / 4 = 1.5.
+            (5, 5, 0.5, 6),
+            (1, 6, 1.0, 2),
+            // 3 · (100 / 4)².
+            (3, 100, 2.0, 1_875),
+            (1, 5, 1e300, usize::MAX),
+        ] {
+            assert_eq!(grown_k(k, tokens, 4, growth), expected, "{k} {tokens} {growth}");
+        }
+    }
+
+    /// A device keeps the same number of tokens in every class.
+    #[test]
+    fn a_device_draws_where_all_classes_have_one_k() {
+        let grows = |top_k_growth| ClassDraw { top_k_growth, ..ClassDraw::default() };
+        assert!(grows(0.0).on_device().is_some());
+        assert_eq!(grows(0.3).on_device(), None);
+    }
 }

@@ -287,6 +287,40 @@ fn decoupled_draws_follow_the_oracles_marginals() {
     }
 }
 
+/// A class's k, and the k where filling begins, worked out by hand for the classes of 1, 2, 4 and 5 tokens
+/// and of 2, 3 and 7.
+fn grown(case: &Case) -> Vec<(usize, f64, Vec<usize>)> {
+    match case.ends[..] {
+        // 1, √2, √4 and √5; the sizes; 2 and 2 · √2 = 2.8, 2 · √4, 2 · √5 = 4.5.
+        [1, 3, 7, 12] => {
+            vec![(1, 0.5, vec![1, 1, 2, 2]), (1, 1.0, vec![1, 2, 4, 5]), (2, 0.5, vec![2, 3, 4, 4])]
+        }
+        // √(3 / 2) = 1.2 and √(7 / 2) = 1.9; the sizes; 3 · 3 / 2 = 4.5 and 3 · 7 / 2 = 10.5.
+        [2, 5, 12] => {
+            vec![(1, 0.5, vec![1, 1, 2]), (2, 1.0, vec![2, 3, 7]), (3, 1.0, vec![3, 5, 11])]
+        }
+        _ => unreachable!("the oracle has these two"),
+    }
+}
+
+#[test]
+fn a_class_may_have_a_k_of_its_own() {
+    for case in golden().cases {
+        let bench = Bench::new(&case);
+        for (k, top_k_growth, ks) in grown(&case) {
+            let draw = ClassDraw { top_k_growth, ..ClassDraw::default() };
+            let mut expected = vec![0.0; 12];
+            for (class, k) in (0..).zip(ks) {
+                let kept = token_distribution(&case, &[class], &Strategy::top_k(k));
+                for (id, probability) in kept.entries() {
+                    expected[*id as usize] = case.p1[class as usize] * probability;
+                }
+            }
+            assert_drawn_from(&bench.draw(&case, &decoupled(k, draw), DRAWS), &expected);
+        }
+    }
+}
+
 #[test]
 fn joint_draws_follow_the_posterior_as_it_was_cut() {
     for case in golden().cases {
@@ -364,6 +398,23 @@ fn filled_draws_follow_every_order_of_classes() {
             let reachable: Vec<f64> =
                 expected.iter().map(|q| if *q < 1e-4 { 0.0 } else { *q }).collect();
             assert_drawn_from(&bench.draw(&case, &decoupled(k, draw), DRAWS), &reachable);
+        }
+    }
+}
+
+#[test]
+fn filling_goes_up_to_the_k_of_the_class_that_was_drawn() {
+    for case in golden().cases {
+        let bench = Bench::new(&case);
+        for (k, top_k_growth, ks) in grown(&case) {
+            let draw = ClassDraw { small: SmallClass::Fill, top_k_growth, ..ClassDraw::default() };
+            let distribution = draw.distribution(&logs(&case.p1));
+            let mut expected = vec![0.0; 12];
+            for (class, k) in (0..).zip(ks) {
+                let chance = distribution.probability(class);
+                filled(&case, k, &distribution, &[class], chance, &mut expected);
+            }
+            assert_drawn_from(&bench.draw(&case, &decoupled(k, draw), DRAWS), &expected);
         }
     }
 }

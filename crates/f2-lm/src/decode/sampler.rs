@@ -167,8 +167,10 @@ fn decoupled<D: Device>(
     let rows = chosen_runs(scores, classes, hidden, &class_logs, &plans)?;
     let mut tokens = Vec::with_capacity(wanted.len());
     for (row, (runs, wanted)) in rows.into_iter().zip(wanted).enumerate() {
-        let candidates = wanted.candidates(strategy, runs)?;
-        let book = Book::Class(plans[row][0]);
+        let drawn = plans[row][0];
+        let truncations = draw.truncations(strategy.truncations, classes, drawn);
+        let candidates = wanted.candidates(strategy, runs)?.truncated(truncations);
+        let book = Book::Class(drawn);
         let id = candidates.choose(strategy, book, wanted).ok_or(Error::NoProbabilities)?;
         let class = classes.class_of(id);
         let class = Some((class as u32, class_logs[row * classes.count() + class]));
@@ -225,6 +227,7 @@ fn planned(
         (SmallClass::Fill, Some(k)) => {
             let sizes: Vec<usize> =
                 (0..classes.count()).map(|class| classes.members(class).len()).collect();
+            let k = draw.k_in(classes, class, k);
             fill_order(&distribution, class, &sizes, k, &mut wanted.random)
         }
         _ => vec![class],

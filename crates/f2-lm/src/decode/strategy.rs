@@ -48,6 +48,20 @@ pub enum Factorisation {
     Joint,
 }
 
+impl Factorisation {
+    /// The same without what says more about the k of top-k, unless `truncations` have one.
+    #[must_use]
+    pub fn beside(self, truncations: &Truncations) -> Self {
+        match self {
+            Self::Decoupled(draw) if truncations.top_k().is_none() => {
+                let small = SmallClass::default();
+                Self::Decoupled(ClassDraw { small, top_k_growth: 0.0, ..draw })
+            }
+            factorisation => factorisation,
+        }
+    }
+}
+
 impl Default for Strategy {
     /// Draws from the model's own distribution, decoupled.
     fn default() -> Self {
@@ -100,9 +114,12 @@ impl Strategy {
             && !shape.class_ends.is_empty()
         {
             draw.check(shape.class_ends.len())?;
-            let fills = draw.small == SmallClass::Fill;
-            require("small classes", !fills || self.truncations.top_k().is_some(), || {
+            let has_k = self.truncations.top_k().is_some();
+            require("small classes", has_k || draw.small != SmallClass::Fill, || {
                 "filling them up needs a k".to_owned()
+            })?;
+            require("top-k growth", has_k || draw.top_k_growth == 0.0, || {
+                "it needs top-k, which is off".to_owned()
             })?;
         }
         self.contrast.as_ref().map_or(Ok(()), |contrast| contrast.check(self))?;

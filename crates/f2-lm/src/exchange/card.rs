@@ -161,8 +161,9 @@ print(tokenizer.decode(model.generate(ids, max_new_tokens=20, do_sample=True, to
 
 `generate` draws a class first, then a token of that class: sampling from the full posterior loses
 most of the diversity the model was trained for. `class_temperature`, `class_top_k` and
-`class_top_p` change the draw of the class; `joint=True` uses the full posterior. The logits of the
-model are the log-probabilities of the full posterior. Tried with transformers 4.57 and 5.23.
+`class_top_p` change the draw of the class, `top_k_growth` keeps more tokens of larger classes;
+`joint=True` uses the full posterior. The logits of the model are the log-probabilities of the full
+posterior. Tried with transformers 4.57 and 5.23.
 
 ## The tensors of the head
 

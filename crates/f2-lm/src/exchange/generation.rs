@@ -71,6 +71,9 @@ pub(super) fn describe(
                 if let Some(k) = draw.top_k {
                     put("class_top_k", json!(k));
                 }
+                if draw.top_k_growth != 0.0 {
+                    put("top_k_growth", json!(draw.top_k_growth));
+                }
             }
         }
     }
@@ -100,6 +103,11 @@ mod tests {
         assert_eq!(f2, expected);
         let plain = Value::Object(describe(None, Some(&Strategy::top_k(3)), false));
         assert_eq!(plain, json!({ "do_sample": true, "temperature": 1.0, "top_k": 3 }));
+        let grows = ClassDraw { top_k_growth: 0.3, ..ClassDraw::default() };
+        let grown =
+            Strategy { factorisation: Factorisation::Decoupled(grows), ..Strategy::top_k(3) };
+        let grown = describe(None, Some(&grown), true);
+        assert_eq!((&grown["top_k"], &grown["top_k_growth"]), (&json!(3), &json!(0.3)));
         let greedy = Value::Object(describe(None, Some(&Strategy::greedy()), false));
         assert_eq!(greedy, json!({ "do_sample": false }));
         assert_eq!(Value::Object(describe(None, None, true)), json!({}));

@@ -85,6 +85,12 @@ fn deterministic(strategy: Strategy) -> Strategy {
     Strategy { deterministic: true, ..strategy }
 }
 
+/// Top-k with a k that grows with the class.
+fn grown(k: usize, top_k_growth: f64) -> Strategy {
+    let draw = ClassDraw { top_k_growth, ..ClassDraw::default() };
+    Strategy { factorisation: Factorisation::Decoupled(draw), ..Strategy::top_k(k) }
+}
+
 /// One of every kind.
 fn strategies() -> Vec<Strategy> {
     let all = Truncations::default();
@@ -102,6 +108,8 @@ fn strategies() -> Vec<Strategy> {
         Strategy::default(),
         Strategy::top_k(3),
         Strategy { factorisation: Factorisation::Decoupled(fill), ..Strategy::top_k(5) },
+        grown(2, 0.4),
+        deterministic(grown(1, 0.7)),
         Strategy { temperature: 0.9, ..truncated(all.with_top_p(0.8)) }.joint(),
         truncated(all.with_typical(0.8).with_min_p(0.05)),
         truncated(all.with_top_n_sigma(1.2)),
@@ -212,6 +220,25 @@ fn long_prompts_are_cut_without_a_trace() {
     for row in [0, 5, 15] {
         assert_eq!(state(&many, row), alone);
     }
+}
+
+/// Nothing grows with a power of 0, nor among classes of one size.
+#[test]
+fn a_k_that_does_not_grow_is_one_k_for_all_classes() {
+    let prompts = prompts();
+    let even = Model::new(60, &[20, 40, 60], 2);
+    for (model, growth) in [(Model::f2(), 0.0), (even, 0.8)] {
+        for k in [1, 3, 8] {
+            let texts = |strategy: &Strategy| -> Vec<_> {
+                let texts = model.texts(&request(&prompts, strategy));
+                texts.iter().map(bits).collect()
+            };
+            assert_eq!(texts(&grown(k, growth)), texts(&Strategy::top_k(k)));
+        }
+    }
+    let texts = |strategy| Model::f2().texts(&request(&prompts, &strategy));
+    let ids = |texts: Vec<Continuation>| texts.iter().map(Continuation::ids).collect::<Vec<_>>();
+    assert_ne!(ids(texts(grown(3, 0.8))), ids(texts(Strategy::top_k(3))));
 }
 
 /// Everything but the class vector is the plain model's.

@@ -19,6 +19,10 @@ fn strategies_a_model_cannot_follow_are_refused() {
     let contrastive =
         |alpha, k| Strategy { contrastive_search: Some(ContrastiveSearch { alpha, k }), ..base() };
     let fills = class(ClassDraw { small: SmallClass::Fill, ..ClassDraw::default() });
+    let grows = |top_k_growth, strategy| Strategy {
+        factorisation: Factorisation::Decoupled(ClassDraw { top_k_growth, ..ClassDraw::default() }),
+        ..strategy
+    };
     let refused = [
         Strategy::top_k(0),
         Strategy::top_k(62),
@@ -35,6 +39,10 @@ fn strategies_a_model_cannot_follow_are_refused() {
         class(ClassDraw { top_p: 0.0, ..ClassDraw::default() }),
         class(ClassDraw { temperature: -1.0, ..ClassDraw::default() }),
         fills.clone(),
+        grows(0.5, Strategy::default()),
+        grows(-0.5, Strategy::top_k(3)),
+        grows(f64::INFINITY, Strategy::top_k(3)),
+        grows(0.5, contrastive(0.6, 4)),
         beam(BeamSearch { width: 0, ..BeamSearch::default() }),
         beam(BeamSearch { iterations: 0, ..BeamSearch::default() }),
         beam(BeamSearch { groups: 3, ..BeamSearch::default() }),

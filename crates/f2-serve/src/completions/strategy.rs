@@ -13,7 +13,8 @@ use crate::http::error::Refusal;
 /// The strategy, if the model can follow it.
 pub(super) fn strategy(fields: Fields<'_>, served: &Served) -> Result<Strategy, Refusal> {
     if !served.has_classes() {
-        let given = ["class_temperature", "class_top_k", "class_top_p", "small_class"];
+        let given =
+            ["class_temperature", "class_top_k", "class_top_p", "small_class", "top_k_growth"];
         if let Some(name) = given.into_iter().find(|name| fields.any(name).is_some()) {
             let message = format!(
                 "`{name}` is for F² models; `{}` has a plain softmax and no classes",
@@ -24,9 +25,10 @@ pub(super) fn strategy(fields: Fields<'_>, served: &Served) -> Result<Strategy, 
     }
     let contrastive_search = contrastive_search(fields)?;
     let usual = usual(fields, served, contrastive_search.is_some())?;
+    let truncations = truncations(fields, usual.truncations, contrastive_search.is_some())?;
     let strategy = Strategy {
         temperature: fields.number("temperature")?.unwrap_or(usual.temperature),
-        truncations: truncations(fields, usual.truncations, contrastive_search.is_some())?,
+        truncations,
         repetition_penalty: fields
             .number("repetition_penalty")?
             .unwrap_or(usual.repetition_penalty),
@@ -34,7 +36,7 @@ pub(super) fn strategy(fields: Fields<'_>, served: &Served) -> Result<Strategy, 
         dry: dry(fields, served)?,
         xtc: xtc(fields, usual.xtc)?,
         mirostat: mirostat(fields, usual.mirostat)?,
-        factorisation: factorisation(fields, usual.factorisation)?,
+        factorisation: factorisation(fields, usual.factorisation.beside(&truncations))?,
         deterministic: match fields.any("deterministic") {
             Some(_) => fields.flag("deterministic")?,
             None => usual.deterministic,
@@ -190,10 +192,21 @@ fn from_one(name: &'static str, count: i64) -> Result<usize, Refusal> {
     })
 }
 
+/// Tokens from the full posterior, which has no classes to give a k of their own.
+fn joint(fields: Fields<'_>) -> Result<Factorisation, Refusal> {
+    match fields.any("top_k_growth") {
+        Some(_) => {
+            let message = "`top_k_growth` needs a class to be drawn: leave it or `joint` out";
+            Err(Refusal::bad("top_k_growth", message))
+        }
+        None => Ok(Factorisation::Joint),
+    }
+}
+
 fn factorisation(fields: Fields<'_>, usual: Factorisation) -> Result<Factorisation, Refusal> {
     let says = fields.any("joint").is_some();
     let usual = match usual {
-        _ if fields.flag("joint")? => return Ok(Factorisation::Joint),
+        _ if fields.flag("joint")? => return joint(fields),
         Factorisation::Joint if !says => return Ok(Factorisation::Joint),
         Factorisation::Joint => ClassDraw::default(),
         Factorisation::Decoupled(draw) => draw,
@@ -207,6 +220,7 @@ fn factorisation(fields: Fields<'_>, usual: Factorisation) -> Result<Factorisati
             Some(name) => SmallClass::named(name)
                 .ok_or_else(|| Refusal::bad("small_class", "`small_class` is `clamp` or `fill`"))?,
         },
+        top_k_growth: fields.number("top_k_growth")?.unwrap_or(usual.top_k_growth),
     }))
 }
 
@@ -245,6 +259,7 @@ fn param(error: &f2_lm::Error) -> &'static str {
         "class top-k" => "class_top_k",
         "class top-p" => "class_top_p",
         "small classes" => "small_class",
+        "top-k growth" => "top_k_growth",
         "beam iterations" => "num_beam_iterations",
         "deterministic" => "deterministic",
         "beam groups" => "num_beam_groups",

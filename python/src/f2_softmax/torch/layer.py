@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from .classes import GPU_OVERHEAD, GPU_POSITIONS, check_class_ends, group_ends
-from .sampling import check_share, check_temperature, draw, truncate
+from .sampling import check_from_zero, check_share, draw, truncate
 from .tensors import cast, numbered, reduced, wide
 from .token_nll import Tables, token_nll
 
@@ -235,6 +235,7 @@ class F2Softmax(nn.Module):
         class_top_k: Optional[int] = None,
         class_top_p: float = 1.0,
         generator: Optional[torch.Generator] = None,
+        k_growth: float = 0.0,
     ) -> Tensor:
         """Draws a class, then a token [...] of that class, after each hidden state.
 
@@ -247,15 +248,20 @@ class F2Softmax(nn.Module):
             class_top_p: keeps the likeliest classes up to this mass, never beyond it, at least one:
                 1 as in the paper's text, 0.9 as in its authors' code.
             generator: the source of randomness, on the device of the hidden states.
+            k_growth: lets k grow with the class: one of n tokens keeps k * (n / n_min) ** k_growth of
+                them, where n_min are those of the smallest class. 0 keeps k of each.
         """
         self._check_hidden(hidden)
-        for name, value in (("temperature", temperature), ("class_temperature", class_temperature)):
-            check_temperature(name, value)
+        numbers = (("temperature", temperature), ("class_temperature", class_temperature), ("k_growth", k_growth))
+        for name, value in numbers:
+            check_from_zero(name, value)
         check_share("top_p", top_p)
         check_share("class_top_p", class_top_p)
         for name, value, most in (("k", k, self.vocabulary), ("class_top_k", class_top_k, self.n_classes)):
             if value is not None and not 1 <= value <= most:
                 raise ValueError(f"{name} must be from 1 to {most}; got {value}")
+        if k is None and k_growth != 0:
+            raise ValueError("k_growth needs k, that of the smallest class")
         flat = hidden.reshape(-1, self.in_features)
         if not flat.isfinite().all():
             raise ValueError("hidden holds values that are no finite numbers: nothing can be drawn")
@@ -265,8 +271,15 @@ class F2Softmax(nn.Module):
         if self.bias is not None:
             logits = logits + self.bias
         outside = self._class_of_token != chosen[:, None]
+        if k_growth != 0:
+            k = self._ks(k, k_growth).to(chosen.device)[chosen]
         tokens = truncate(logits.masked_fill(outside, float("-inf")), temperature, k=k, p=top_p)
         return draw(tokens, generator).reshape(hidden.shape[:-1])
+
+    def _ks(self, k: int, growth: float) -> Tensor:
+        """The k [classes] of each class, where `k` is that of the smallest."""
+        sizes = torch.diff(torch.tensor([0, *self.class_ends], dtype=torch.float64))
+        return torch.minimum(sizes, (k * (sizes / sizes.min()) ** growth + 0.5).floor()).long()
 
     def _class_log_prob(self, hidden: Tensor) -> Tensor:
         logits = wide(F.linear(cast(hidden), cast(self.class_weight)))

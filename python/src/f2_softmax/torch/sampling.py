@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Optional
+from typing import Optional, Union
 
 import torch
 from torch import Tensor
@@ -12,20 +12,24 @@ from torch import Tensor
 def truncate(
     logits: Tensor,
     temperature: float,
-    k: Optional[int] = None,
+    k: Union[int, Tensor, None] = None,
     p: float = 1.0,
     strict_p: float = 1.0,
 ) -> Tensor:
     """Probabilities [rows, n] after temperature, top-k and a nucleus; they need not sum to one.
 
     Top-k and both nuclei keep all that tie with the last one kept. `p` keeps the fewest that reach
-    the mass; `strict_p` the most that do not exceed it, at least one.
+    the mass; `strict_p` the most that do not exceed it, at least one. A tensor `k` [rows] is one for
+    each row.
     """
     if temperature == 0:
         return torch.zeros_like(logits).scatter_(-1, logits.argmax(-1, keepdim=True), 1.0)
     probabilities = torch.softmax(logits.double() / temperature, -1)
     if k is not None:
-        kth = probabilities.topk(k, -1).values[..., -1:]
+        if isinstance(k, Tensor):
+            kth = probabilities.topk(int(k.max()), -1).values.gather(-1, k[:, None] - 1)
+        else:
+            kth = probabilities.topk(k, -1).values[..., -1:]
         probabilities = probabilities.where(probabilities >= kth, 0.0)
     for mass, strict in ((p, False), (strict_p, True)):
         if mass < 1:
@@ -50,7 +54,7 @@ def draw(probabilities: Tensor, generator: Optional[torch.Generator]) -> Tensor:
     return torch.multinomial(probabilities, 1, generator=generator)[:, 0]
 
 
-def check_temperature(name: str, value: float) -> None:
+def check_from_zero(name: str, value: float) -> None:
     """Refuses what is no temperature."""
     if not (math.isfinite(value) and value >= 0):
         raise ValueError(f"{name} must be a number from 0 up; got {value}")

@@ -150,15 +150,17 @@ impl StrategyFlags {
         let Strategy { repetition_penalty, block_ngrams, .. } = usual;
         let greedy = self.is_greedy();
         let base = self.base(usual, greedy);
+        let truncations = self.truncations(base.truncations);
+        let factorisation = self.classes.factorisation(base.factorisation.beside(&truncations));
         Strategy {
             temperature: if greedy { 0.0 } else { self.temperature.unwrap_or(base.temperature) },
-            truncations: self.truncations(base.truncations),
+            truncations,
             repetition_penalty: self.repetition_penalty.unwrap_or(repetition_penalty),
             block_ngrams: self.block_ngrams.unwrap_or(block_ngrams),
             dry: None,
             xtc: self.adaptive.xtc().or(base.xtc),
             mirostat: self.adaptive.mirostat().or(base.mirostat),
-            factorisation: self.classes.factorisation(base.factorisation),
+            factorisation,
             deterministic: self.deterministic || base.deterministic,
             beam: self.beam.search().or(base.beam),
             contrastive_search: self.contrastive_search(),

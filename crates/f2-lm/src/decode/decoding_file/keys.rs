@@ -87,6 +87,7 @@ keys! {
     small_class: SmallClass,
     temperature: f64,
     ..truncations,
+    top_k_growth: f64,
     mirostat_tau: f64,
     mirostat_eta: f64,
     xtc_probability: f64,
@@ -172,6 +173,7 @@ impl From<&Strategy> for DecodingKeys {
         Self {
             temperature: Some(*temperature),
             truncations: *truncations,
+            top_k_growth: unless(draw.top_k_growth, 0.0),
             mirostat_tau: mirostat.as_ref().map(|mirostat| mirostat.tau),
             mirostat_eta: mirostat.as_ref().map(|mirostat| mirostat.eta),
             xtc_probability: xtc.as_ref().map(|xtc| xtc.probability),
@@ -203,6 +205,7 @@ impl From<&DecodingKeys> for Strategy {
         let DecodingKeys {
             temperature,
             truncations,
+            top_k_growth,
             mirostat_tau,
             mirostat_eta,
             xtc_probability,
@@ -227,6 +230,7 @@ impl From<&DecodingKeys> for Strategy {
             top_k: class_top_k,
             top_p: class_top_p.unwrap_or(1.0),
             small: small_class.unwrap_or_default(),
+            top_k_growth: top_k_growth.unwrap_or(0.0),
         };
         Self {
             temperature: temperature.unwrap_or(1.0),

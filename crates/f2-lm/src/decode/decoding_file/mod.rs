@@ -18,7 +18,8 @@ use keys::NAMES;
 pub const DECODING: &str = "decoding.toml";
 
 /// The keys that only a model with classes can follow.
-const CLASS_KEYS: [&str; 4] = ["class_temperature", "class_top_k", "class_top_p", "small_class"];
+const CLASS_KEYS: [&str; 5] =
+    ["class_temperature", "class_top_k", "class_top_p", "small_class", "top_k_growth"];
 /// Those that say more about a beam.
 const BEAM_KEYS: [&str; 4] = ["beam_groups", "diversity", "length_penalty", "beam_iterations"];
 
@@ -189,6 +190,7 @@ mod tests {
                 top_k: Some(2),
                 top_p: 0.9,
                 small: SmallClass::Fill,
+                top_k_growth: 0.25,
             }),
             ..Strategy::default()
         };
@@ -229,6 +231,11 @@ mod tests {
             read("class_top_p = 0\n", &f2),
             read("class_temperature = nan\n", &f2),
             read("small_class = 'fill'\n", &f2),
+            read("top_k = 3\ntop_k_growth = -0.5\n", &f2),
+            read("top_k_growth = inf\ntop_k = 3\n", &f2),
+            read("top_p = 0.9\ntop_k_growth = 0.5\n", &f2),
+            read("joint = true\ntop_k = 3\ntop_k_growth = 0.5\n", &f2),
+            read("top_k = 3\ntop_k_growth = 0.5\n", &plain),
             read("class_temperature = 0.5\n", &plain),
             read("joint = true\nclass_top_k = 1\n", &f2),
             read("beam_groups = 2\n", &f2),

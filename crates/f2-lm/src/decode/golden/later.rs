@@ -5,7 +5,9 @@ use serde::Deserialize;
 
 use super::super::candidates::{Candidates, Run};
 use super::super::mirostat::Limit;
-use super::super::{Distribution, Dry, Mirostat, Strategy, Truncations, Xtc};
+use super::super::{ClassDraw, Distribution, Dry, Mirostat, Strategy, Truncations, Xtc};
+use crate::config::ModelConfig;
+use crate::model::{Decoder, ModelShape};
 
 /// Differences of log-probabilities are taken in `f32`.
 const TOLERANCE: f64 = 1e-6;
@@ -15,6 +17,7 @@ struct Golden {
     rules: Vec<Case>,
     mirostat: Vec<MirostatRun>,
     dry: Vec<DryCase>,
+    class_ks: Vec<ClassKs>,
 }
 
 #[derive(Deserialize)]
@@ -68,6 +71,23 @@ struct DryCase {
     penalties: Vec<(u32, f64)>,
 }
 
+#[derive(Deserialize)]
+struct ClassKs {
+    ends: Vec<u32>,
+    k: usize,
+    growth: f64,
+    classes: Vec<ClassK>,
+}
+
+/// A class, with the log-probabilities of its tokens.
+#[derive(Deserialize)]
+struct ClassK {
+    k: usize,
+    logs: Vec<f32>,
+    #[serde(flatten)]
+    kept: Kept,
+}
+
 fn golden() -> Golden {
     serde_json::from_str(include_str!("../../../tests/fixtures/decoders.json")).unwrap()
 }
@@ -97,6 +117,29 @@ fn the_rules_keep_what_the_oracle_keeps() {
                 found = Xtc { probability: 1.0, threshold: setting }.exclude(found);
             }
             assert_kept(&found, &kept, &format!("{name} {setting}"));
+        }
+    }
+}
+
+#[test]
+fn classes_have_the_oracles_k_and_keep_its_tokens() {
+    for ClassKs { ends, k, growth, classes: expected } in golden().class_ks {
+        let draw = ClassDraw { top_k_growth: growth, ..ClassDraw::default() };
+        let decoder = Decoder::new(ModelShape {
+            model: ModelConfig::default(),
+            positions: 2,
+            vocabulary: ends[ends.len() - 1] as usize,
+            class_ends: ends,
+        });
+        let classes = decoder.head.classes.expect("there are classes");
+        for (class, ClassK { k: own, mut logs, kept }) in (0..).zip(expected) {
+            let about = format!("{k} in class {class}, growth {growth}");
+            let strategy = Strategy::top_k(k);
+            let truncations = draw.truncations(strategy.truncations, &classes, class);
+            assert_eq!(truncations.top_k(), Some(own), "{about}");
+            let run = Run { first: 0, class: 0.0, logs: &mut logs };
+            let candidates = Candidates::new(vec![run], &strategy, &[], &[]).truncated(truncations);
+            assert_kept(&candidates.distribution(&strategy, None), &kept, &about);
         }
     }
 }

@@ -42,10 +42,11 @@ class F2Head(nn.Linear):
 class ClassDraw(LogitsProcessor):
     """Draws a class for each text and removes the tokens of all others.
 
-    Temperature, top-k, nucleus and other truncations that follow then act inside the class.
+    Temperature, top-k, nucleus and other truncations that follow then act inside the class. `token_ks`
+    keeps the likeliest tokens of the class here, so many for each class.
     """
 
-    def __init__(self, ranges, temperature, top_k=None, top_p=1.0):
+    def __init__(self, ranges, temperature, top_k=None, top_p=1.0, token_ks=None):
         if not temperature >= 0:
             raise ValueError(f"class_temperature must be a number from 0 up; got {temperature}")
         if top_k is not None and not 1 <= top_k <= len(ranges):
@@ -55,12 +56,18 @@ class ClassDraw(LogitsProcessor):
         self.ranges, self.temperature, self.top_k, self.top_p = ranges, temperature, top_k, top_p
         sizes = torch.tensor([end - start for start, end in ranges])
         self.class_of_token = torch.repeat_interleave(torch.arange(len(ranges)), sizes)
+        self.token_ks = None if token_ks is None else torch.tensor(token_ks)
 
     def __call__(self, input_ids, scores):
         logs = torch.stack([scores[:, start:end].logsumexp(-1) for start, end in self.ranges], -1)
         chosen = self.draw(logs)
         outside = self.class_of_token.to(scores.device) != chosen[:, None]
-        return scores.masked_fill(outside, float("-inf"))
+        scores = scores.masked_fill(outside, float("-inf"))
+        if self.token_ks is None:
+            return scores
+        last = self.token_ks.to(scores.device)[chosen][:, None] - 1
+        kth = scores.sort(-1, descending=True).values.gather(-1, last)
+        return scores.masked_fill(scores < kth, float("-inf"))
 
     def draw(self, logs):
         """A class for each row of `logs` [texts, classes]."""
@@ -81,6 +88,23 @@ class ClassDraw(LogitsProcessor):
         ordered = p.sort(-1, descending=True).values
         kept = (ordered.cumsum(-1) <= self.top_p + 1e-12).sum(-1, keepdim=True).clamp(min=1)
         return p.where(p >= ordered.gather(-1, kept - 1), 0.0)
+
+
+def grown_ks(ranges, k, growth):
+    """The k of each class: `k` in the smallest, growing with this power of a class's tokens."""
+    if not 0 <= growth < float("inf"):
+        raise ValueError(f"top_k_growth must be a number from 0 up; got {growth}")
+    if not k:
+        raise ValueError("top_k_growth needs top_k, the k of the smallest class")
+    sizes = [end - start for start, end in ranges]
+
+    def grown(size):
+        try:
+            return int(min(size, k * (size / min(sizes)) ** growth + 0.5))
+        except OverflowError:
+            return size
+
+    return [grown(size) for size in sizes]
 
 
 class F2ForCausalLM(GPT2PreTrainedModel, GenerationMixin):
@@ -156,6 +180,7 @@ class F2ForCausalLM(GPT2PreTrainedModel, GenerationMixin):
         class_temperature=None,
         class_top_k=None,
         class_top_p=None,
+        top_k_growth=None,
         **kwargs,
     ):
         """`GenerationMixin.generate`, with a class drawn before each token.
@@ -169,8 +194,10 @@ class F2ForCausalLM(GPT2PreTrainedModel, GenerationMixin):
         class_top_k: keeps the likeliest classes.
         class_top_p: keeps the likeliest classes up to this mass, never beyond it: 1 as in the
             paper's text (the default), 0.9 as in its authors' code.
+        top_k_growth: with `do_sample`, a class of n tokens keeps top_k * (n / n_min) ** top_k_growth
+            of them, where n_min are those of the smallest class. 0 (the default) keeps top_k of each.
 
-        All four may also stand in the generation config, where `f2 export` puts those the model was
+        All five may also stand in the generation config, where `f2 export` puts those the model was
         tuned with; arguments win.
         """
         given = [self.generation_config, generation_config]
@@ -181,12 +208,12 @@ class F2ForCausalLM(GPT2PreTrainedModel, GenerationMixin):
             return values[-1] if values else default
 
         searches, samples = option("num_beams", 1) > 1, option("do_sample", False)
-        class_options = [class_temperature, class_top_k, class_top_p]
+        class_options = [class_temperature, class_top_k, class_top_p, top_k_growth]
         asks_for_class = any(value is not None for value in class_options)
         if joint is None:
             joint = option("joint", False) and not asks_for_class
         if (joint or searches) and asks_for_class:
-            raise ValueError("class_* options need a class to be drawn: not joint, not beam search")
+            raise ValueError("class_* and top_k_growth need a class to be drawn: not joint, not beam search")
         processors = LogitsProcessorList(logits_processor or [])
         if not (joint or searches):
 
@@ -195,11 +222,17 @@ class F2ForCausalLM(GPT2PreTrainedModel, GenerationMixin):
                 usual = option(name, default) if samples else default
                 return usual if value is None else value
 
+            growth, token_ks = of_class("top_k_growth", top_k_growth, 0.0), None
+            if growth != 0:
+                token_ks = grown_ks(self.lm_head.ranges, option("top_k", None), growth)
+                # One k for all classes would keep too few tokens of the larger ones.
+                kwargs["top_k"] = 0
             draw = ClassDraw(
                 self.lm_head.ranges,
                 of_class("class_temperature", class_temperature, 1.0 if samples else 0.0),
                 of_class("class_top_k", class_top_k, None),
                 of_class("class_top_p", class_top_p, 1.0),
+                token_ks,
             )
             processors.append(draw)
         return super().generate(inputs, generation_config, processors, *args, **kwargs)

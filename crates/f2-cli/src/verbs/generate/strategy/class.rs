@@ -27,6 +27,10 @@ pub(super) struct ClassFlags {
     /// F²: what top-k does in a class with fewer than k tokens.
     #[arg(long, value_parser = small_class(), conflicts_with = "joint")]
     small_class: Option<SmallClass>,
+    /// F²: let the k of top-k grow with the class: with this power of its tokens, from K in the smallest
+    /// class [default: 0, the same k in all].
+    #[arg(long, value_name = "POWER", conflicts_with = "joint")]
+    top_k_growth: Option<f64>,
 }
 
 impl ClassFlags {
@@ -52,6 +56,7 @@ impl ClassFlags {
             ("--class-top-k", self.class_top_k.is_some()),
             ("--class-top-p", self.class_top_p.is_some()),
             ("--small-class", self.small_class.is_some()),
+            ("--top-k-growth", self.top_k_growth.is_some()),
         ];
         match given.iter().find(|(_, given)| *given) {
             Some((flag, _)) => Err(Failure::usage(format!(
@@ -69,6 +74,7 @@ impl ClassFlags {
             || self.class_top_k.is_some()
             || self.class_top_p.is_some()
             || self.small_class.is_some()
+            || self.top_k_growth.is_some()
     }
 
     pub(super) fn factorisation(&self, base: Factorisation) -> Factorisation {
@@ -85,6 +91,7 @@ impl ClassFlags {
             top_k: self.class_top_k.or(base.top_k),
             top_p: self.class_top_p.unwrap_or(base.top_p),
             small: self.small_class.unwrap_or(base.small),
+            top_k_growth: self.top_k_growth.unwrap_or(base.top_k_growth),
         })
     }
 }
