@@ -56,7 +56,8 @@ pub(crate) struct Eval {
     #[arg(long, value_name = "FILE")]
     refs: Option<PathBuf>,
 
-    /// The metrics, separated by commas; `paper` are the seven of the paper.
+    /// The metrics, separated by commas: `paper` are the seven of the paper, `texts` those further ones
+    /// that need the texts alone, `training` those that need `--corpus`.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_value = "paper")]
     #[arg(value_parser = Choice::parser(), hide_possible_values = false)]
     metrics: Vec<Choice>,
@@ -127,11 +128,13 @@ impl Eval {
 
     /// The request of a stage.
     pub(super) fn of_task(task: &ScoreTask<PathBuf>) -> Self {
+        let mut metrics = vec![Choice::Paper, Choice::Texts];
+        metrics.extend(task.corpus.as_ref().map(|_| Choice::Training));
         Self {
             hyps: task.texts.clone(),
             refs: Some(task.references.clone()),
-            metrics: vec![Choice::Paper],
-            models: ModelFlags::none(),
+            metrics,
+            models: ModelFlags { corpus: task.corpus.clone(), ..ModelFlags::none() },
             pairs: false,
             counts: Some(task.counts.clone()),
             convention: Convention::Paper,

@@ -166,6 +166,14 @@ fn score(task: &ScoreTask<OsString>) -> Words {
     words.extend(task.texts.iter().cloned());
     add_path(&mut words, "--refs", &task.references);
     add_path(&mut words, "--counts", &task.counts);
+    add(
+        &mut words,
+        "--metrics",
+        &if task.corpus.is_some() { "paper,texts,training" } else { "paper,texts" },
+    );
+    if let Some(corpus) = &task.corpus {
+        add_path(&mut words, "--corpus", corpus);
+    }
     words.push("--names".into());
     words.extend(task.names.iter().map(OsString::from));
     if task.bootstrap > 0 {

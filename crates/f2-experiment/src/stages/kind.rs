@@ -38,9 +38,9 @@ impl TaskKind {
     /// another result than before, so that results of the earlier program are not reused.
     pub fn revision(self) -> u32 {
         match self {
-            Self::Classes | Self::Train | Self::Score | Self::Prepare => 1,
-            // Whole windows and documents only.
-            Self::Perplexity | Self::Generate => 2,
+            Self::Classes | Self::Train | Self::Prepare => 1,
+            // Whole windows and documents only; the further metrics too.
+            Self::Perplexity | Self::Generate | Self::Score => 2,
         }
     }
 }

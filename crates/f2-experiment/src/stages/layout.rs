@@ -205,6 +205,7 @@ impl<'a> Layout<'a> {
         let made = |stage: usize, name: &'static str| Place::Made { stage, name };
         let task = ScoreTask {
             counts: self.corpus(of.corpus()).counts(),
+            corpus: (part == PaperPart::Main).then(|| self.corpus(of.corpus()).folder()),
             texts: texts.iter().map(|&stage| made(stage, files::TEXTS)).collect(),
             names: subjects.iter().map(|subject| subject.title(decoding)).collect(),
             references: made(first, files::REFERENCES),

@@ -157,6 +157,8 @@ pub struct ScoreTask<P> {
     pub references: P,
     /// Token counts of the training split.
     pub counts: P,
+    /// The corpus whose training split n-grams are looked up in, where that is worth the time.
+    pub corpus: Option<P>,
     /// How often texts are drawn for intervals; 0 for none.
     pub bootstrap: usize,
     /// The file for the scores.
@@ -210,6 +212,7 @@ impl<P> Task<P> {
                 names: task.names.clone(),
                 references: path(&task.references)?,
                 counts: path(&task.counts)?,
+                corpus: task.corpus.as_ref().map(&mut *path).transpose()?,
                 bootstrap: task.bootstrap,
                 out: path(&task.out)?,
             }),

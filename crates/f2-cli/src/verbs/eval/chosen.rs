@@ -1,14 +1,18 @@
 //! Which metrics `--metrics` asks for.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use f2_metrics::{Further, Metric};
+use f2_metrics::{Further, Metric, Need};
 
 /// One name of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
     /// The paper's seven.
     Paper,
-    /// These and the further ones.
+    /// The further ones that need the texts alone.
+    Texts,
+    /// Those that need the training text.
+    Training,
+    /// The paper's seven and the further ones.
     All,
     Metric(Metric),
     Further(Further),
@@ -24,7 +28,7 @@ pub(super) struct Chosen {
 impl Choice {
     fn every() -> impl Iterator<Item = Self> {
         let metrics = Metric::ALL.into_iter().map(Self::Metric);
-        [Self::Paper, Self::All]
+        [Self::Paper, Self::Texts, Self::Training, Self::All]
             .into_iter()
             .chain(metrics)
             .chain(Further::ALL.into_iter().map(Self::Further))
@@ -33,9 +37,20 @@ impl Choice {
     fn name(self) -> &'static str {
         match self {
             Self::Paper => "paper",
+            Self::Texts => "texts",
+            Self::Training => "training",
             Self::All => "all",
             Self::Metric(metric) => metric.key(),
             Self::Further(metric) => metric.key(),
+        }
+    }
+
+    /// The group that a further metric is in, besides `all`.
+    fn group(metric: Further) -> Option<Self> {
+        match metric.needs() {
+            None | Some(Need::Strings) => Some(Self::Texts),
+            Some(Need::Training) => Some(Self::Training),
+            Some(Need::HumanStates | Need::PromptStates) => None,
         }
     }
 
@@ -51,17 +66,17 @@ impl Choice {
 
 impl Chosen {
     pub(super) fn new(choices: &[Choice]) -> Self {
-        let asked = |whole: &[Choice], one| {
-            choices.iter().any(|choice| whole.contains(choice) || *choice == one)
+        let asked = |group: Option<Choice>, one| {
+            let names = [Some(Choice::All), group, Some(one)];
+            choices.iter().any(|choice| names.contains(&Some(*choice)))
         };
-        let metrics = Metric::ALL.into_iter();
-        let further = Further::ALL.into_iter();
+        let (metrics, further) = (Metric::ALL.into_iter(), Further::ALL.into_iter());
         Self {
             paper: metrics
-                .filter(|metric| asked(&[Choice::Paper, Choice::All], Choice::Metric(*metric)))
+                .filter(|metric| asked(Some(Choice::Paper), Choice::Metric(*metric)))
                 .collect(),
             further: further
-                .filter(|metric| asked(&[Choice::All], Choice::Further(*metric)))
+                .filter(|metric| asked(Choice::group(*metric), Choice::Further(*metric)))
                 .collect(),
         }
     }
@@ -82,6 +97,10 @@ mod tests {
         assert_eq!((chosen.paper.len(), chosen.further.len()), (7, 0));
         let chosen = Chosen::new(&[Choice::All]);
         assert_eq!((chosen.paper.len(), chosen.further.len()), (7, Further::ALL.len()));
+        let of = |group| Chosen::new(&[group]).further;
+        assert_eq!(of(Choice::Training), [Further::Novelty, Further::LongestMatch]);
+        let states = Further::ALL.len() - of(Choice::Texts).len() - of(Choice::Training).len();
+        assert!(of(Choice::Texts).contains(&Further::CompressionRatio) && states == 2);
         let chosen = Chosen::new(&[Choice::Further(Further::Zipf), Choice::Metric(Metric::Rep)]);
         assert_eq!((chosen.paper, chosen.further), (vec![Metric::Rep], vec![Further::Zipf]));
     }
