@@ -308,3 +308,19 @@ impl PerplexityReport {
         taken(self) == taken(other)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fuzz::fuzz_files;
+
+    #[test]
+    fn perplexities() {
+        fuzz_files("perplexities", "perplexities", "perplexity.json", |path| {
+            let Ok(text) = f2_files::read_text(path) else { return };
+            let Ok(report) = PerplexityReport::read(&text) else { return };
+            assert!(report.token_perplexity >= 1.0 && report.token_perplexity.is_finite());
+            assert!(report.is_like(&report));
+        });
+    }
+}

@@ -2,6 +2,8 @@
 
 mod answer;
 mod fields;
+#[cfg(test)]
+mod fuzz;
 mod request;
 mod strategy;
 mod stream;
