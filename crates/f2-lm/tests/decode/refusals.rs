@@ -23,7 +23,7 @@ fn strategies_a_model_cannot_follow_are_refused() {
         factorisation: Factorisation::Decoupled(ClassDraw { top_k_growth, ..ClassDraw::default() }),
         ..strategy
     };
-    let refused = [
+    let refused = vec![
         Strategy::top_k(0),
         Strategy::top_k(62),
         truncated(all.with_top_p(0.0)),
@@ -69,8 +69,8 @@ fn strategies_a_model_cannot_follow_are_refused() {
         deterministic(Strategy { xtc: Some(Xtc::default()), ..Strategy::top_k(3) }),
         deterministic(Strategy { truncations: Strategy::top_k(3).truncations, ..fills }),
     ];
-    let refused = refused
-        .map(|strategy| model.generate(&request(&prompts, &strategy)).unwrap_err().to_string());
+    let message = |strategy| model.generate(&request(&prompts, &strategy)).unwrap_err().to_string();
+    let refused: Vec<String> = refused.into_iter().map(message).collect();
     insta::assert_snapshot!(refused.join("\n"));
     let strategy = beam(BeamSearch::default());
     let many = Request { samples: 5, ..request(&prompts, &strategy) };
