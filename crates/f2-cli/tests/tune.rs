@@ -103,6 +103,17 @@ fn the_same_trials_give_the_same_choice_and_a_longer_search_goes_on() {
     let of = |record: &Value| record["trials"].as_array().unwrap().clone();
     assert_eq!(of(&long)[..5], of(&short)[..]);
     assert!(of(&long).len() > 5);
+    // Searches with and without the growth of k have the first setting in common.
+    let more = ["--trials", "9", "--out", "again-d", "--k-per-class"];
+    let grown = json(&tune("f2", &more));
+    assert_eq!(of(&grown)[0]["decoding"], of(&short)[0]["decoding"]);
+    let has_growth = |trial: &Value| trial["decoding"]["top_k_growth"].is_number();
+    assert!(of(&grown).iter().any(has_growth) && !of(&long).iter().any(has_growth));
+    for (out, more) in [("again-a", &["--k-per-class"][..]), ("again-d", &[])] {
+        let refused = tune("f2", &[&["--trials", "9", "--out", out], more].concat());
+        assert_eq!(refused.code, 2, "{}", refused.stderr);
+        assert!(refused.stderr.contains("records another search, with "), "{}", refused.stderr);
+    }
     // Another seed is another search.
     let seeded = json(&tune("f2", &["--trials", "5", "--out", "again-c", "--seed", "2"]));
     assert_ne!(of(&seeded), of(&short));
@@ -232,6 +243,35 @@ fn generate_follows_the_file_and_flags_win() {
 }
 
 #[test]
+fn the_growth_of_k_goes_with_the_k() {
+    let folder = Folder::new();
+    let model = decoded(&folder, "top_k = 2\ntop_k_growth = 0.6\n");
+    let none = |flags: &[&str]| texts(&model, &[&["--decoding", "none"], flags].concat());
+    let growth = ["--top-k-growth", "0.6"];
+    let tuned = texts(&model, &[]);
+    assert_eq!(tuned, none(&[&["--top-k", "2"], &growth[..]].concat()));
+    assert_ne!(tuned, none(&["--top-k", "2"]));
+    assert_eq!(texts(&model, &["--top-k-growth", "0"]), none(&["--top-k", "2"]));
+    assert_eq!(texts(&model, &["--top-k", "1"]), none(&[&["--top-k", "1"], &growth[..]].concat()));
+    // Without a k nothing grows, and nothing is refused.
+    for flags in [&["--mirostat-tau", "3"][..], &["--greedy"], &["--beam", "3"]] {
+        assert_eq!(texts(&model, flags), none(flags), "{flags:?}");
+    }
+    assert_eq!(texts(&model, &["--joint"]), none(&["--joint", "--top-k", "2"]));
+    // The paper's k, if none is given.
+    assert_eq!(none(&growth), none(&[&["--top-k", "3"], &growth[..]].concat()));
+    assert_eq!(none(&["--top-k-growth", "0"]), none(&[]));
+    let server = Server::start(workshop(), &[&format!("m={model}")]);
+    let text = |mut body: Value| {
+        (body["prompt"], body["max_tokens"], body["seed"]) = (json!("misen"), json!(30), json!(1));
+        server.complete(&body)["choices"][0]["text"].clone()
+    };
+    let given = json!({ "decoding": "none", "top_k": 2, "top_k_growth": 0.6 });
+    assert_eq!(text(json!({})), text(given));
+    assert_eq!(text(json!({ "top_k": 0 })), text(json!({ "decoding": "none" })));
+}
+
+#[test]
 fn the_server_follows_the_file_and_fields_win() {
     let folder = Folder::new();
     let model = decoded(&folder, "class_temperature = 0.4\ntop_k = 2\nmin_p = 0.2\n");
@@ -294,6 +334,7 @@ fn mistakes_are_refused_with_advice() {
         shown(&f2(&["generate", &model, "--prompt", "vor"]), "unknown key"),
         shown(&tune("f2", &["--budget", "0"]), "no budget"),
         shown(&tune("f2", &["--trials", "0"]), "no trials"),
+        shown(&tune("mle", &["--k-per-class"]), "no classes"),
         shown(&f2(&["tune", "f2", "--corpus", "corpus", "--continuation", "9000"]), "short split"),
         shown(&f2(&["tune", "nowhere", "--corpus", "corpus"]), "no model"),
         shown(&f2(&["tune", "f2", "--corpus", "nowhere"]), "no corpus"),

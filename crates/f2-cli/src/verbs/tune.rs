@@ -35,6 +35,7 @@ Examples:
   f2 tune run --corpus corpus
   f2 tune run --corpus corpus --budget 20
   f2 tune run --corpus corpus --trials 60 --json > tuned.json
+  f2 tune run --corpus corpus --k-per-class --out grown
   f2 tune run --corpus songs --protocol lyrics --texts 1000
   f2 generate run --prompt 'In the beginning'         # then decodes as tuned
   f2 generate run --prompt 'In the beginning' --decoding none
@@ -58,6 +59,9 @@ pub(crate) struct Tune {
     /// Settings the search may try, however long that takes: the same seed then gives the same choice.
     #[arg(long, value_name = "N", value_parser = from_one, conflicts_with = "budget")]
     trials: Option<NonZeroUsize>,
+    /// F²: also search how the k of top-k grows with the size of a class (`f2 generate --top-k-growth`).
+    #[arg(long)]
+    k_per_class: bool,
     /// The seed of texts, halves and search.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -95,6 +99,7 @@ impl Tune {
     pub(crate) fn run(self) -> Outcome {
         interrupt::listen();
         let model = self.model.open()?;
+        self.check(&model)?;
         let sets = self.sets.cut(&model)?;
         let folder = self.out.clone().unwrap_or_else(|| model.home());
         f2_files::disk::create_folders(&folder).map_err(f2_files::WriteError::of(&folder))?;
@@ -103,7 +108,8 @@ impl Tune {
         for path in [&path, &decoding, &figure] {
             check_writable(path)?;
         }
-        let record = Record::open(&path, Conditions::new(&model, &sets, self.seed)?)?;
+        let record =
+            Record::open(&path, Conditions::new(&model, &sets, self.seed, self.k_per_class)?)?;
         let tuning = Tuning { verb: &self, model: &model, sets: &sets, record, path: path.clone() };
         let record = self.device.run(tuning)?;
         let Some(chosen) = record.chosen() else {
@@ -121,6 +127,18 @@ impl Tune {
         if interrupt::asked() {
             let settings = record.trials.len();
             return Err(stopped(&format!("after {settings} settings; the best so far is written")));
+        }
+        Ok(())
+    }
+
+    /// Refuses a search that the model has no room for.
+    fn check(&self, model: &SavedModel) -> Result<(), Failure> {
+        if self.k_per_class && model.shape.class_ends.is_empty() {
+            let folder = model.folder.display();
+            return Err(Failure::usage(format!(
+                "--k-per-class is for F² models; {folder} has a plain softmax"
+            ))
+            .advise("leave it out: a plain softmax has no classes"));
         }
         Ok(())
     }
@@ -145,8 +163,11 @@ impl DeviceTask for Tuning<'_> {
         let mut examiner =
             Examiner::new(&generator, sets, record, &path, verb.budget(), verb.batch)?;
         let shape = &model.shape;
-        let space =
-            Space { factorised: !shape.class_ends.is_empty(), vocabulary: shape.vocabulary };
+        let space = Space {
+            factorised: !shape.class_ends.is_empty(),
+            vocabulary: shape.vocabulary,
+            k_per_class: verb.k_per_class,
+        };
         search(space, sets.usual_k.min(shape.vocabulary), verb.seed, &mut examiner)?;
         examiner.conclude()
     }

@@ -67,10 +67,10 @@ pub fn search<J: Judge>(
         let distance = walk.distance(&point, Size::Part)?;
         looked.push((point, distance));
     }
-    let mut walkers = vec![Walker::new(usual, first, space)];
+    let mut walkers = vec![Walker::new(usual, first)];
     for point in promising(looked) {
         let distance = walk.distance(&point, Size::Whole)?;
-        walkers.push(Walker::new(point, distance, space));
+        walkers.push(Walker::new(point, distance));
     }
     walk.descend(best_of_each_rule(walkers))
 }
@@ -85,8 +85,9 @@ struct Walker {
 }
 
 impl Walker {
-    fn new(point: Point, distance: f64, space: Space) -> Self {
-        Self { point, distance, step: FIRST_STEP, directions: vec![1.0; space.dimensions()] }
+    fn new(point: Point, distance: f64) -> Self {
+        let directions = vec![1.0; point.at.len()];
+        Self { point, distance, step: FIRST_STEP, directions }
     }
 }
 
@@ -118,9 +119,9 @@ fn promising(mut looked: Vec<(Point, f64)>) -> Vec<Point> {
 
 /// A point of Halton's sequence, moved by the seed; the rules take turns.
 fn spread_out(space: Space, number: usize, seed: u64) -> Point {
-    const BASES: [usize; 4] = [2, 3, 5, 7];
+    const BASES: [usize; 5] = [2, 3, 5, 7, 11];
     let rule = Rule::ALL[number % Rule::ALL.len()];
-    let at = (0..space.dimensions()).map(|side| {
+    let at = (0..space.dimensions(rule)).map(|side| {
         let shift = mixed(seed.wrapping_add(side as u64));
         (inverse(number + 1, BASES[side]) + shift).fract()
     });
@@ -273,7 +274,7 @@ mod tests {
 
     #[test]
     fn the_lowest_place_is_found() {
-        let space = Space { factorised: true, vocabulary: 30_000 };
+        let space = Space { factorised: true, vocabulary: 30_000, k_per_class: false };
         let heights: Vec<f64> = (0..20)
             .map(|seed| {
                 let mut landscape = Landscape::new(200);
@@ -293,7 +294,7 @@ mod tests {
 
     #[test]
     fn a_seed_gives_one_search_and_a_longer_one_begins_with_untuned_decoding() {
-        let space = Space { factorised: false, vocabulary: 100 };
+        let space = Space { factorised: false, vocabulary: 100, k_per_class: false };
         let run = |most, seed| {
             let mut landscape = Landscape::new(most);
             search(space, 3, seed, &mut landscape).unwrap();

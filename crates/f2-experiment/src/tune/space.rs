@@ -9,6 +9,8 @@ pub struct Space {
     pub factorised: bool,
     /// The model's tokens.
     pub vocabulary: usize,
+    /// Whether the k of top-k may grow with the class. Of no effect where no class is drawn.
+    pub k_per_class: bool,
 }
 
 /// How tokens are truncated; inside the class where one is drawn.
@@ -25,7 +27,7 @@ impl Rule {
 }
 
 /// One setting: a rule, and a number from 0 to 1 for each of temperature, the rule's own, class
-/// temperature and class nucleus.
+/// temperature, class nucleus and the growth of k.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     pub(super) rule: Rule,
@@ -43,11 +45,16 @@ const TEMPERATURES: (f64, f64) = (0.5, 1.5);
 const LEAST_MASS: f64 = 0.3;
 const LEAST_CLASS_MASS: f64 = 0.5;
 const ALL_MASS: f64 = 1.1;
+/// Where the growth of k begins and ends. Below 0 it is 0, so that one k for all classes is a choice of
+/// some size too.
+const GROWTHS: (f64, f64) = (-0.1, 1.0);
 
 impl Space {
-    /// How many numbers a point has.
-    pub(super) fn dimensions(self) -> usize {
-        if self.factorised { 4 } else { 2 }
+    /// How many numbers a point with this rule has.
+    pub(super) fn dimensions(self, rule: Rule) -> usize {
+        let k_grows = self.factorised && self.k_per_class && rule == Rule::TopK;
+        let others = if self.factorised { 4 } else { 2 };
+        others + usize::from(k_grows)
     }
 
     /// The strategy of a point, in numbers of two or three digits, which a reader can take in.
@@ -78,6 +85,9 @@ impl Space {
             draw.temperature = temperature(at[2]);
             draw.top_p = mass(LEAST_CLASS_MASS, at[3]);
         }
+        if let Some(at) = at.get(4) {
+            draw.top_k_growth = hundredths(between(GROWTHS, *at).max(0.0));
+        }
         Strategy {
             temperature: temperature(at[0]),
             truncations,
@@ -90,8 +100,8 @@ impl Space {
     pub(super) fn top_k(self, k: usize) -> Point {
         let most = MOST_K.min(self.vocabulary as f64).ln();
         let rule_at = if most > 0.0 { ((k as f64).ln() / most).min(1.0) } else { 0.0 };
-        let mut at = vec![0.5, rule_at, 0.5, 1.0];
-        at.truncate(self.dimensions());
+        let mut at = vec![0.5, rule_at, 0.5, 1.0, 0.0];
+        at.truncate(self.dimensions(Rule::TopK));
         Point { rule: Rule::TopK, at }
     }
 }
@@ -102,9 +112,9 @@ mod tests {
 
     #[test]
     fn untuned_decoding_is_a_point() {
-        for factorised in [false, true] {
+        for (factorised, k_per_class) in [(false, false), (true, false), (true, true)] {
             for (vocabulary, k) in [(30_000, 3), (30_000, 20), (50, 3), (2, 1)] {
-                let space = Space { factorised, vocabulary };
+                let space = Space { factorised, vocabulary, k_per_class };
                 assert_eq!(space.strategy(&space.top_k(k)), Strategy::top_k(k), "{space:?} {k}");
             }
         }
@@ -112,7 +122,7 @@ mod tests {
 
     #[test]
     fn every_corner_can_be_followed() {
-        let space = Space { factorised: true, vocabulary: 40 };
+        let space = Space { factorised: true, vocabulary: 40, k_per_class: true };
         let shape = f2_lm::model::ModelShape {
             model: f2_lm::config::ModelConfig::default(),
             positions: 8,
@@ -120,10 +130,31 @@ mod tests {
             class_ends: vec![3, 40],
         };
         for rule in Rule::ALL {
-            for corner in 0..16_u32 {
-                let at = (0..4).map(|side| f64::from(corner >> side & 1)).collect();
+            let sides = space.dimensions(rule);
+            for corner in 0..1_u32 << sides {
+                let at = (0..sides).map(|side| f64::from(corner >> side & 1)).collect();
                 space.strategy(&Point { rule, at }).check(&shape).unwrap();
             }
         }
+    }
+
+    #[test]
+    fn only_the_k_of_a_class_grows_and_one_for_all_is_a_part_of_its_side() {
+        let growth = |space: Space, rule, at| {
+            let at = (0..space.dimensions(rule)).map(|side| if side == 4 { at } else { 0.5 });
+            let Factorisation::Decoupled(draw) =
+                space.strategy(&Point { rule, at: at.collect() }).factorisation
+            else {
+                unreachable!("the space draws classes")
+            };
+            draw.top_k_growth
+        };
+        let space = Space { factorised: true, vocabulary: 40, k_per_class: true };
+        // -0.1 + 1.1 · 0.4 = 0.34.
+        let found = [0.0, 0.09, 0.4, 1.0].map(|at| growth(space, Rule::TopK, at));
+        assert_eq!(found, [0.0, 0.0, 0.34, 1.0]);
+        assert_eq!(growth(space, Rule::TopP, 1.0), 0.0);
+        assert_eq!(growth(Space { k_per_class: false, ..space }, Rule::TopK, 1.0), 0.0);
+        assert_eq!(growth(Space { factorised: false, ..space }, Rule::TopK, 1.0), 0.0);
     }
 }

@@ -51,6 +51,9 @@ pub(super) struct Conditions {
     seed: u64,
     /// How often human texts are cut into halves.
     cuts: u64,
+    /// Whether the growth of k is searched.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    k_per_class: bool,
 }
 
 /// A setting that was tried.
@@ -108,7 +111,12 @@ impl Conditions {
         self.seed
     }
 
-    pub(super) fn new(model: &SavedModel, sets: &Sets, seed: u64) -> Result<Self, Failure> {
+    pub(super) fn new(
+        model: &SavedModel,
+        sets: &Sets,
+        seed: u64,
+        k_per_class: bool,
+    ) -> Result<Self, Failure> {
         let parameters = model.folder.join("model.safetensors");
         let hash = FileRecord::of(&parameters).map_err(ReadError::of(&parameters))?;
         let texts = sets.valid.prefixes.iter().chain(&sets.valid.references);
@@ -121,6 +129,7 @@ impl Conditions {
             new_tokens: sets.new_tokens,
             seed,
             cuts: HumanScale::CUTS,
+            k_per_class,
         })
     }
 
@@ -132,6 +141,8 @@ impl Conditions {
             ("on other texts", texts(self) != texts(other)),
             ("with another seed", self.seed != other.seed),
             ("with other halves of the texts", self.cuts != other.cuts),
+            ("with one k for all classes", !self.k_per_class && other.k_per_class),
+            ("with a k for each class", self.k_per_class && !other.k_per_class),
         ];
         differs.into_iter().find(|(_, differs)| *differs).map(|(words, _)| words)
     }
