@@ -4,6 +4,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::failure::Kind;
+
 /// When the first signal came, in milliseconds by a clock of the system; 0 before it came.
 static ASKED: AtomicU64 = AtomicU64::new(0);
 
@@ -37,6 +39,11 @@ pub(crate) fn asked() -> bool {
     ASKED.load(Ordering::SeqCst) != 0
 }
 
+/// Ends the process without waiting for anything: not for threads, nor for what libraries do at an end.
+pub(crate) fn end_now(kind: Kind) -> ! {
+    platform::end_now(kind)
+}
+
 /// Takes note of a signal that came `now`. Whether it was one too many.
 fn is_second(asked: &AtomicU64, now: u64) -> bool {
     match asked.compare_exchange(0, now.max(1), Ordering::SeqCst, Ordering::SeqCst) {
@@ -51,8 +58,7 @@ mod platform {
 
     use libc::{SA_RESTART, SIG_IGN, SIGHUP, SIGINT, SIGTERM, c_int, sigaction, sighandler_t};
 
-    use super::{ASKED, is_second};
-    use crate::failure::Kind;
+    use super::{ASKED, Kind, is_second};
 
     const SIGNALS: [c_int; 3] = [SIGINT, SIGTERM, SIGHUP];
 
@@ -108,9 +114,13 @@ mod platform {
         // SAFETY: writes the time to a place of the right type; a handler may call it.
         unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
         if is_second(&ASKED, now.tv_sec as u64 * 1_000 + now.tv_nsec as u64 / 1_000_000) {
-            // SAFETY: ends the process without running anything else; a handler may call it.
-            unsafe { libc::_exit(Kind::Interrupted as c_int) }
+            end_now(Kind::Interrupted);
         }
+    }
+
+    pub(super) fn end_now(kind: Kind) -> ! {
+        // SAFETY: ends the process without running anything else; a handler may call it.
+        unsafe { libc::_exit(kind as c_int) }
     }
 }
 
@@ -118,17 +128,20 @@ mod platform {
 mod platform {
     use std::time::Instant;
 
-    use super::{ASKED, SAME_REQUEST, is_second};
-    use crate::failure::Kind;
+    use super::{ASKED, Kind, SAME_REQUEST, is_second};
 
     pub(super) fn listen() {
         let began = Instant::now();
         // Verbs that run others listen once for all of them; the first handler stays.
         let _ = ctrlc::set_handler(move || {
             if is_second(&ASKED, began.elapsed().as_millis() as u64 + SAME_REQUEST) {
-                std::process::exit(Kind::Interrupted as i32);
+                end_now(Kind::Interrupted);
             }
         });
+    }
+
+    pub(super) fn end_now(kind: Kind) -> ! {
+        std::process::exit(kind as i32)
     }
 
     pub(super) fn listen_during<T>(work: impl FnOnce() -> T) -> T {

@@ -311,3 +311,19 @@ fn the_failure_of_one_ends_all() {
     assert_eq!(checkpoint::open(&newest).unwrap().step, 4);
     all_complete(resume(2, &run.out), Ending::Complete);
 }
+
+#[test]
+fn a_rank_without_its_log_tells_the_others_why() {
+    let workshop = workshop();
+    let run = new_run(&workshop, "unlogged", ObjectiveName::Mle, 0);
+    let endings = as_ranks(2, |mut ranks, cpu| {
+        let prepared = run.prepare_among(&mut ranks, &cpu, 1)?;
+        // A folder where rank 1 would write.
+        fs::create_dir_all(run.out.join("ranks/rank-1.log")).unwrap();
+        prepared.train_among(ranks, cpu, 1, &mut |_| {}, &|| false).map(drop)
+    });
+    for ending in endings {
+        let error = ending.unwrap_err().to_string();
+        assert!(error.contains("rank-1.log"), "{error}");
+    }
+}

@@ -12,6 +12,8 @@ pub(crate) trait Link: Send {
     fn fail(&mut self, reason: &str);
     /// Says that this rank is done: what follows is no loss.
     fn finish(&mut self);
+    /// Says that this rank ends, though the way it exchanges numbers by may still wait for the others.
+    fn leave(&mut self) {}
 }
 
 /// The connection of a rank to the others, for small messages. All ranks call the same methods in the
@@ -106,6 +108,12 @@ impl Control {
     /// Tells the others why this rank ends, so that they end with the same reason.
     pub fn fail(&mut self, reason: &str) {
         self.link.fail(reason);
+    }
+
+    /// Says that this rank ends, before it lets go of what it exchanges numbers by: that may wait for the
+    /// others, and they for this one. Where it takes long the process is ended.
+    pub fn leave(&mut self) {
+        self.link.leave();
     }
 
     /// Says that this rank is done. One that is dropped without it is lost to the others.

@@ -140,6 +140,25 @@ fn a_rank_that_is_stuck_is_ended() {
 
 /// As a rank does that fails before it can say why.
 #[test]
+fn a_rank_that_cannot_leave_is_ended_and_the_others_know() {
+    static LEFT: Mutex<Option<Error>> = Mutex::new(None);
+    let left = |error: &Error| *LEFT.lock().unwrap() = Some(error.clone());
+    let port = free_port();
+    thread::scope(|scope| {
+        let first = scope.spawn(move || {
+            let mut control = rendezvous(&place(0, 2, port, 30), never).unwrap();
+            control.barrier().unwrap_err().to_string()
+        });
+        let mut control = rendezvous(&place(1, 2, port, 30), left).unwrap();
+        control.leave();
+        assert_eq!(first.join().unwrap(), "rank 1 failed: it ended before the others");
+        while LEFT.lock().unwrap().is_none() {
+            thread::sleep(Duration::from_millis(50));
+        }
+    });
+}
+
+#[test]
 fn a_rank_that_leaves_early_is_named() {
     let port = free_port();
     thread::scope(|scope| {

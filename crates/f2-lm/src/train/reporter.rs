@@ -15,10 +15,16 @@ pub(super) struct Reporter<'a> {
 }
 
 impl<'a> Reporter<'a> {
-    pub(super) fn open(
+    /// The reporter of a rank: that of rank 0 is the run's.
+    pub(super) fn new(
         run: &RunFolder,
+        rank: usize,
         observer: &'a mut dyn FnMut(&Event),
     ) -> Result<Self, Error> {
+        if rank > 0 { Self::of_rank(run, rank, observer) } else { Self::open(run, observer) }
+    }
+
+    fn open(run: &RunFolder, observer: &'a mut dyn FnMut(&Event)) -> Result<Self, Error> {
         let (events, tensorboard) = (run.events(), run.tensorboard());
         let log = EventLog::open(&events).map_err(WriteError::of(&events))?;
         let curves = TensorBoard::create(&tensorboard).map_err(WriteError::of(&tensorboard))?;
@@ -26,7 +32,7 @@ impl<'a> Reporter<'a> {
     }
 
     /// The reporter of a rank other than 0: a log of its own.
-    pub(super) fn of_rank(
+    fn of_rank(
         run: &RunFolder,
         rank: usize,
         observer: &'a mut dyn FnMut(&Event),

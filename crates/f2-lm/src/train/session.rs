@@ -77,20 +77,20 @@ impl<'a, D: Device> Session<'a, D> {
         threads: usize,
         observer: &'a mut dyn FnMut(&Event),
     ) -> Result<Self, Error> {
-        let config = &run.config;
-        let (batches, evaluation) = cut(config, splits.train, splits.valid)?;
-        let budget = limited(config, &batches)?;
+        let rank = trainer.ranks.as_ref().map_or(0, |ranks| ranks.control.rank());
+        let prepared =
+            cut(&run.config, splits.train, splits.valid).and_then(|(batches, windows)| {
+                let budget = limited(&run.config, &batches)?;
+                Ok((batches, windows, budget, Reporter::new(&run, rank, observer)?))
+            });
+        let (batches, evaluation, budget, reporter) =
+            prepared.inspect_err(|error| trainer.tell(error))?;
         if let Some(token) = splits.end_of_text {
             trainer.objective.expect_end_of_text(token);
         }
         let mut state = TrainingState::start(trainer.network.model.device.name(), threads);
-        state.trained_on(Contexts::of_text(splits.train, &config.batch));
-        let rank = trainer.ranks.as_ref().map_or(0, |ranks| ranks.control.rank());
-        let reporter = match rank {
-            0 => Reporter::open(&run, observer)?,
-            rank => Reporter::of_rank(&run, rank, observer)?,
-        };
-        let schedule = Schedule::new(&config.schedule);
+        state.trained_on(Contexts::of_text(splits.train, &run.config.batch));
+        let schedule = Schedule::new(&run.config.schedule);
         let now = Instant::now();
         Ok(Self {
             trainer,

@@ -241,11 +241,13 @@ impl PreparedRun {
         stop: &dyn Fn() -> bool,
     ) -> Result<(Ending, TrainingState), Error> {
         let Self { run, corpus, classes, decoder, initial, checkpoint, session, lock } = self;
-        let attachments = corpus.attachments(classes.as_ref())?;
-        let trainer = Trainer::among(&mut ranks, device, decoder, &session);
-        let mut trainer = trainer.inspect_err(|error| {
-            ranks.iter_mut().for_each(|ranks| ranks.tell(error));
-        })?;
+        let made = corpus.attachments(classes.as_ref()).and_then(|attachments| {
+            Ok((attachments, Trainer::among(&mut ranks, device, decoder, &session)?))
+        });
+        if let (Err(error), Some(ranks)) = (&made, &mut ranks) {
+            ranks.tell(error);
+        }
+        let (attachments, mut trainer) = made?;
         if let Some(initial) = initial {
             let class_vectors = run.config.initial.class_vectors;
             let loaded = initial.load(&mut trainer.network, class_vectors, &corpus.counts);

@@ -93,13 +93,16 @@ impl<D: Device> Trainer<D> {
         let sharded = sharded.transpose()?;
         let objective = objective(config, &network)?;
         let owned = sharded.as_ref().map_or(parameters, |of| of.partition().owned(rank));
+        // All that can fail comes first: until the connection is taken the caller can tell the others why.
+        let moments = Moments { first: device.floats(owned)?, second: device.floats(owned)? };
+        let (norm, outcome) = (device.floats(1)?, [device.reading()?, device.reading()?]);
         Ok(Self {
-            moments: Moments { first: device.floats(owned)?, second: device.floats(owned)? },
+            moments,
             ranks: ranks.take(),
             sharded,
             decayed: network.model.decoder.layout.decayed(),
-            norm: device.floats(1)?,
-            outcome: [device.reading()?, device.reading()?],
+            norm,
+            outcome,
             begun: None,
             objective,
             buffers: StepBuffers::default(),

@@ -35,7 +35,11 @@ impl Children {
         let mut children = Self(Vec::new());
         for rank in 1..size {
             let child = as_rank(&mut command(rank), rank, &place).spawn();
-            let child = child.map_err(|error| Error::Start { rank, reason: error.to_string() })?;
+            let child = child.map_err(|error| {
+                // Those that run would wait for a rank that never comes.
+                children.kill();
+                Error::Start { rank, reason: error.to_string() }
+            })?;
             children.0.push((rank, child));
         }
         let guests = rendezvous::welcome(&listener, &place, &mut || children.check());

@@ -25,6 +25,8 @@ const BEAT: Duration = Duration::from_secs(2);
 const SILENCE: Duration = Duration::from_secs(20);
 /// A rank that knows of a loss has so long to end by itself.
 const GRACE: Duration = Duration::from_secs(10);
+/// Why others lose a rank that leaves without a reason of its own.
+const EARLY: &str = "it ended before the others";
 /// How often a thread that waits looks whether a rank was lost.
 const GLANCE: Duration = Duration::from_millis(50);
 
@@ -142,7 +144,7 @@ impl Hub {
         }
     }
 
-    /// Takes note of a loss and passes it on. Ends the process where it does not end by itself.
+    /// Takes note of a loss and passes it on. The process ends, by itself or not.
     fn lose(&self, error: &Error) {
         if !self.state.note(error.clone()) {
             return;
@@ -150,6 +152,11 @@ impl Hub {
         if self.rank == 0 {
             self.write_all(Kind::Failure, &told(error));
         }
+        self.end_unless_over(error);
+    }
+
+    /// Ends the process where it does not end by itself.
+    fn end_unless_over(&self, error: &Error) {
         let began = Instant::now();
         while began.elapsed() < GRACE {
             if self.state.is_over() {
@@ -225,7 +232,7 @@ impl Link for Connections {
                 Ok(message) => return Ok(message),
                 Err(RecvTimeoutError::Disconnected) => {
                     // Its thread notes a loss just before it lets go.
-                    return Err(self.lost(from, "it ended before the others"));
+                    return Err(self.lost(from, EARLY));
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     if let Some(failure) = self.hub.state.failure() {
@@ -247,14 +254,25 @@ impl Link for Connections {
     fn finish(&mut self) {
         self.finished = true;
     }
+
+    fn leave(&mut self) {
+        if self.finished {
+            return;
+        }
+        // After a failure that was told this one is not heard.
+        self.fail(EARLY);
+        let (rank, hub) = (self.hub.rank, Arc::clone(&self.hub));
+        let error = Error::Failed { rank, reason: EARLY.to_owned() };
+        // Without the thread this rank waits as long as the others do.
+        let _ = start(rank, move || hub.end_unless_over(&error));
+    }
 }
 
 impl Drop for Connections {
     fn drop(&mut self) {
         self.hub.state.finish();
         if !self.finished {
-            // After a failure that was told this one is not heard.
-            self.fail("it ended before the others");
+            self.fail(EARLY);
         }
         self.hub.write_all(Kind::Farewell, &[]);
         for (_, stream) in &self.hub.writers {

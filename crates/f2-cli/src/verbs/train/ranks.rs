@@ -11,6 +11,7 @@ use f2_ranks::{Children, Control, Launch, Launcher, Place, Transport, rendezvous
 
 use super::{Role, Train, Trained};
 use crate::failure::{Failure, Kind};
+use crate::interrupt::end_now;
 use crate::verbs::device::{DeviceChoice, DeviceTask};
 use crate::verbs::gpus::gpus_are_shared;
 
@@ -139,12 +140,12 @@ fn again(program: &Path, rank: usize) -> Command {
 /// Ends a process whose rank cannot end by itself: another was lost while it waits for its numbers.
 fn end(error: &f2_ranks::Error) {
     Failure::from(f2_lm::Error::from(error.clone())).report();
-    std::process::exit(Kind::Device as i32);
+    end_now(Kind::Device);
 }
 
 /// The same for one whose parent reports it.
 fn end_in_silence(_: &f2_ranks::Error) {
-    std::process::exit(Kind::Device as i32);
+    end_now(Kind::Device);
 }
 
 #[cfg(feature = "mpi")]

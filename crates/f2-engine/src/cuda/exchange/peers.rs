@@ -234,7 +234,8 @@ impl Drop for NcclPeers {
         self.stream.note("leaving the group", bound);
         // SAFETY: made in `connect`, ended here only.
         unsafe {
-            if self.failed {
+            // Leaving in peace waits for all others, which a rank that panics may have left waiting.
+            if self.failed || std::thread::panicking() {
                 (self.nccl.comm_abort)(self.comm);
             } else {
                 (self.nccl.comm_destroy)(self.comm);

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::cuda::memory::Buffer;
+use crate::cuda::memory::{Buffer, WIDEST};
 use crate::cuda::runtime::{Stream, Upload};
 use crate::{Error, Head, IGNORED, Labels};
 
@@ -90,6 +90,11 @@ fn lens(positions: usize, head: &Head) -> [usize; 4] {
 
 impl<E: Copy> Targets<E> {
     pub(super) fn new(stream: &Stream, positions: usize, head: &Head) -> Result<Self, Error> {
+        let width = head.tokens.columns;
+        if width > WIDEST {
+            let reason = format!("a softmax takes a width of at most {WIDEST} there, not {width}");
+            return Err(Error::Failed { device: "cuda", reason });
+        }
         let [logits, hidden, d_hidden, class_logits] = lens(positions, head);
         Ok(Self {
             words: Upload::new(stream, LISTS * positions)?,

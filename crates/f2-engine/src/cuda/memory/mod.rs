@@ -13,7 +13,7 @@ pub(super) use buffer::{Buffer, Weights};
 
 /// Zeros behind the last parameter: products over whole eights of rows may read up to seven rows
 /// beyond a matrix.
-const SPARE_WEIGHTS: usize = 1 << 15;
+const SPARE_WEIGHTS: usize = 1 << 17;
 
 kernels! {
     ROUND_WEIGHTS: (usize, Address, Address) = round_weights;
@@ -21,6 +21,9 @@ kernels! {
     GATHER_ROWS: (usize, usize, Address, Address, Address) = gather_rows;
     SCATTER_ROWS: (usize, usize, bool, Address, Address, Address) = scatter_rows;
 }
+
+/// The widest rows that are read so.
+pub(super) const WIDEST: usize = SPARE_WEIGHTS / 7;
 
 impl<P: Precision> Memory for Cuda<P> {
     type Activations = Buffer<P::Element>;

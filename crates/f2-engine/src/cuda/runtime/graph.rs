@@ -11,11 +11,17 @@ pub enum Recording {
     /// Never run.
     #[default]
     New,
-    /// Run once without recording, so that everything set up at first use exists.
-    Warm,
+    /// Run without recording, so that everything set up at first use exists; how often it could not be
+    /// recorded since.
+    Warm(u8),
     /// Recorded.
     Recorded(Graph),
+    /// Run each time: it could not be recorded, for want of memory for example.
+    Unrecorded,
 }
+
+/// How often recording is tried. A call of another thread can spoil one try.
+const TRIES: u8 = 3;
 
 /// A graph of operations.
 pub struct Graph(CudaGraph);
@@ -29,16 +35,24 @@ impl Recording {
         match self {
             Self::New => {
                 body();
-                *self = Self::Warm;
+                *self = Self::Warm(0);
             }
-            Self::Warm => match record(stream, body) {
+            Self::Warm(failed) => match record(stream, body) {
                 Some(graph) => {
                     graph.launch(stream);
                     *self = Self::Recorded(graph);
                 }
-                None => body(),
+                None => {
+                    body();
+                    *self = if *failed + 1 < TRIES {
+                        Self::Warm(*failed + 1)
+                    } else {
+                        Self::Unrecorded
+                    };
+                }
             },
             Self::Recorded(graph) => graph.launch(stream),
+            Self::Unrecorded => body(),
         }
     }
 }
@@ -52,10 +66,8 @@ impl Graph {
 
 fn record(stream: &Stream, body: &mut dyn FnMut()) -> Option<Graph> {
     let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
-    if let Err(error) = stream.cuda().begin_capture(mode) {
-        stream.note("recording a graph", Err(error));
-        return None;
-    }
+    // Where this fails the operations themselves say what is wrong with the device.
+    stream.cuda().begin_capture(mode).ok()?;
     let failure = stream.failure();
     body();
     match stream.cuda().end_capture(CUgraphInstantiate_flags(0)) {

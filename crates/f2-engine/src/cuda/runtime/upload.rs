@@ -76,7 +76,9 @@ impl Lists {
         }
         match Buffer::zeroed(stream, list.len()) {
             Ok(buffer) => {
-                buffer.write(0, list);
+                if !list.is_empty() {
+                    buffer.write(0, list);
+                }
                 let address = buffer.at(0);
                 known.push((list.to_vec(), buffer));
                 Some(address)

@@ -8,10 +8,11 @@ use crate::Error;
 
 /// The connection of this rank to the others: messages between hosts, numbers between devices.
 pub struct Ranks<D: Device> {
+    /// Numbers. Let go before messages: that may wait for other ranks, and the loss of one is still
+    /// noticed meanwhile.
+    pub peers: D::Peers,
     /// Messages.
     pub control: Control,
-    /// Numbers.
-    pub peers: D::Peers,
     /// Whether gradients are sent during the backward pass. The bits are the same either way, and
     /// ranks need not agree.
     pub overlap: bool,
@@ -31,7 +32,7 @@ impl<D: Device> Ranks<D> {
         let peers = device.join(&mut Hosts { control: &mut control, transport });
         let peers = peers.inspect_err(|error| control.fail(&error.to_string()))?;
         let overlap = std::env::var_os(OVERLAP).is_none_or(|given| given != "0");
-        Ok(Self { control, peers, overlap })
+        Ok(Self { peers, control, overlap })
     }
 
     /// Whether this is rank 0, which decides and writes.
@@ -94,6 +95,12 @@ impl<D: Device> Ranks<D> {
             Ok(f64::from_le_bytes(*sum))
         };
         (0..count).map(sum).collect()
+    }
+}
+
+impl<D: Device> Drop for Ranks<D> {
+    fn drop(&mut self) {
+        self.control.leave();
     }
 }
 
