@@ -80,6 +80,22 @@ fn a_step_begun_ahead_is_the_same_step() {
     }
 }
 
+#[test]
+fn activations_computed_again_give_the_same_bits() {
+    if is_skipped() {
+        return;
+    }
+    for (objective, ahead) in [(ObjectiveName::Mle, false), (ObjectiveName::F2, true)] {
+        let mut config = config(objective);
+        (config.model.layers, config.model.dropout) = (3, 0.1);
+        let (saved, losses) = train(Cuda::<Bf16>::new(0).unwrap(), &config, ahead);
+        config.batch.recompute = true;
+        let (computed, losses_again) = train(Cuda::<Bf16>::new(0).unwrap(), &config, ahead);
+        assert_eq!(losses, losses_again, "{objective:?}");
+        assert_eq!(weights(&saved), weights(&computed), "{objective:?}");
+    }
+}
+
 /// The sums of shards are made by operations of their own; the losses are the CPU's all the same.
 #[test]
 fn a_step_in_shards_is_that_of_the_cpu() {
