@@ -1,11 +1,10 @@
-"""A training step of every baseline beside one of maximum likelihood, in turn, on the same cores.
+"""Training steps of the baselines compared with maximum likelihood, in alternating runs on the same cores.
 
     cargo build --release
     python bench/baselines.py target/release/f2 --rounds 5 --threads 2
 
 Prints a Markdown table of medians and their ratios to `mle`, and writes every run to baselines.jsonl.
-A step of `unlikelihood-sequence` is a token step or a sequence step, as its coin falls; the median is
-over both.
+A step of `unlikelihood-sequence` is at random a token step or a sequence step; the median is over both.
 """
 
 import argparse
@@ -52,7 +51,7 @@ def main():
     print("| objective | ms per step | times `mle` |\n|---|--:|--:|")
     for objective in OBJECTIVES:
         median = statistics.median(times[objective])
-        # Each round's own ratio: what slows one run down slows its neighbours down, too.
+        # Ratios within each round: load on the machine affects adjacent runs alike.
         ratio = statistics.median(a / b for a, b in zip(times[objective], times["mle"]))
         print(f"| {objective} | {median:.1f} | {ratio:.2f} |")
 

@@ -1,19 +1,19 @@
-"""Which classes? Methods, numbers of classes and seeds: how close do texts come to human text, and what drives it?
+"""Study of frequency classes: the distance to human text by method, number of classes and seed, and its causes.
 
     f2 demo --out demo --steps 1        # prepares the built-in text
     python bench/classes.py target/release/f2 demo/stages/prepare-*/corpus greedy:6,own,24,48,96,192 \\
         exact:6,own,24,48,96 equal-tokens:6,24,48,96 --seeds 1 2 3 --trials 24 --reach 192
 
-A setting is a method of `f2 classes` and numbers of classes, `own` for the one the method chooses. Each is trained
-as the demo trains F² (crates/f2-experiment/plans/demo.toml), once for each seed, and tuned by `f2 tune --trials`.
-Texts are those of 256 prefixes of the test split; the texts, halves and search of `f2 tune` have one seed for all,
-so that distances have the same unit. With --reach every model also writes with the k that puts as near as
-possible that many tokens in reach at any place, whatever the number of its classes. Results are kept
-in --out: a command that was stopped continues from there.
+A setting is a method of `f2 classes` and numbers of classes; `own` stands for the number that the method chooses. Each
+model is trained like the demo's F² model (crates/f2-experiment/plans/demo.toml), once for each seed, and tuned by
+`f2 tune --trials`. Texts continue 256 prefixes of the test split; the texts, halves and search of `f2 tune` use one
+seed for all models, so that distances have the same unit. With --reach every model also generates with the k for which
+the number of tokens that can be drawn at any position is closest to the given one. Results are kept in --out: an
+interrupted command continues from there.
 
-Printed are what the classes are like, mean ± standard deviation over the seeds of what the texts are like, and rank
-correlations (Spearman) of the distances with what the classes are like. Classes that two methods cut
-alike are trained once.
+Prints properties of the classes, mean ± standard deviation over the seeds of the metrics of the texts, and rank
+correlations (Spearman) of the distances with the properties of the classes. If two methods give the same classes, they
+are trained once.
 """
 
 import argparse
@@ -51,7 +51,7 @@ COLUMNS = [
 
 
 def call(a, *words, output=None):
-    """What the program prints, as JSON; kept in the file `output` if one is given."""
+    """Runs the program and returns its output, parsed as JSON; caches it in the file `output` if given."""
     if output and output.exists():
         return json.loads(output.read_text())
     done = subprocess.run([a.program, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -69,7 +69,7 @@ def in_reach(sizes, k):
 
 
 def k_of_reach(sizes, reach):
-    """The k that puts as near as possible `reach` tokens in reach."""
+    """The k for which the number of tokens in reach is closest to `reach`."""
     return min(range(1, reach + 1), key=lambda k: (abs(in_reach(sizes, k) - reach), k))
 
 
@@ -146,7 +146,7 @@ def markdown(head, rows, left=1):
 
 
 def ranks(values):
-    """Places from 1, those of equal values their mean."""
+    """Ranks from 1; equal values have their mean rank."""
     ordered = sorted(values)
     return [ordered.index(value) + (ordered.count(value) + 1) / 2 for value in values]
 
@@ -159,7 +159,7 @@ def spearman(left, right):
 
 
 def correlations(settings, results):
-    """Rank correlations of mean distances with every trait: untuned over all settings and at equal K, and tuned."""
+    """Rank correlations of mean distances with each property: untuned over all settings and at equal K, and tuned."""
     untuned, tuned = ({name: statistics.mean(found[key] for found in results[name]) for name in settings} for key in ("untuned", "tuned"))
     groups = {}
     for name, classes in settings.items():

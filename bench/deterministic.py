@@ -1,13 +1,13 @@
-"""Deterministic decoding beside greedy, beam search, blocked n-grams, contrastive search, and sampling with the
+"""Deterministic decoding compared with greedy, beam search, blocked n-grams, contrastive search, and sampling with the
 same truncation.
 
     cargo build --release
     python bench/deterministic.py target/release/f2 RUN CORPUS --figure docs/images/deterministic.svg
     python bench/deterministic.py target/release/f2 RUN CORPUS --device cuda
 
-continues the test prefixes of CORPUS with the model of RUN in every way, scores the texts with `f2 eval` against
-what people wrote, and prints a Markdown table; sampling is the mean over seeds. Texts and scores stay in the
-folder --out. The figure draws KLD, MS-Jaccard-2 and Distinct-1 over k. `--share F` leaves with 1 where a
+continues the test prefixes of CORPUS with the model of RUN by each method, scores the texts with `f2 eval` against the
+human continuations, and prints a Markdown table; values for sampling are means over seeds. Texts and scores are kept in
+the folder --out. The figure plots KLD, MS-Jaccard-2 and Distinct-1 over k. With `--share F` the exit code is 1 if a
 deterministic row has a Rep above 1 %, or a KLD or MS-Jaccard worse than sampling's by more than the share F.
 """
 
@@ -27,7 +27,7 @@ def truncations(ks, ps):
 
 
 def ways(a):
-    """The name of every way to decode, its flags, and the names of its files."""
+    """The name of every decoding method, its flags, and the names of its files."""
     seeds = [str(seed) for seed in range(1, a.seeds + 1)]
     yield "greedy", ["--greedy"], ["greedy"]
     yield "beam of 4", ["--beam=4"], ["beam"]
@@ -79,7 +79,7 @@ def markdown(rows):
 
 
 def panel(left, title, ks, lines, dashed):
-    """One diagram: a line for each series, over k at equal distances."""
+    """One diagram: a line for each series, with the values of k equally spaced."""
     values = [value for series in lines.values() for value in series] + [value for _, value in dashed]
     low, high = min(values), max(values)
     room = 0.08 * (high - low or 1.0)
@@ -119,7 +119,7 @@ def figure(ks, rows):
 
 
 def misses(a, rows):
-    """Where a deterministic row is not within the share of sampling's."""
+    """The deterministic rows that are worse than sampling by more than the share."""
     for name in truncations(a.ks, a.ps):
         sampled, found = rows[f"sampling, {name}"], rows[f"deterministic, {name}"]
         worse = [found[0] / sampled[0] - 1] + [1 - found[at] / sampled[at] for at in (1, 2, 3)]

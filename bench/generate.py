@@ -1,12 +1,12 @@
-"""Our decoding beside Hugging Face transformers' on the same weights and cores: medians of alternating runs.
+"""Decoding by f2 and by Hugging Face transformers on the same weights and cores: medians of alternating runs.
 
     cargo build --release
     python bench/generate.py target/release/f2 --rounds 5 --threads 2
 
-needs `pip install torch transformers safetensors tokenizers numpy`. A plain model of the paper's size is
-drawn at random; ours and transformers' write 100 tokens greedily after 16 prompts of 50. Then an F² model
-with the same trunk writes decoupled and jointly, greedily and with k = 3, after all prompts and after
-one alone. Prints a Markdown table, what the arithmetic would allow, and writes every run to generate.jsonl.
+needs `pip install torch transformers safetensors tokenizers numpy`. A plain model of the paper's size has random
+weights; f2 and transformers generate 100 tokens greedily after 16 prompts of 50. Then an F² model with the same trunk
+generates with decoupled and joint decoding, greedily and with k = 3, for all prompts and for a single one. Prints a
+Markdown table and the speed-up that the operation counts allow, and writes every run to generate.jsonl.
 """
 
 import argparse
@@ -42,7 +42,7 @@ def tensors(a, classes):
             out[f"{block}{name}.bias"] = normal(outputs)
     for name in norms:
         out[name + ".gain"], out[name + ".bias"] = np.ones(d, np.float32), np.zeros(d, np.float32)
-    # Larger than a start: a model with opinions, so that few tokens tie and classes differ.
+    # Larger than usual initial weights: peaked distributions, so that few tokens tie and classes differ.
     out["head.tokens"] = 10 * normal(a.vocab, d)
     if classes:
         out["head.classes"] = 5 * normal(classes, d)
@@ -64,7 +64,7 @@ def write_model(a, folder, program, f2):
     save_file(tensors(a, classes), folder / "model.safetensors")
     model = dict(format=1, **shape(a), tied=False, dropout=0.1, vocabulary=a.vocab, classes=classes)
     (folder / "model.json").write_text(json.dumps(model))
-    # Prompts are ids: a tokenizer that knows single bytes will do.
+    # Prompts are ids, so a tokenizer of single bytes is sufficient.
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     tokenizer = Tokenizer(models.BPE({letter: i for i, letter in enumerate(alphabet)}, []))
     tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.ByteLevel(False), decoders.ByteLevel()
@@ -77,7 +77,7 @@ def prompts(a, count):
 
 
 def ours(a, folder, flags, count=None):
-    """Tokens per second and the ids of a run after `count` prompts, all by default."""
+    """Tokens per second and the ids of a run on `count` prompts, by default all of them."""
     count = count or a.prompts
     given, out = folder / "prompts.jsonl", folder / "out.jsonl"
     given.write_text("".join(json.dumps({"ids": ids}) + "\n" for ids in prompts(a, count)))
@@ -128,13 +128,13 @@ def transformers(a, model):
 
 
 def ceiling(a):
-    """Multiplications of a joint text over those of its blocks, which both ways need."""
+    """Multiplications for a text decoded jointly, relative to those of its blocks, which both methods need."""
     blocks = (a.prefix + a.new) * a.layers * 12 * a.width**2
     return 1 + a.new * a.vocab * a.width / blocks
 
 
 def agreement(left, right):
-    """The share of texts that are the same; ties within rounding part a few."""
+    """The share of texts that are identical; a few differ because of ties within rounding."""
     return sum(l == r for l, r in zip(left, right)) / len(left)
 
 
@@ -172,7 +172,7 @@ def main():
         rates, texts = {name: [] for name in runs}, {}
         for round in range(a.rounds + 1):
             for name, run in runs.items():
-                time.sleep(1)  # what the run before leaves behind
+                time.sleep(1)  # until the effects of the previous run have passed
                 rate, texts[name] = run()
                 if round == 0:
                     continue  # a warm-up

@@ -1,10 +1,10 @@
-"""A corpus with a large training shard: a small one with its training tokens repeated.
+"""Makes a corpus with a large training shard by repeating the training tokens of a small one.
 
     f2 prepare TEXT --out small
     python bench/large_corpus.py small large [--bytes 600000000]
 
-Writes `large/train.bin` of at least so many bytes, and the counts and the manifest that belong to
-it; the tokenizer and the other splits are copied. Holds one copy of the tokens at a time.
+Writes `large/train.bin` with at least the given number of bytes, and the corresponding counts and manifest; the
+tokenizer and the other splits are copied. Holds one copy of the tokens in memory at a time.
 """
 import argparse, array, hashlib, json, os, shutil, struct, sys, zlib
 

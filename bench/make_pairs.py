@@ -1,10 +1,10 @@
-"""Pairs from articles: the first paragraph after the title is the source, its first sentence the target.
+"""Makes pairs from articles: the first sentence is the target, the words after it the source.
 
     python bench/make_pairs.py wiki-en/train-00.txt.zst --most 40000 --out train.jsonl
 
-The text has one paragraph a line, documents separated by a blank line, each beginning with `= Title =`
-(zstd by the `zstd` program). An article is left out where the first sentence or what follows it is
-shorter than the limits; `--task title` takes the title as the target in place of the sentence.
+The text has one paragraph per line and a blank line between documents, each of which begins with `= Title =` (.zst
+files are decompressed by the `zstd` program). An article is skipped if the first sentence or the text after it is
+shorter than the limits; with `--task title` the title is the target instead of the sentence.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import subprocess
 from pathlib import Path
 
 TITLE = re.compile(r"= (.+) =")
-# A full stop after at least two small letters or a bracket, before a capital: no initials.
+# A full stop after at least two lower-case letters or a bracket and before a capital, to exclude initials.
 SENTENCE = re.compile(r"(?<=[a-z)\]][a-z)\]])\.\s+(?=[A-Z])")
 
 
@@ -31,7 +31,7 @@ def documents(path):
 
 
 def pair(title, lines, arguments):
-    """What follows the first sentence, and that sentence or the title."""
+    """The source, the text after the first sentence, and the target: that sentence or the title."""
     prose = [line for line in lines if not line.startswith("=")]
     words = " ".join(prose).split()
     text = " ".join(words[: arguments.source_words + arguments.target_words])

@@ -1,14 +1,13 @@
-"""Self-BLEU beside fast-bleu and NLTK, and all metrics, on the same texts in one run.
+"""Self-BLEU compared with fast-bleu and NLTK, and all metrics, on the same texts in one run.
 
     python3 bench/metrics.py [--texts 1792] [--length 100] [--rounds 15] [--nltk-texts 8]
 
 needs cargo and a Python with `fast-bleu` and `nltk`. Prints a Markdown table.
 
-The texts are Zipf-distributed token ids, 30,000 different ones. fast-bleu does orders 2 and 3 (it
-has no order 1), ours 1 to 3. The two programs take turns, so that what else the machine does hits
-both; the table has the fastest and the median round. NLTK's time is that of scoring
-`--nltk-texts` texts against all others, times the number of texts: every text costs it the same.
-The scores of all three are compared before anything is timed.
+The texts are Zipf-distributed token ids, 30,000 different ones. fast-bleu computes orders 2 and 3 (it has no order 1),
+f2 orders 1 to 3. Runs of the two programs alternate, so that other load affects both; the table has the fastest and the
+median round. NLTK's time is extrapolated from scoring `--nltk-texts` texts against all others, as every text takes it
+the same time. The scores of all three are compared before anything is timed.
 """
 import argparse
 import json
@@ -61,7 +60,7 @@ def nltk_scores(texts, count):
 
 
 def check(own, fast, nltk):
-    """fast-bleu's order 3 is what a third in single precision gives: off in the seventh digit."""
+    """fast-bleu uses a weight of 1/3 in single precision for order 3, which changes the seventh digit."""
     means = [statistics.mean(fast[n]) for n in (2, 3)]
     for mine, theirs in zip(own["self_bleu"][1:], means):
         assert abs(mine - theirs) < 1e-7, (mine, theirs)

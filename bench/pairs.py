@@ -1,13 +1,12 @@
-"""Plain softmax and F² on pairs: train both, write the test sources' targets, score them.
+"""Plain softmax and F² on pairs: trains both, generates targets for the test sources, and scores them.
 
     cargo build --release
     python bench/pairs.py target/release/f2 pairs.jsonl --steps 3000 --work pairs-work
     python bench/pairs.py target/release/f2 pairs.jsonl --preset wikitext103 --device cuda --work pairs-work
 
-Both models see the same text in the same order. Each is decoded with every --k (1 is greedy). The tuned
-k of a model is the one whose texts of the validation split have a number of different tokens closest to
-the references'. Prints a Markdown table; what is in --work already is not made again. `make_pairs.py`
-makes pairs from articles.
+Both models see the same text in the same order. Each is decoded with every --k (1 is greedy). The tuned k of a model is
+the one whose texts on the validation split have a number of different tokens closest to that of the references. Prints
+a Markdown table; results that already exist in --work are reused. `make_pairs.py` makes pairs from articles.
 """
 
 import argparse
@@ -51,7 +50,7 @@ class Study:
             self.once(run, "train", corpus, *words, *settings, *self.device, "--out", run)
 
     def write(self, objective, k, split):
-        """The targets a model writes for the sources of a split, and the references."""
+        """The targets that a model generates for the sources of a split, and the references."""
         out = self.work / f"{objective}-{split}-k{k}.jsonl"
         strategy = ["--greedy"] if k == 1 else ["--top-k", k]
         protocol = ["--corpus", self.work / "corpus", "--protocol", "pairs", "--split", split]

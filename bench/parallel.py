@@ -1,12 +1,12 @@
-"""Training in parallel on one GPU: bits, speed, overlap, a killed rank, resuming, and the errors.
+"""Tests parallel training on one GPU: identical results, speed, overlap, a killed rank, resuming, and errors.
 
     cargo build --release
     python bench/parallel.py target/release/f2 --work /tmp/parallel
 
-needs an NVIDIA GPU, its driver, NVRTC, cuBLASLt and NCCL (`f2 doctor`); NCCL of a `pip install torch` is
-found by itself. Ranks share the GPU, started as by a launcher or by `--gpus` with F2_SHARE_GPU=1: a
-different NCCL_HOSTID lets NCCL take them for hosts, which talk over sockets, so their speed says nothing. Prints a table of times and a line for every check, and ends
-with 1 where one did not hold.
+needs an NVIDIA GPU, its driver, NVRTC, cuBLASLt and NCCL (`f2 doctor`); the NCCL installed by `pip install torch` is
+found automatically. Ranks share the GPU, started as by a launcher or by `--gpus` with F2_SHARE_GPU=1: because of
+different values of NCCL_HOSTID, NCCL treats them as separate hosts that communicate over sockets, so their speed says
+nothing about scaling. Prints a table of times and a line for every check; the exit code is 1 if a check failed.
 """
 
 import argparse
@@ -37,7 +37,7 @@ LIMIT = 120  # seconds for any one command
 
 
 class Checks:
-    """What held and what did not."""
+    """The checks that passed and those that failed."""
 
     def __init__(self):
         self.failed = 0
@@ -49,7 +49,7 @@ class Checks:
 
 
 def libraries():
-    """The environment, with the NCCL that a Python package brought along."""
+    """The environment, with the NCCL of a Python package, if installed."""
     environment = dict(os.environ)
     for folder in map(Path, sys.path):
         found = sorted(folder.glob("nvidia/nccl/lib"))
@@ -68,7 +68,7 @@ class Bench:
         self.check = Checks()
 
     def f2(self, *words, limit=LIMIT, **variables):
-        """Runs a command to its end: exit code, standard output and error, seconds."""
+        """Runs a command; returns exit code, standard output and error, and seconds."""
         began = time.monotonic()
         process = self.start(*words, **variables)
         return (*finish(process, limit), time.monotonic() - began)
@@ -99,7 +99,7 @@ class Bench:
         ]
 
     def train(self, count, *words, overlap=None):
-        """A training by `count` ranks: whether all ended well, and how the first that did not failed."""
+        """Trains with `count` ranks; returns whether all succeeded, and the error of the first that failed."""
         if count == 1:
             ended = [self.f2("train", *words, "--device", "cuda:0", "--threads", "4")[:3]]
         else:
@@ -111,7 +111,7 @@ class Bench:
 
 
 def finish(process, limit):
-    """Waits for a process, and kills it at the limit: code, standard output and error."""
+    """Waits for a process and kills it at the time limit; returns exit code, standard output and error."""
     try:
         output, error = process.communicate(timeout=limit)
     except subprocess.TimeoutExpired:
@@ -186,8 +186,8 @@ def same_bits(bench, steps):
 
 
 def overhead(bench, rounds, steps):
-    """One rank with the code of several beside one without, in turn; and a batch in four shards beside the
-    same four micro-batches in one, which has no limit."""
+    """One rank with the code for several ranks against training without ranks, in alternating runs; and a batch in four
+    shards against the same four micro-batches in one shard, for which no limit is checked."""
     print("\n| model | without, ms | with, ms | slower |\n|---|--:|--:|--:|", flush=True)
     for name, model, rows in [("small", SMALL, 16), ("paper", PAPER, 8)]:
         one = ["--device", "cuda:0", "--set", "batch.shards=1"]
@@ -219,7 +219,7 @@ def overhead(bench, rounds, steps):
 
 
 def overlapping(bench, rounds, steps):
-    """Gradients sent during the backward pass and after it, in turn: times, of which nothing is asked where
+    """Gradients sent during the backward pass and after it, in alternating runs: times, which are not checked where
     ranks share a GPU, and bits, which must be equal, also where ranks differ in it. Two micro-batches to a shard:
     only the last backward pass may send."""
     print("\n| ranks | after it, ms | during it, ms | faster |\n|---|--:|--:|--:|", flush=True)
@@ -249,10 +249,10 @@ def overlapping(bench, rounds, steps):
 
 
 def killed_and_resumed(bench, steps):
-    """kill -9 of one of two ranks, then the rest by four."""
+    """kill -9 of one of two ranks; the run is then resumed by four."""
     common = ["small", *SMALL, "--set", "batch.shards=4", "--set", "checkpoint.every_steps=10"]
     run, whole = bench.work / "killed", bench.work / "whole"
-    # Long enough that nobody is done before the kill.
+    # Long enough that no rank finishes before the kill.
     steps = max(steps, 400)
     ranks = bench.ranks(2, *common, "--steps", steps, "--out", run)
     began = time.monotonic()
@@ -276,7 +276,7 @@ def killed_and_resumed(bench, steps):
 
 
 def children_of(process):
-    """The processes that a process started."""
+    """The child processes of a process."""
     try:
         return [int(pid) for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
     except FileNotFoundError:
@@ -291,7 +291,7 @@ def is_running(pid):
 
 
 def by_itself(bench, steps):
-    """`--gpus` without a launcher: bits, and what a signal to the parent or to a child leaves behind."""
+    """`--gpus` without a launcher: identical results, and the effects of a signal to the parent or to a child."""
     common = ["train", "small", *SMALL, "--set", "batch.shards=4", "--precision", "f32"]
     whole = digest(bench.work / "small-f32-1")
     for gpus in [2, 4]:
@@ -328,7 +328,7 @@ def by_itself(bench, steps):
 
 
 def shared_work(bench):
-    """Texts and perplexity by the code of several GPUs."""
+    """Texts and perplexity with the code for several GPUs."""
     run = bench.work / "small-f32-1"
     for words in [
         ["generate", run, "--corpus", "small", "--protocol", "paper", "--streams", "300", "--out", "texts"],
@@ -346,7 +346,7 @@ def shared_work(bench):
 
 
 def refused(bench):
-    """More GPUs than there are."""
+    """The error for more GPUs than there are."""
     gpus = len(json.loads(bench.must("doctor", "--json"))["cuda"]["devices"])
     for words in [
         ["train", "small", *SMALL, "--steps", "5", "--out", "never"],

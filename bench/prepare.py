@@ -1,12 +1,12 @@
-"""`f2 prepare` beside the Python `tokenizers` wheel: the same training and encoding, in turn.
+"""`f2 prepare` compared with the Python `tokenizers` wheel: the same training and encoding, in alternating runs.
 
     pip install tokenizers numpy zstandard
     cargo build --release
     python bench/prepare.py TEXT.txt[.zst] [--vocab-size 30000] [--repeat 3]
 
 Both learn a byte-level BPE from the documents of TEXT (blank lines between them) and encode all of
-them to a file of ids. Prints the seconds of each turn, the medians, their ratio, peak memory of
-each, and whether the two learned the same merges and wrote the same number of tokens.
+them to a file of ids. Prints the seconds of each round, the medians, their ratio, the peak memory
+of each, and whether both learned the same merges and wrote the same number of tokens.
 """
 import argparse, json, os, resource, shutil, statistics, subprocess, sys, tempfile, time
 
@@ -28,7 +28,7 @@ def documents(path):
 
 
 def peer(path, vocabulary, out):
-    """What a careful user of the wheel writes: iterator training, batches for encoding."""
+    """An efficient program with the wheel: training from an iterator, encoding in batches."""
     import numpy as np
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     tokenizer = Tokenizer(models.BPE())

@@ -1,11 +1,11 @@
-"""Self-BLEU of the package `f2_softmax` beside fast-bleu, from every kind of texts.
+"""Self-BLEU of the package `f2_softmax` compared with fast-bleu, for every input type.
 
     pip install f2-softmax fast-bleu numpy
     python bench/python_metrics.py [--texts 1792] [--length 100] [--rounds 9]
 
-Prints a Markdown table. The texts are those of bench/metrics.py: Zipf-distributed ids, 30,000
-different ones. Both take turns, so that what else the machine does hits both. fast-bleu does orders
-2 and 3, ours 1 to 3; the scores are compared first.
+Prints a Markdown table. The texts are those of bench/metrics.py: Zipf-distributed ids, 30,000 different ones.
+Runs of both alternate, so that other load affects both. fast-bleu computes orders 2 and 3, f2 orders 1 to 3; the
+scores are compared first.
 """
 
 import argparse

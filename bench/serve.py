@@ -1,19 +1,18 @@
-"""`f2 serve` under load: many clients for a while over loopback, every text compared with `f2 generate`'s.
+"""`f2 serve` under load: many clients over loopback, with every text compared with that of `f2 generate`.
 
     cargo build --release
     python bench/serve.py target/release/f2 RUN                                  # 64 clients for 60 s
     python bench/serve.py target/release/f2 RUN --device cuda --clients 512      # on a GPU
     python bench/serve.py target/release/f2 RUN --beside                         # and Hugging Face's generate
 
-RUN is a run folder or a model folder. Python's standard library is all it needs, but for --beside, which
-exports the model, puts bench/transformers_server.py before it (`pip install torch transformers`) and asks
-that the same in the same way.
+RUN is a run folder or a model folder. Only Python's standard library is needed, except for --beside, which exports the
+model, starts bench/transformers_server.py with it (`pip install torch transformers`) and sends it the same requests.
 
-Every client sends one request after the other: prompts of random ids, 10 to 50 of them, `--tokens` new
-tokens by top-k with k = 3. Every fourth client streams, which gives the latency of the first token. First
-and last, `f2 generate --batch CLIENTS` writes the same texts: they must be equal, and its rate is what the
-server's is compared with. Prints a Markdown table, appends all figures to serve.jsonl, and ends with 1 where
-an answer was neither a text nor 429, or a text differed.
+Every client sends one request after the other: prompts of 10 to 50 random ids, `--tokens` new tokens by top-k with
+k = 3. Every fourth client streams, which gives the latency of the first token. Before and after,
+`f2 generate --batch CLIENTS` generates the same texts: they must be equal, and its rate is compared with the server's.
+Prints a Markdown table and appends all results to serve.jsonl; the exit code is 1 if a response was neither a text nor
+429, or if a text differed.
 """
 
 import argparse
@@ -43,7 +42,7 @@ class Connection:
         self.port, self.reader = int(port), None
 
     async def ask(self, method, path, body=None):
-        """The status, the headers, and the body in the parts it came in, each with its time."""
+        """The status, the headers, and the body in the parts received, each with its time."""
         if self.reader is None:
             self.reader, self.writer = await asyncio.open_connection(self.host, self.port)
         data = b"" if body is None else json.dumps(body).encode()
@@ -67,7 +66,7 @@ class Connection:
 
 
 def text_of(parts, streamed):
-    """The text of an answer, whole or in events."""
+    """The text of a response, sent whole or as events."""
     body = b"".join(part for _, part in parts).decode()
     if not streamed:
         return json.loads(body)["choices"][0]["text"]
@@ -78,15 +77,15 @@ def text_of(parts, streamed):
 
 
 def named(error):
-    """What kind of answer an error is."""
+    """The name under which a response with an error is counted."""
     return f"{type(error).__name__}: {error}"
 
 
 async def client(number, address, work, until, results):
-    """Sends requests until the time is up. A result: kind, beginning, first part, end, prompt."""
+    """Sends requests until the time is up. A result has kind, start, first part, end and prompt."""
     connection, streamed = Connection(address), number % STREAMS == 0
     order = random.Random(number)
-    await asyncio.sleep(order.random())  # they do not begin in step
+    await asyncio.sleep(order.random())  # clients do not start in step
     while time.time() < until:
         prompt = order.randrange(len(work["prompts"]))
         body = dict(prompt=work["prompts"][prompt], max_tokens=work["tokens"], top_k=TOP_K, seed=SEED,
@@ -117,7 +116,7 @@ async def client(number, address, work, until, results):
 
 
 def clients(numbers, address, work, until):
-    """A process of clients."""
+    """A process that runs clients."""
     async def all_of_them():
         results = []
         await asyncio.gather(*(client(number, address, work, until, results) for number in numbers))
@@ -127,15 +126,15 @@ def clients(numbers, address, work, until):
 
 
 def load(a, address, work):
-    """Runs the clients, and sums up what they saw."""
+    """Runs the clients and summarises their results."""
     began = time.time()
     until = began + a.seconds
     shares = [range(first, a.clients, a.processes) for first in range(a.processes)]
-    # A process that dies is an error here, and not one to wait for.
+    # If a process dies, this raises an error instead of waiting for it.
     with ProcessPoolExecutor(a.processes) as processes:
         working = [processes.submit(clients, share, address, work, until) for share in shares]
         results = [result for share in working for result in share.result()]
-    # Texts count by the part of their time within the window, in which all clients are at work.
+    # A text counts by the share of its time within the window in which all clients are running.
     window = (began + min(5, a.seconds / 5), until)
     inside = lambda began, end: max(0, min(end, window[1]) - max(began, window[0])) / (end - began)
     texts = [result for result in results if result[0] == "text"]
@@ -153,7 +152,7 @@ def load(a, address, work):
 
 
 def start(command):
-    """A server: the process and its address, the last word of its first line."""
+    """Starts a server; returns the process and its address, the last word of its first line."""
     server = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True)
     line = server.stdout.readline()
     if not line:
@@ -162,19 +161,19 @@ def start(command):
 
 
 def stop(server):
-    """The end by SIGTERM: requests in progress would be finished."""
+    """Stops the server by SIGTERM, after which it completes requests in progress."""
     server.terminate()
     return server.wait(60)
 
 
 def generate(a, given, out):
-    """The rate of `f2 generate` and its texts."""
+    """The rate of `f2 generate`, and its texts."""
     command = [a.program, "generate", a.model, "--prompts", given, "--new-tokens", a.tokens, "--top-k", TOP_K,
                "--seed", SEED, "--no-stop", "--batch", a.clients, "--device", a.device, *a.threads, "--out", out]
     run = subprocess.run(list(map(str, command)), stderr=subprocess.PIPE, text=True)
     if run.returncode:
         sys.exit(run.stderr)
-    # The last: lines of progress have a rate, too.
+    # The last match, as progress lines also have a rate.
     rate = float(re.findall(r"([\d.]+) tokens/s", run.stderr)[-1])
     return rate, [json.loads(line)["text"] for line in open(out)]
 

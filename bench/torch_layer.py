@@ -1,4 +1,4 @@
-"""How fast `F2Softmax` is as an output layer, forward and backward.
+"""Speed of `F2Softmax` as an output layer, forward and backward.
 
     pip install torch
     python bench/torch_layer.py [--device cuda] [--json FILE]
@@ -6,12 +6,12 @@
 compares, on random hidden states and targets of a Zipfian vocabulary,
 
 - linear: `nn.Linear` and cross-entropy over the whole vocabulary;
-- adaptive: `nn.AdaptiveLogSoftmaxWithLoss` with cutoffs at the same classes' ends, of full width;
-- gather: F² as the paper's authors compute it, a loop that picks each class's positions by a mask;
+- adaptive: `nn.AdaptiveLogSoftmaxWithLoss` with cutoffs at the ends of the same classes, of full width;
+- gather: F² as computed by the paper's authors, in a loop that selects the positions of each class by a mask;
 - f2: `F2Softmax`, and the same under `torch.compile`.
 
-The classes are those of MefMax (Algorithm 1) for the same counts. The layer is imported as the
-package `torch_layer_of_f2` where the wheel is not installed, as it needs nothing but torch.
+The classes are those of MefMax (Algorithm 1) for the same counts. If the wheel is not installed, the layer,
+which needs only torch, is imported as the package `torch_layer_of_f2`.
 """
 
 import argparse
@@ -40,7 +40,7 @@ def f2_softmax_class():
 
 
 def efficiency(p):
-    """The entropy of shares over that of even ones; 1 for a single one."""
+    """The entropy of shares relative to that of equal shares; 1 for a single share."""
     if len(p) == 1:
         return 1.0
     p = p[p > 0] / p.sum()
@@ -82,7 +82,7 @@ class Adaptive(nn.Module):
 
 
 class Gather(nn.Module):
-    """A loop over the classes that picks the positions of each by a mask."""
+    """A loop over the classes that selects the positions of each by a mask."""
 
     def __init__(self, width, ends):
         super().__init__()
@@ -178,7 +178,7 @@ def main():
             for label, run in runs:
                 try:
                     result = measure(run, hidden, target, dtype, arguments.rounds)
-                except Exception as error:  # one that cannot run must not hide the others
+                except Exception as error:  # one layer that cannot run must not prevent the others
                     print(f"{label}: {type(error).__name__}: {str(error)[:200]}")
                     continue
                 results.append({"layer": label, "dtype": str(dtype).removeprefix("torch."), **result})

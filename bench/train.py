@@ -1,4 +1,4 @@
-"""Our training step beside PyTorch's, in turn, on the same cores: medians of alternating runs.
+"""Training steps of f2 and of PyTorch on the same cores: medians of alternating runs.
 
     cargo build --release
     python bench/train.py target/release/f2 --rounds 5 --threads 2

@@ -5,14 +5,13 @@ scratch with the same fine-tuning budget.
     python bench/transfer.py --pretrain wiki-ko/train-00.txt.zst --out transfer --seeds 0 1 2 \\
         --train nsmc/train.txt.zst --valid nsmc/valid.txt.zst --test nsmc/test.txt.zst
 
-Every command is printed before it runs; what is there already is not done again. The tokenizer is
-learned from the first corpus and kept for the second, so all perplexities are over the same tokens.
-There is one pretrained model; a seed decides the order of the second corpus, dropout, and what is
-random of the weights. Ends with a table in Markdown: the validation perplexity after the same number
-of steps on the second corpus, its mean over the seeds, and the paper's (test perplexity on its
-lyrics, 430,837 songs) beside.
+Every command is printed before it runs; existing results are reused. The tokenizer is learned from the first corpus and
+kept for the second, so all perplexities are over the same tokens. There is one pretrained model; a seed determines the
+order of the second corpus, dropout, and the randomly drawn weights. Ends with a Markdown table of the validation
+perplexity after the same number of steps on the second corpus, its mean over the seeds, and the paper's values (test
+perplexity on its lyrics, 430,837 songs).
 
-The whole in a minute, to see that it works:
+A complete run of about a minute, as a test:
 
     python bench/transfer.py ... --out tiny --vocabulary 500 --steps 5 --pretrain-budget "--steps 5" \\
         --settings model.layers=1 model.width=16 batch.size=2
@@ -40,8 +39,8 @@ def events_of(out, kind):
 
 
 def trained(program, out, corpus, *arguments):
-    """Trains, or resumes where it was stopped; gives the last validation perplexity, the steps and
-    the tokens seen."""
+    """Trains, or resumes an interrupted run; returns the last validation perplexity, the number of steps and
+    of tokens seen."""
     if not out.exists():
         run(program, "train", corpus, "--out", out, *arguments)
     elif not any(event["complete"] for event in events_of(out, "ended")):

@@ -1,10 +1,10 @@
-"""Hugging Face's `generate` behind HTTP, for bench/serve.py: what one gets without continuous batching.
+"""Hugging Face's `generate` behind HTTP, for bench/serve.py: a server without continuous batching.
 
     python bench/transformers_server.py EXPORTED --device cpu --max-batch 64
 
 needs `pip install torch transformers`. Takes the requests of `POST /v1/completions` that bench/serve.py
-sends. All requests that wait, up to --max-batch, are continued together, padded on the left; those that come
-meanwhile wait for the next batch. Answers hold no text, only as many parts as there are tokens.
+sends. All waiting requests, up to --max-batch, are continued together, padded on the left; those that arrive
+meanwhile wait for the next batch. Responses have no text, only one part for each token.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import time
 
 
 class Queue:
-    """Requests that wait, and the thread that answers them."""
+    """The waiting requests, and the thread that processes them."""
 
     def __init__(self, model, a):
         self.model, self.device, self.batch = model, a.device, a.max_batch
@@ -35,7 +35,7 @@ class Queue:
             self.generate(batch)
 
     def warm_up(self, threads):
-        """Takes the number of threads that is fastest: on a busy machine more can be far slower."""
+        """Chooses the fastest number of threads: on a busy machine more threads can be far slower."""
         import torch
 
         def seconds(threads):
@@ -68,7 +68,7 @@ class Queue:
 
 
 class Steps:
-    """Tells of every new token: `generate` hands it the prompts first."""
+    """Reports every new token; `generate` passes it the prompts first."""
 
     def __init__(self, tell):
         self.tell, self.prompts_came = tell, False

@@ -1,13 +1,13 @@
-"""Tunes the decoding of models and prints how far each goes from maximum likelihood to human text.
+"""Tunes the decoding of models and prints how much of the gap from maximum likelihood to human text each closes.
 
     python bench/tune.py target/release/f2 --mle RUN --f2 RUN … --corpus CORPUS [--budget MINUTES]
 
-One `f2 tune` after the other, bounded by --budget each; a model that was tuned before continues from there. The
-table is made from the test split alone, which the search never sees. Values are those of halves of the
-texts, as is the human ceiling: one half of the human texts against the other. The way begins at the
-plain model decoded untuned (top-k with the protocol's k). Further arguments, such as `--protocol lyrics` or
-`--device cuda`, are handed to `f2 tune`. `--from FILE …` makes the table from what `f2 tune --json` printed
-before, that of the plain model first.
+Runs `f2 tune` for one model after the other, each limited by --budget; a model that was tuned before continues from
+there. The table is made from the test split only, which the search never sees. Values are computed on halves of the
+texts, like the human ceiling: one half of the human texts against the other. The gap is measured from the plain model
+with untuned decoding (top-k with the protocol's k). Further arguments, such as `--protocol lyrics` or
+`--device cuda`, are passed to `f2 tune`. `--from FILE …` makes the table from earlier output of `f2 tune --json`,
+that of the plain model first.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import pathlib
 import subprocess
 import sys
 
-# What the share of the way is taken of: heading, key and order.
+# The metrics whose share of the gap is printed: heading, key and order.
 COLUMNS = [
     ("KLD", "kld", None),
     ("MSJ1", "ms_jaccard", 0),
@@ -25,7 +25,7 @@ COLUMNS = [
     ("D1", "distinct", 0),
     ("Uniq", "uniq", None),
 ]
-# What should lie inside the bootstrap interval of human text.
+# The metrics that should lie inside the bootstrap interval of human text.
 INSIDE = [("SB1", "self_bleu", 0), ("SB2", "self_bleu", 1), ("SB3", "self_bleu", 2), ("Rep", "rep", None)]
 
 
@@ -34,7 +34,7 @@ def value(metrics, key, order):
 
 
 def share(start, found, ceiling):
-    """The share of the way from `start` to `ceiling`; above 1 the value went past it."""
+    """The share of the gap from `start` to `ceiling` that is closed; above 1 the value exceeds the ceiling."""
     return (start - found) / (start - ceiling) if start != ceiling else float("nan")
 
 

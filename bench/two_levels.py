@@ -3,12 +3,13 @@
     f2 demo --out demo --steps 1        # prepares the built-in text
     python bench/two_levels.py target/release/f2 demo/stages/prepare-*/corpus --levels 48:7 96:10 --seeds 1 2
 
-needs `pip install torch numpy`. For each K:S the demo's decoder is trained twice, alike in initial weights, order
-of the text, dropout, optimiser and steps: with one level, p(class) · p(token | class) for K classes of `f2 classes`,
-and with two, p(group) · p(class | group) · p(token | class), where S groups of about equal mass hold the same K
-classes. Both then continue the prefixes of the paper's protocol: a group and a class are drawn, then one of the k likeliest
-tokens of the class. Printed are validation perplexity and the metrics of `f2 eval` on the token ids, mean ±
-standard deviation over the seeds. Each model is kept in --out with what it wrote; a command that was stopped continues.
+needs `pip install torch numpy`. For each K:S the demo's decoder is trained twice with the same initial weights,
+order of the text, dropout, optimiser and steps: with one level, p(class) · p(token | class) for K classes of
+`f2 classes`, and with two, p(group) · p(class | group) · p(token | class), where S groups of about equal mass
+contain the same K classes. Both then continue the prefixes of the paper's protocol: a group and a class are drawn,
+then one of the k likeliest tokens of the class. Prints validation perplexity and the metrics of `f2 eval` on the
+token ids, mean ± standard deviation over the seeds. Models and their texts are kept in --out; an interrupted command
+continues from there.
 """
 
 import argparse
@@ -29,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from learning import learning_rate, perplexity, tokens  # noqa: E402
 from torch_gpt import GPT  # noqa: E402
 
-# The settings of the demo: its preset as changed by its plan.
+# The settings of the demo: its preset, as modified by its plan.
 MODEL = dict(layers=4, width=128, heads=4, feed_forward=512, dropout=0.1)
 BATCH, SEQUENCE = 12, 160
 CONFIG = {
@@ -37,7 +38,7 @@ CONFIG = {
     "schedule": {"warmup_steps": 100, "final_fraction": 0.1, "shape": "cosine"},
 }
 STREAMS, PREFIX, CONTINUATION = 256, 50, 100
-# Decoding: temperature of groups, temperature of classes, classes kept of a group (0: all), by name and level.
+# Decoding: temperatures of groups and of classes, number of classes kept in a group (0: all), by name and level.
 ONE = {"": (1, 1, 0), ", classes at T": (1, None, 0)}
 TWO = {
     "": (1, 1, 0),
@@ -49,7 +50,7 @@ TWO = {
 
 
 class Head:
-    """Which classes are in which group, and a class's or a token's log-probability given what is above it."""
+    """The assignment of classes to groups, and log-probabilities of a class or a token given the level above."""
 
     def __init__(self, ends, group_ends):
         self.cut, self.groups = [0, *ends], [0, *group_ends]
@@ -104,7 +105,7 @@ def keep(logits, k):
 
 
 def advance(model, ids, past):
-    """The hidden state of the last place of `ids`, which follow what `past` holds of every block."""
+    """The hidden state at the last position of `ids`, given the cached keys and values `past` of every block."""
     begin = past[0][0].shape[2] if past else 0
     x = model.wte(ids) + model.wpe.weight[begin : begin + ids.shape[1]]
     rows, length, width = x.shape
@@ -142,7 +143,7 @@ def train(a, text, head, groups, seed):
             nn.init.zeros_(parameter)
     model.group = None
     if groups:
-        # Drawn by themselves, so that all other weights and the dropout are those of one level.
+        # Drawn separately, so that all other weights and the dropout are the same as with one level.
         model.group = nn.Linear(m["width"], groups, bias=False)
         nn.init.normal_(model.group.weight, std=0.02, generator=torch.Generator().manual_seed(seed))
     torch.manual_seed(seed)
@@ -166,7 +167,7 @@ def train(a, text, head, groups, seed):
 
 
 def equal_mass(masses, groups):
-    """The ends of groups of classes: the next begins where the mass so far reaches the next share."""
+    """The ends of groups of classes: a group ends where the cumulative mass reaches its share."""
     ends, so_far = [], 0.0
     for number, mass in enumerate(masses, 1):
         so_far += mass
@@ -176,7 +177,7 @@ def equal_mass(masses, groups):
 
 
 def cut_windows(text):
-    """The windows of the paper's protocol: prefixes and what people wrote after them."""
+    """The windows of the paper's protocol: prefixes and their human continuations."""
     piece = len(text) // STREAMS
     starts = [stream * piece + window * (PREFIX + CONTINUATION)
               for stream in range(STREAMS) for window in range(piece // (PREFIX + CONTINUATION))]
@@ -194,7 +195,7 @@ def values(scores):
 
 
 def measure(a, classes, number, groups, seed, data):
-    """Perplexity, and the values of every way of decoding, of one model."""
+    """Perplexity of one model, and the metrics for every decoding method."""
     name = f"K{number}-S{groups}-steps-{a.steps}-seed-{seed}"
     record = a.out / f"{name}.json"
     if record.exists():

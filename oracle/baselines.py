@@ -4,9 +4,9 @@ of one step of unlikelihood, of its sequence step, and of FACE in its four varia
     pip install torch numpy
     python oracle/baselines.py crates/f2-lm/tests/fixtures
 
-reads decoder.safetensors, written by decoder.py, and writes baselines.safetensors (gradients) and
-baselines.json (losses, settings). The sequence step keeps the graph of every greedy choice it makes,
-one token at a time; nothing is cached and nothing is done twice.
+reads decoder.safetensors, written by decoder.py, and writes baselines.safetensors (gradients) and baselines.json
+(losses, settings). The sequence step keeps the graph of every greedy choice it makes, one token at a time, without a
+cache and without a second pass.
 """
 
 import json
@@ -53,7 +53,7 @@ def unlikelihood(w, window):
 
 
 def repeated(tokens):
-    """Places inside an n-gram seen before; the last n-gram is never examined."""
+    """Positions inside an n-gram that occurred before; the last n-gram is never examined."""
     seen, places = set(), set()
     for start in range(len(tokens) - NGRAM):
         gram = tuple(tokens[start : start + NGRAM])
@@ -112,7 +112,7 @@ def main(folder):
         loss = objective(w, window)
         loss.backward()
         losses[name] = loss.item()
-        # The gradients of the first variant stand for all four: only the weights differ.
+        # Only the gradients of the first variant are stored: the variants differ only in the weights.
         if name in ["unlikelihood", "unlikelihood-sequence", "face-opr"]:
             grads = {key: v.grad for key, v in w.items() if v.grad is not None}
             tensors |= {f"{name}/{key}": grad.float().numpy() for key, grad in grads.items()}

@@ -3,8 +3,8 @@
     pip install torch numpy
     python oracle/decoder.py crates/f2-lm/tests/fixtures
 
-writes decoder.safetensors (weights, gradients, tokens) and decoder.json (losses, settings). The
-sizes are small and uneven on purpose: nothing divides anything.
+writes decoder.safetensors (weights, gradients, tokens) and decoder.json (losses, settings). The sizes are deliberately
+small and uneven: none is a multiple of another.
 """
 
 import json
@@ -24,7 +24,7 @@ OPTIMISER = dict(learning_rate=3e-3, beta1=0.9, beta2=0.999, epsilon=1e-8, weigh
 
 
 def parameters():
-    """Name to shape, in the order of the product's own layout."""
+    """A map from name to shape, in the order of the layout in f2."""
     shapes = {"embedding.tokens": (VOCABULARY, WIDTH), "embedding.positions": (SEQUENCE, WIDTH)}
     for layer in range(LAYERS):
         block = f"block.{layer}."
@@ -47,7 +47,7 @@ def parameters():
 
 
 def draw(generator):
-    """Weights far from their usual start, so that every term of every gradient matters."""
+    """Weights far from the usual initial values, so that every term of every gradient matters."""
     weights = {}
     for name, shape in parameters().items():
         noise = torch.randn(shape, generator=generator)
@@ -74,7 +74,7 @@ def mle(w, hidden, targets):
 
 
 def f2(w, hidden, targets):
-    """Through the full posterior: the slow way, which cannot share a mistake with the fast one."""
+    """The loss from the full posterior, slow but independent of the fast implementation."""
     classes = F.log_softmax(F.linear(hidden, w["head.classes"]), -1)
     logits = F.linear(hidden, w["head.tokens"])
     starts = [0] + CLASS_ENDS[:-1]
@@ -125,7 +125,7 @@ def save_safetensors(path, tensors):
 def main(folder):
     torch.set_default_dtype(torch.float64)
     generator = torch.Generator().manual_seed(20201116)
-    # Rounded to f32, so that both sides start from the very same numbers.
+    # Rounded to f32, so that both sides start from identical values.
     start = {name: value.float().double() for name, value in draw(generator).items()}
     frequencies = 1 / torch.arange(1, VOCABULARY + 1)
     count = STEPS * BATCH * SEQUENCE + 1

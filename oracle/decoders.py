@@ -1,12 +1,12 @@
-"""Reference implementation of the decoders that came after the paper, and the fixture it gives.
+"""Reference implementation of the decoding methods published after the paper, and its fixture.
 
     pip install numpy
     python oracle/decoders.py crates/f2-lm/tests/fixtures
 
-reads decoder.safetensors, written by decoder.py, and writes decoders.json: what truncation rules keep of
-given log-probabilities, what top-k keeps of classes that have a k of their own, a run of mirostat, penalties of DRY, and the texts that contrastive search,
-contrastive decoding and iterative beam search find. All in double precision; texts are searched without a
-cache, every hypothesis by a pass of its own.
+reads decoder.safetensors, written by decoder.py, and writes decoders.json: the tokens kept by truncation rules for
+given log-probabilities, the tokens kept by top-k with a separate k for each class, a run of mirostat, penalties of DRY,
+and the texts found by contrastive search, contrastive decoding and iterative beam search. All computations are in
+double precision; search uses no cache, with a separate pass for every hypothesis.
 """
 
 import json
@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 LAYERS, HEADS = 2, 3
-# Fewer classes than those of decoder.py, of which one is a single token that is too likely.
+# Fewer classes than in decoder.py; one of them is a single token that is too likely.
 CLASS_ENDS = [9, 25, 61]
 PROMPTS = [[3, 1, 4], [1, 5, 9], [40, 2, 6], [60, 60, 60], [8], [17, 33]]
 NEW_TOKENS = 9
@@ -93,7 +93,7 @@ def candidates(w, tokens, way):
     return ids, logs[ids] - classes[c]
 
 
-# What decides on one token.
+# Methods that choose single tokens.
 
 
 def probabilities(logs, temperature):
@@ -152,7 +152,7 @@ def class_ks(random):
         sizes = np.diff(ends, prepend=0)
         logs = [log_softmax(random.normal(0, 2.5, n)).astype(np.float32) for n in sizes]
         for k, growth in [(1, 0.5), (3, 0.0), (3, 0.3), (3, 1.0), (2, 1.7)]:
-            # Halves go up, as they do not in numpy's round.
+            # Halves are rounded up, unlike in numpy's round.
             ks = np.minimum(np.floor(k * (sizes / sizes.min()) ** growth + 0.5), sizes.sum()).astype(int)
             classes = [
                 dict(k=int(own), logs=log.tolist(), **kept(probabilities(log, 1), log >= np.sort(log)[-min(own, n)]))
@@ -207,7 +207,7 @@ def penalties(random):
     return cases
 
 
-# What decides on whole texts.
+# Methods that search for whole texts.
 
 
 def contrastive_search(w, prompt, way, k, alpha):
@@ -243,7 +243,7 @@ def contrastive_greedy(expert, amateur, prompt, way, alpha, temperature):
 
 
 def beam(score, prompt, width, explored):
-    """Texts with their scores, best first. Hypotheses of their length among the explored are left out."""
+    """Texts with their scores, best first. Hypotheses that were explored before, at the same length, are left out."""
     running = [((), 0.0)]
     for _ in range(NEW_TOKENS):
         longer = []
@@ -260,7 +260,7 @@ def beam(score, prompt, width, explored):
 def iterative_beam(w, prompt, width, iterations):
     found, explored = [], set()
     for _ in range(iterations):
-        # What an iteration explores is closed to those after it, not to itself.
+        # Hypotheses explored by an iteration are excluded only in later iterations.
         now = set(explored)
         found += beam(lambda tokens: candidates(w, tokens, "plain"), prompt, width, now)
         explored = now
@@ -271,7 +271,7 @@ def iterative_beam(w, prompt, width, iterations):
 def main(folder):
     random = np.random.default_rng(20220608)
     expert = load_weights(folder / "decoder.safetensors")
-    # The amateur lacks the second block.
+    # The amateur has no second block.
     amateur = {name: v * (0 if name.startswith(("block.1.attention_out", "block.1.contract")) else 1) for name, v in expert.items()}
     ways = ["plain", "joint", "decoupled"]
     search = [

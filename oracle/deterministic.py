@@ -1,11 +1,11 @@
-"""Choices of deterministic decoding, by accounts written down from their definition.
+"""Choices of deterministic decoding, by error diffusion implemented from its definition.
 
     python oracle/deterministic.py > crates/f2-lm/tests/fixtures/deterministic.json
 
-needs `pip install numpy`. A case is a text: its prompt and the number of its sample, from which the phases
-come (none: accounts begin at zero), and its draws: `vocabulary` or `classes` with the token before, or `class` with its
-number; the weights; the id chosen. Phases are Philox 4×32-10 (Salmon et al., 2011) under the key of the book at the place of two words of the
-SHA-256 of prompt and sample and of the rank.
+needs `pip install numpy`. A case is a text: its prompt and sample number, which determine the phases (without a prompt,
+accumulated errors start at zero), and its draws: `vocabulary` or `classes` with the previous token, or `class` with its
+number; the weights; the id chosen. Phases come from Philox 4×32-10 (Salmon et al., 2011), with the context of the draw
+as the key, and two words of the SHA-256 of prompt and sample, and the rank, as the counter.
 """
 
 import hashlib
@@ -40,10 +40,10 @@ def text(random, prompt, sample, classes, steps):
     books, draws = {}, []
     for _ in range(steps):
         kind = ["vocabulary", "classes", "class"][random.integers(3)]
-        # Some tokens before, in few bands; few classes.
+        # Some previous tokens, in few bands; few classes.
         which = int(random.integers(classes) if kind == "class" else random.choice([0, 1, 5, 6, 29999]))
         band = math.floor(math.log2(which)) + 1 if which else 0
-        # Few weights, so that ranks tie; some entries, so that books grow.
+        # Few different weights, so that ranks tie; varying numbers of entries, so that contexts gain ranks.
         weights = random.integers(1, 9, random.integers(1, 12)) ** 2
         order = np.argsort(-weights, kind="stable")
         number = {"vocabulary": band, "classes": 64 + band, "class": 128 + which}[kind]

@@ -6,10 +6,9 @@
                                           single files are loaded, so that torch is not needed)
 
 writes crates/f2-metrics/tests/fixtures/further.json. Texts are the words w0, w1, … joined by spaces; the
-fixture holds their numbers.
+fixture contains their numbers.
 
-Where a published program departs from its paper, the oracle says so beside the call and takes the
-paper's definition.
+Where a published program differs from its paper, a comment at the call says so, and the paper's definition is used.
 """
 import gzip
 import importlib.util
@@ -37,7 +36,7 @@ FIXTURE = Path(__file__).parent.parent / "crates/f2-metrics/tests/fixtures/furth
 
 
 def load(package, module):
-    """A module of a package without the package's own imports."""
+    """Loads a module of a package without running the package's imports."""
     places = [Path(entry) / package / f"{module}.py" for entry in sys.path]
     path = next(place for place in places if place.exists())
     spec = importlib.util.spec_from_file_location(f"{package}_{module}", path)
@@ -47,13 +46,13 @@ def load(package, module):
 
 
 def mauve_program():
-    """mauve-text's own computation; the part that runs a model imports torch and is not needed."""
+    """The computation of mauve-text; the part that runs a model imports torch and is not needed."""
     sys.modules.setdefault("mauve.utils", types.ModuleType("mauve.utils"))
     return load("mauve", "compute_mauve")
 
 
 def vendi_score(strings, longest=4):
-    """`ngram_vendi_score` with words as tokens; its file imports torch, so its steps are made here."""
+    """`ngram_vendi_score` with words as tokens; its file imports torch, so its steps are repeated here."""
     matrices = []
     for n in range(1, longest + 1):
         counts = CountVectorizer(tokenizer=str.split, token_pattern=None, ngram_range=(n, n),
@@ -77,7 +76,7 @@ def entropy(texts, n):
 
 
 def rep_n(strings, n):
-    """simctg leaves the last n-gram of each text out: with one more word it leaves that one's out."""
+    """simctg omits the last n-gram of each text; with one more word appended, it omits only that word's."""
     parts = [load("simctg", "evaluation").eval_text(text + " end", n) for text in strings]
     return 1 - sum(unique for unique, _ in parts) / sum(total for _, total in parts)
 
@@ -102,7 +101,7 @@ def of_set(texts):
     return dict(
         texts=texts,
         compression_ratio=len(joined) / len(gzip.compress(joined)),
-        # Compressed twice, and rounded to three digits.
+        # Compressed twice and rounded to three digits.
         compression_ratio_of_diversity=load("diversity", "compression").compression_ratio(strings),
         self_repetition=float(repetition),
         rep_n=list(rep.values()),
@@ -114,7 +113,7 @@ def of_set(texts):
 
 
 def curves(rng):
-    """Histograms, and what mauve-text makes of them."""
+    """Histograms, and the results of mauve-text for them."""
     program = mauve_program()
     cases = []
     for clusters, points in ((2, 5), (5, 40), (20, 200), (100, 500)):
@@ -139,7 +138,7 @@ def frontier(program, p, q):
 
 
 def features(seed, count, width, shift):
-    """Points that the test makes itself from the same numbers: sums of SplitMix64 in f32."""
+    """Points that the test generates from the same random numbers: sums of SplitMix64 in f32."""
     state, rows = seed, []
     for number in range(count):
         row = []

@@ -1,20 +1,19 @@
-"""Reference values of transformers for small GPT-2 folders, which import and export are compared
-with.
+"""Reference values of transformers for small GPT-2 folders, for testing import and export.
 
     pip install torch transformers tokenizers safetensors numpy
     python oracle/gpt2.py crates/f2-lm/tests/fixtures/gpt2
 
-writes a folder for each common form of a GPT-2 (tied and untied, names with and without
-the prefix, in shards, in bfloat16, with vocab.json and merges.txt instead of tokenizer.json), and
-logits.safetensors: a text's tokens and the logits `GPT2LMHeadModel.from_pretrained` gives them.
+writes a folder for each common variant of a GPT-2 (tied and untied, names with and without the prefix, in shards, in
+bfloat16, with vocab.json and merges.txt instead of tokenizer.json), and logits.safetensors: the tokens of a text, and
+their logits by `GPT2LMHeadModel.from_pretrained`.
 
     F2_EXPORTED=/tmp/exported cargo test -p f2-lm --test exchange transformers_computes
     python oracle/gpt2.py --exported /tmp/exported/plain /tmp/exported/f2 3,1,4,1,5,9,2,6,53,58,0,60,7 \\
         > crates/f2-lm/tests/fixtures/exported.json
 
-loads two folders that an export wrote, the plain model as `GPT2LMHeadModel` and the F² model's
-trunk as `GPT2Model`, adds the F² head from its tensors, and prints the logits and log-probabilities
-of the tokens with the hashes of the tensors they came from.
+loads two exported folders, the plain model as `GPT2LMHeadModel` and the F² model's trunk as `GPT2Model`, adds
+the F² head from its tensors, and prints the logits and log-probabilities of the tokens with the hashes of the
+tensors they came from.
 """
 
 import hashlib
@@ -46,7 +45,7 @@ def train_tokenizer():
 
 
 def model(vocabulary, tied, seed):
-    """A GPT-2 with weights far from their usual start, so that every one of them matters."""
+    """A GPT-2 with weights far from the usual initial values, so that every one of them matters."""
     config = GPT2Config(
         vocab_size=vocabulary, n_positions=POSITIONS, n_embd=WIDTH, n_layer=LAYERS, n_head=HEADS,
         n_inner=INNER, tie_word_embeddings=tied, bos_token_id=0, eos_token_id=0,
@@ -61,7 +60,7 @@ def model(vocabulary, tied, seed):
 
 
 def strip_prefix(folder):
-    """Names as the first GPT-2 checkpoints have them, whose attention masks were saved too."""
+    """Names as in the first GPT-2 checkpoints, which also contain the attention masks."""
     path = folder / "model.safetensors"
     tensors = {name.removeprefix("transformer."): value for name, value in load_file(path).items()}
     tensors |= {f"h.{layer}.attn.bias": torch.ones(1, 1, 4, 4).tril() for layer in range(LAYERS)}
@@ -83,7 +82,7 @@ def write_folders(out):
     for folder in out.iterdir():
         (folder / "generation_config.json").unlink(missing_ok=True)
         if folder.name == "untied":
-            # GPT-2's older pair of files.
+            # The older pair of files of GPT-2.
             tokenizer.model.save(str(folder))
         else:
             tokenizer.save(str(folder / "tokenizer.json"))

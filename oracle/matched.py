@@ -3,8 +3,8 @@
     python -m venv venv && venv/bin/pip install sacrebleu rouge-score
     venv/bin/python oracle/matched.py > crates/f2-metrics/tests/fixtures/matched.json
 
-The texts are made here, from a seed: words with punctuation, numbers, entities, other scripts and
-odd white space, and noisy copies of them; some are empty.
+The texts are generated from a seed: words with punctuation, numbers, entities, other scripts and unusual white space,
+and noisy copies of them; some are empty.
 """
 
 import json

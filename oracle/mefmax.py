@@ -1,10 +1,10 @@
-"""Reference implementation of MefMax, and the fixture it gives.
+"""Reference implementation of MefMax, and its fixture.
 
     python3 oracle/mefmax.py
 
-writes crates/f2-classes/tests/fixtures/mefmax_large.json: vocabularies of the paper's size, cut by
-Algorithm 1 and by the authors' program. The counts follow a formula in whole numbers, which the
-test evaluates itself, so that the fixture stays small.
+writes crates/f2-classes/tests/fixtures/mefmax_large.json: vocabularies of the paper's size, partitioned by
+Algorithm 1 and by the authors' program. The counts follow a formula in integers, which the test also evaluates, so that
+the fixture stays small.
 
 Counts are sorted in decreasing order; a partition is the list of the exclusive ends of its classes.
 """
@@ -19,12 +19,12 @@ TIE = 1e-9
 
 
 def harmonic_counts(total, shift, vocabulary):
-    """A Zipf-like distribution in whole numbers; its tail has long runs of equal counts."""
+    """A Zipf-like distribution in integers; its tail has long runs of equal counts."""
     return [max(1, total // (rank + shift)) for rank in range(1, vocabulary + 1)]
 
 
 def efficiency(weights):
-    """Entropy over its maximum (Eq. 6); a class of one token has efficiency 1."""
+    """Entropy divided by its maximum (Eq. 6); a class of one token has efficiency 1."""
     if len(weights) == 1:
         return 1.0
     total = math.fsum(weights)
@@ -52,7 +52,7 @@ def class_cap(counts):
 
 
 def greedy(counts, k):
-    """Algorithm 1: class j ends where the running total reaches j/k of all, in whole numbers."""
+    """Algorithm 1: class j ends where the cumulative count reaches j/k of the total, in integers."""
     total, running, ends = sum(counts), 0, []
     for rank, count in enumerate(counts, start=1):
         running += count
@@ -83,8 +83,8 @@ def running_shares(counts):
 
 
 def author_ends(shares, k):
-    """The authors' rule: a class closes before the token that would take it beyond its target,
-    and what is left is shared out anew among the classes that are left. None if it runs out."""
+    """The authors' rule: a class ends before the token that would take it beyond its target, and the remaining mass is
+    divided again among the remaining classes. None if the tokens run out."""
     ends, closed = [], 0.0
     for left in range(k, 1, -1):
         start = ends[-1] if ends else 0
@@ -98,7 +98,7 @@ def author_ends(shares, k):
 
 
 def author_score(counts, shares, ends):
-    """U(C) times the mean U(V_i), with the last class's mass one token short, as they have it."""
+    """U(C) times the mean U(V_i), with one token missing from the last class's mass, as in the authors' code."""
     cuts = [0] + ends[:-1]
     upto = [0.0] + [shares[cut - 1] for cut in cuts[1:]]
     masses = [b - a for a, b in zip(upto, upto[1:])] + [1 - shares[cuts[-1]]]

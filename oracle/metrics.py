@@ -1,11 +1,11 @@
-"""Reference implementation of the metrics, and the fixtures it gives.
+"""Reference implementation of the metrics, and its fixtures.
 
     python3 oracle/metrics.py
 
 writes two files to crates/f2-metrics/tests/fixtures, both with the metrics of the orders 1 to 5 in
 both conventions: metrics_orders.json, synthetic texts of many lengths, empty ones among them; and
-metrics_long.json, sets of the size and length that the paper's protocol gives, whose texts the test
-generates itself from the same numbers, so that the fixture stays small.
+metrics_long.json, sets of the size and length of the paper's protocol, whose texts the test generates
+from the same random numbers, so that the fixture stays small.
 
 Texts are lists of token ids. Scores are fractions; KL divergence is in nats; None where a
 metric is not defined.
@@ -27,7 +27,7 @@ def ngrams(text, n):
 
 
 def padded_ngrams(text, n, pad=-1):
-    """What the authors count: n-1 pads per side, and every start up to n-1 beyond the end."""
+    """The n-grams that the authors count: n-1 pads per side, and every start up to n-1 beyond the end."""
     padded = [pad] * (n - 1) + list(text) + [pad] * (n - 1)
     return [tuple(padded[i:i + n]) for i in range(len(padded) + n - 1)]
 
@@ -79,7 +79,7 @@ def ngram_counts(text, n):
 
 
 def bleu(text, others, n, convention):
-    """BLEU-n against all others by counting, nothing shared between texts."""
+    """BLEU-n against all others by direct counting, separately for each text."""
     closest = min((len(o) for o in others), key=lambda length: (abs(length - len(text)), length))
     if not text:
         return 0.0
@@ -147,7 +147,7 @@ def ends_in_loop(text):
 
 
 def band_bounds(counts):
-    """The ranks at which the running total reaches 40, 70 and 90 %."""
+    """The ranks at which the cumulative count reaches 40, 70 and 90 %."""
     bounds, total = [], sum(counts)
     for tenths in (4, 7, 9):
         bounds.append(next(rank for rank in range(len(counts))
@@ -173,7 +173,7 @@ def split_mix(state):
 
 
 def generated_texts(seed, texts, length, octaves, loop_every, period):
-    """Texts whose ranks are spread evenly over octaves, as Zipf's law has it. In every
+    """Texts whose ranks are spread evenly over octaves, as in Zipf's law. In every
     `loop_every`th one the second half repeats its first `period` tokens."""
     numbers, made = split_mix(seed), []
     for number in range(texts):

@@ -15,7 +15,7 @@ RESULTS = CRATES / "f2-cli/tests/fixtures/paper_greedy.json"
 
 
 def scaled(value, factor):
-    """Exact in decimal, so that 29.9 becomes 0.299 and nothing near it."""
+    """Exact in decimal, so that 29.9 becomes exactly 0.299."""
     return float(Decimal(str(value)) * Decimal(factor))
 
 

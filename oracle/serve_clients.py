@@ -1,4 +1,4 @@
-"""Tests `f2 serve` with the clients it is made for.
+"""Tests `f2 serve` with the clients that it supports.
 
     pip install 'lm_eval[api]==0.4.13' openai torch transformers
     python oracle/serve_clients.py target/release/f2 RUN     # a run with the plain softmax
@@ -32,14 +32,14 @@ metric_list:
 
 
 def start(program, run):
-    """A server on a free port: the process and its address."""
+    """Starts a server on a free port; returns the process and its address."""
     command = [program, "serve", f"model={run}", "--port", "0"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     return server, server.stdout.readline().split()[-1]
 
 
 def write_task(folder, vocabulary):
-    """Texts of words the model knows, each with ends to choose from."""
+    """Texts of words in the model's vocabulary, each with several endings to choose from."""
     words = [word for word in vocabulary if word.strip().isalpha()][:200]
     lines = []
     for number in range(24):
@@ -51,7 +51,7 @@ def write_task(folder, vocabulary):
 
 
 def likelihoods(model, arguments, folder):
-    """Every choice's log-likelihood and whether it is greedy, as lm_eval logs them."""
+    """The log-likelihood of every choice and whether it is greedy, as logged by lm_eval."""
     from lm_eval import simple_evaluate
     from lm_eval.tasks import TaskManager
 
@@ -70,7 +70,7 @@ def check_harness(address, exported, folder):
 
     tokenizer = AutoTokenizer.from_pretrained(exported)
     write_task(folder, [tokenizer.decode([id]) for id in range(len(tokenizer))])
-    # As the exported card says: a tokenizer without an end of text needs to be told how texts begin.
+    # As in the exported model card: a tokenizer without an end-of-text token must be told how texts begin.
     prefix = "" if tokenizer.eos_token_id is not None else ",prefix_token_id=0"
     expected = likelihoods("hf", f"pretrained={exported},dtype=float32,device=cpu{prefix}", folder)
     common = f"model=model,base_url={address}/v1/completions,max_length=64,num_concurrent=4"

@@ -1,4 +1,4 @@
-"""What several tests need: the repository, the program, and small trained models."""
+"""Fixtures shared by several tests: the repository, the program, and small trained models."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ REPOSITORY = Path(__file__).parents[2]
 
 
 def run(*arguments: object, cwd: Path | None = None) -> str:
-    """What `f2` prints, given it succeeds."""
+    """Runs `f2`, which must succeed, and returns its standard output."""
     command = [sys.executable, "-m", "f2_softmax", *map(str, arguments)]
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, encoding="utf-8")
     assert done.returncode == 0, f"f2 {' '.join(command[3:])}: {done.stderr}"

@@ -1,4 +1,4 @@
-"""The load on `f2 serve` (bench/serve.py) tells of answers that are none, and ends."""
+"""The load generator for `f2 serve` (bench/serve.py) reports invalid responses, and ends."""
 
 import asyncio
 import itertools
@@ -10,7 +10,7 @@ from conftest import REPOSITORY
 
 GOOD = 'data: {"choices": [{"text": "a text"}]}\n\n'
 DONE = "data: [DONE]\n\n"
-# What comes after the first line of an answer, and what the client calls it.
+# The rest of a response after its first line, by the name under which the client counts it.
 ANSWERS = {
     "text": f"\r\n{GOOD}{DONE}",
     "another text": f"\r\n{GOOD}{GOOD}{DONE}",
@@ -23,7 +23,7 @@ ANSWERS = {
 
 
 class BadServer:
-    """One answer after the other, each on a connection of its own or the last one's."""
+    """A server that sends the invalid responses in turn, on new or reused connections."""
 
     def __init__(self):
         self.loop = asyncio.new_event_loop()
@@ -53,7 +53,7 @@ def test_bad_answers_are_counted_by_their_kind(monkeypatch):
     monkeypatch.syspath_prepend(REPOSITORY / "bench")
     server = BadServer()
     work = {"prompts": [[1]], "tokens": 1, "texts": ["a text"]}
-    # The first client streams; the others would not understand events.
+    # The first client streams; clients that do not stream cannot parse events.
     seen = import_module("serve").load(Namespace(seconds=2, clients=1, processes=1), server.address, work)
     assert seen["texts"] > 0
     kinds = {kind.split(":")[0] for kind in seen["others"]}

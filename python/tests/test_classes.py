@@ -1,4 +1,4 @@
-"""MefMax in Python against the frozen cases and the program."""
+"""MefMax in Python compared with the fixtures and the program."""
 
 import json
 

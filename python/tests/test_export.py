@@ -1,4 +1,4 @@
-"""What `f2 export` writes, in `transformers`."""
+"""Models exported by `f2 export`, loaded in `transformers`."""
 
 import json
 import math
@@ -37,7 +37,7 @@ def prompts(models):
 
 
 def generated(models, run_folder, *flags):
-    """The JSON lines of `f2 generate` for all prompts."""
+    """The JSON lines written by `f2 generate` for all prompts."""
     path, out = models.folder / "prompts.txt", models.folder / "generated.jsonl"
     path.write_text("\n".join(prompts(models)) + "\n", encoding="utf-8")
     run("generate", run_folder, "--prompts", path, "--new-tokens", 20, "--no-stop", "--out", out, *flags)
@@ -89,7 +89,7 @@ def test_sampling_draws_a_class_and_stays_in_it(models):
     with torch.no_grad():
         logits = model(ids[:1]).logits[0, -1]
     ranges = model.lm_head.ranges
-    # With k = 1 only the best token of each class can come.
+    # With k = 1 only the best token of each class can be drawn.
     best = [start + logits[start:end].argmax().item() for start, end in ranges]
     assert set(drawn.tolist()) <= set(best) and len(set(drawn.tolist())) > 2
     p = torch.stack([logits[start:end].exp().sum() for start, end in ranges])
@@ -112,12 +112,12 @@ def test_larger_classes_keep_more_tokens_where_k_grows(models):
     assert max(ks) > 2
     options = {"max_new_tokens": 1, "min_new_tokens": 1, "do_sample": True, "eos_token_id": None}
     torch.manual_seed(0)
-    # Flat enough for everything that is kept to come.
+    # Flat enough that every token that is kept is drawn.
     flat = {"temperature": 5.0, "class_temperature": 5.0}
     drawn = model.generate(ids, top_k=2, top_k_growth=0.3, **flat, **options)[:, -1]
     best = [start + logits[start:end].topk(k).indices for (start, end), k in zip(ranges, ks)]
     assert set(drawn.tolist()) == set(torch.cat(best).tolist())
-    # The same by the model's own configuration, and without growth two of each class.
+    # The same with the model's own configuration; without growth, two of each class.
     model.generation_config.update(do_sample=True, top_k=2)
     model.generation_config.top_k_growth = 0.3
     assert set(model.generate(ids, **flat, **options)[:, -1].tolist()) == set(drawn.tolist())
@@ -152,7 +152,7 @@ def test_batches_caches_beams_and_pipelines(models):
 
 @pytest.mark.parametrize("kind", F2)
 def test_trains_further_and_comes_back(models, kind, tmp_path):
-    """save_pretrained, transformers again, and f2 again: equal log-probabilities everywhere."""
+    """After `save_pretrained`, both `transformers` and `f2` give equal log-probabilities."""
     exported = models.exported(kind, *F2[kind])
     model, tokenizer = load(exported), AutoTokenizer.from_pretrained(exported)
     ids = tokenizer("the softmax of the classes and the tokens", return_tensors="pt").input_ids
@@ -194,7 +194,7 @@ def test_a_torch_layer_takes_and_gives_the_weights_of_a_head(models, tmp_path):
     hidden = model.transformer(ids).last_hidden_state
     assert torch.allclose(head.log_prob(hidden), model(ids).logits, atol=1e-5)
     assert head(hidden[:, :-1], ids[:, 1:]).loss.item() == pytest.approx(model(ids, labels=ids).loss.item(), abs=1e-5)
-    # A weight trained in torch goes back.
+    # A weight trained in torch is imported again.
     optimiser = torch.optim.SGD(head.parameters(), lr=0.5)
     head(hidden[:, :-1].detach(), ids[:, 1:]).loss.backward()
     optimiser.step()

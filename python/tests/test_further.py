@@ -1,4 +1,4 @@
-"""The further metrics in Python against the program, the frozen fixtures, and every kind of texts."""
+"""The further metrics in Python compared with the program and the fixtures, for every input type."""
 
 import json
 

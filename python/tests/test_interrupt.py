@@ -1,4 +1,4 @@
-"""Ctrl-C stops a long call, and other threads go on meanwhile."""
+"""Ctrl-C stops a long call, and other threads keep running meanwhile."""
 
 import os
 import signal
@@ -47,5 +47,5 @@ def test_other_threads_go_on():
         turns += 1
         time.sleep(0.001)
     scoring.join()
-    # A call that kept the lock would leave one turn before it and one after.
+    # If the call kept the lock, the other thread would run only before and after it.
     assert turns > 3

@@ -1,4 +1,4 @@
-"""Metrics in Python against the program, the frozen fixtures, and every kind of texts."""
+"""Metrics in Python compared with the program and the fixtures, for every input type."""
 
 import json
 import random

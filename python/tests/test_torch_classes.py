@@ -1,4 +1,4 @@
-"""The groups that classes are computed in."""
+"""The groups in which classes are computed."""
 
 import itertools
 import random
@@ -11,7 +11,7 @@ from f2_softmax.torch.classes import group_ends  # noqa: E402
 
 
 def groups_by_trying_all(ends, overhead, positions):
-    """The groups of least cost, each start tried for each end."""
+    """The groups of minimum cost, by trying every start for every end."""
     borders, best, groups = [0, *ends], [0], [[]]
     for end in range(1, len(borders)):
         costs = [
@@ -38,7 +38,7 @@ def test_groups_are_those_of_least_cost():
 
 def test_groups_of_many_classes_are_found_without_trying_all():
     class Counted(int):
-        """An end that counts the costs that are computed: for each, one is subtracted from another."""
+        """An end that counts how many costs are computed, each of which subtracts one end from another."""
 
         times = 0
 

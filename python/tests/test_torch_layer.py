@@ -1,4 +1,4 @@
-"""`F2Softmax` against the frozen oracle, autograd, and the rest of torch."""
+"""`F2Softmax` compared with the reference implementation and autograd, and its use with other parts of torch."""
 
 import copy
 import io
@@ -21,7 +21,7 @@ DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 
 @pytest.fixture(autouse=True, params=DEVICES)
 def device(request):
-    """Every test on every device there is."""
+    """Runs every test on every available device."""
     torch.set_default_device(request.param)
     yield request.param
     torch.set_default_device("cpu")
@@ -55,7 +55,7 @@ def targets(case):
 def test_equals_the_oracle_with_gradients(case, dtype, tolerance, grouped):
     head = layer(case, dtype)
     if grouped:
-        # The groups a GPU computes in.
+        # The groups used on a GPU.
         head._groups.reverse()
         head._fill_tables()
     hidden = torch.tensor(case["H"], dtype=dtype, requires_grad=True)
@@ -113,7 +113,7 @@ def test_reductions_weights_and_ignored_targets_are_those_of_cross_entropy():
     for reduction in ("mean", "sum", "none"):
         for weights in (None, weight):
             found = head(hidden, target, reduction, ignore_index=-1, weight=weights).loss
-            # Log-probabilities are logits whose softmax is the posterior.
+            # Log-probabilities used as logits: their softmax is the posterior.
             expected = torch.nn.functional.cross_entropy(
                 head.log_prob(hidden), target, weights, ignore_index=-1, reduction=reduction
             )
@@ -157,7 +157,7 @@ def test_compiles_as_one_graph():
     head = F2Softmax(16, [2, 8, 40])
     hidden, target = torch.randn(32, 16, requires_grad=True), torch.randint(40, (32,))
     target[3] = -100
-    # The graph alone: what a code generator makes of it needs a C compiler and minutes.
+    # Only the graph is captured: code generation needs a C compiler and takes minutes.
     compiled = torch.compile(head, fullgraph=True, backend="aot_eager")
     expected = head(hidden, target).loss
     expected.backward()
@@ -237,7 +237,7 @@ def test_larger_classes_keep_more_tokens_where_k_grows():
     torch.manual_seed(0)
     head = F2Softmax(6, [2, 5, 12, 62])
     torch.nn.init.normal_(head.weight)
-    # All classes are as likely, and the tokens of a class nearly so.
+    # All classes are equally likely, and the tokens of a class nearly so.
     torch.nn.init.zeros_(head.class_weight)
     hidden = torch.randn(1, 6) / 10
     logits = head.log_prob(hidden)[0]
@@ -250,7 +250,7 @@ def test_larger_classes_keep_more_tokens_where_k_grows():
     draws = [head.sample(hidden.expand(50, 6), k=3, generator=torch.Generator().manual_seed(1), k_growth=g) for g in (0.0, 0)]
     plain = head.sample(hidden.expand(50, 6), k=3, generator=torch.Generator().manual_seed(1))
     assert all(drawn.equal(plain) for drawn in draws)
-    # More than a class has: all of it.
+    # More than the size of the class: all its tokens are kept.
     assert len(set(head.sample(hidden.expand(20_000, 6), k=2, k_growth=9.0).tolist())) == 62
 
 
@@ -303,7 +303,7 @@ def test_bad_input_is_refused():
     refused(ValueError, "class_top_p must be", lambda: head.sample(hidden, class_top_p=0))
     refused(ValueError, "temperature must be", lambda: head.sample(hidden, temperature=float("nan")))
     refused(ValueError, "no finite numbers", lambda: head.sample(hidden * float("nan")))
-    # As everywhere in torch, training sees that a hidden state was no number.
+    # As everywhere in torch, a NaN in the hidden states shows up in training.
     assert head(hidden * float("nan"), target).loss.isnan()
 
 

@@ -2,8 +2,8 @@
 
 - `f2_softmax.metrics`: Self-BLEU, Distinct, MS-Jaccard and others, as `f2 eval` computes them.
 - `f2_softmax.mefmax`: frequency classes from token counts.
-- `f2_softmax.torch`: `F2Softmax`, an output layer for PyTorch. Import it by name; it needs torch.
-- the program `f2`, which the wheel installs; `python -m f2_softmax` runs it, too.
+- `f2_softmax.torch`: `F2Softmax`, an output layer for PyTorch. Import it explicitly; it requires torch.
+- the program `f2`, which the wheel installs; `python -m f2_softmax` also runs it.
 """
 
 from importlib.metadata import version as _version

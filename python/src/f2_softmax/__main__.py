@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def program() -> str | None:
-    """Where `f2` is: beside this Python, or on the path."""
+    """The path of `f2`: next to this Python, or found on the `PATH`."""
     name = "f2.exe" if os.name == "nt" else "f2"
     schemes = [None, *(scheme for scheme in sysconfig.get_scheme_names() if scheme.endswith("user"))]
     for scheme in schemes:

@@ -1,4 +1,4 @@
-"""Texts of any common kind in one of the two forms that the extension module reads."""
+"""Converts texts of any common type to one of the two forms that the extension module reads."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ LARGEST_ID = 2**32 - 1
 
 
 def prepared(argument: str, texts: Any) -> list | tuple[Any, list[int]]:
-    """A list of texts, or an array of all token ids and the end of each text in it.
+    """A list of texts, or an array of all token ids with the end of each text.
 
-    Arrays of `uint32` are not copied; other integers are converted. Strings and lists are left as
-    they are.
+    Arrays of `uint32` are not copied; other integers are converted. Strings and lists are
+    returned unchanged.
     """
     if isinstance(texts, (str, bytes)):
         raise TypeError(f"{argument} is a {type(texts).__name__}; it must be a list of texts")
@@ -24,7 +24,7 @@ def prepared(argument: str, texts: Any) -> list | tuple[Any, list[int]]:
         texts = texts.detach().cpu().numpy()
     if _is_array(texts):
         return _from_array(argument, texts)
-    # Series of pandas, tuples, generators.
+    # pandas series, tuples, generators.
     if not isinstance(texts, Iterable):
         raise TypeError(f"{argument} is a {type(texts).__name__}; it must be a list of texts")
     return prepared(argument, list(texts))
@@ -65,7 +65,7 @@ def _from_nested(argument: str, tensor: Any) -> tuple[Any, list[int]]:
 
 
 def _ids(argument: str, array: Any) -> Any:
-    """The array as contiguous `uint32`: itself where it is that."""
+    """The array as contiguous `uint32`; the array itself if it already is."""
     import numpy
 
     if array.dtype.kind not in "iu":

@@ -17,16 +17,16 @@ def mefmax(
     k: Optional[int] = None,
     unseen: int = 1,
 ) -> Selection:
-    """Cuts a vocabulary into frequency classes with the highest mean efficiency (MefMax).
+    """Partitions a vocabulary into frequency classes with the highest mean efficiency (MefMax).
 
     Args:
         counts: how often each token occurs in the training text, in any order. Classes are ranges
-            of frequency ranks; `Selection.ids` says which token has which rank.
+            of frequency ranks; `Selection.ids` gives the token of each rank.
         method: `greedy` is the paper's Algorithm 1, `author` the rule of its authors' program,
-            `exact` the best mean efficiency; `equal-tokens` and `equal-frequency` fill classes
-            evenly.
-        k: how many classes; where not given, the method chooses.
-        unseen: the count of tokens that were never seen, 0 or 1.
+            `exact` the best mean efficiency; `equal-tokens` and `equal-frequency` make classes
+            of equal size and of equal frequency.
+        k: the number of classes; if not given, the method chooses it.
+        unseen: the count assumed for tokens that never occur, 0 or 1.
 
     >>> selection = mefmax([3, 10, 1, 9, 5, 2])
     >>> selection.ends, selection.k

@@ -1,6 +1,6 @@
 """Metrics of generated text beyond the seven of *F²-Softmax*, as `f2 eval --metrics` computes them.
 
-Texts are given as to `f2_softmax.metrics`, where all of these are, too. Each equals its published
+Texts are given as in `f2_softmax.metrics`, which also exports these functions. Each equals its published
 implementation; docs/metrics.md of the project defines them.
 """
 
@@ -15,7 +15,7 @@ from ._texts import prepared
 
 
 def compression_ratio(texts: list[str]) -> float:
-    """How many times smaller gzip (level 9) makes the texts, joined by spaces.
+    """The compression ratio of the texts, joined by spaces, with gzip at level 9.
 
     >>> compression_ratio(["the cat sat on the mat"] * 100) > 20
     True
@@ -24,7 +24,7 @@ def compression_ratio(texts: list[str]) -> float:
 
 
 def self_repetition(texts: Any, n: int = 4) -> float:
-    """The mean of ln(1 + how many other texts have each different n-gram of a text) (Salkar et al., 2022).
+    """The mean of ln(1 + the number of other texts that have each distinct n-gram of a text) (Salkar et al., 2022).
 
     >>> round(self_repetition(["a b c d e", "x a b c d", "a b"]), 4)
     0.4621
@@ -33,7 +33,7 @@ def self_repetition(texts: Any, n: int = 4) -> float:
 
 
 def rep_n(texts: Any, n: int = 4) -> float:
-    """The share of n-grams that their text has had before (Su et al., 2022).
+    """The share of n-grams that occurred earlier in the same text (Su et al., 2022).
 
     >>> rep_n([[1, 2, 1, 2, 1], [3, 4]], n=2)
     0.4
@@ -97,7 +97,7 @@ def mattr(texts: Any, window: int = 50) -> float:
 
 
 def vendi(texts: Any, max_order: int = 4) -> float:
-    """The n-gram Vendi score: how many different texts a set is worth (Friedman and Dieng, 2023).
+    """The n-gram Vendi score, the effective number of different texts (Friedman and Dieng, 2023).
 
     >>> round(vendi(["a b c d", "a b c d", "e f g h"]), 4)
     1.8899
@@ -106,7 +106,7 @@ def vendi(texts: Any, max_order: int = 4) -> float:
 
 
 def novelty(texts: Any, training: Any, n: int = 4) -> float:
-    """The share of n-grams that the training texts do not have.
+    """The share of n-grams that do not occur in the training texts.
 
     >>> novelty(["the cat sat down"], training=["the cat sat on the mat"], n=2)
     0.3333333333333333
@@ -115,7 +115,7 @@ def novelty(texts: Any, training: Any, n: int = 4) -> float:
 
 
 def longest_match(texts: Any, training: Any) -> float:
-    """The mean over texts of the longest stretch of tokens that the training texts have.
+    """The mean length of the longest token sequence of each text that also occurs in the training texts.
 
     >>> longest_match(["the cat sat down", "a dog"], training=["the cat sat on the mat"])
     1.5
@@ -131,8 +131,8 @@ def mauve(hyps: Any, refs: Any, clusters: Optional[int] = None, seed: int = 25) 
     Args:
         hyps: points of generated texts: a two-dimensional array or tensor, or a list of lists.
         refs: points of human texts.
-        clusters: how many; a tenth of the smaller set if not given.
-        seed: which points clusters begin from.
+        clusters: the number of clusters; a tenth of the smaller set if not given.
+        seed: determines the points from which clusters are initialised.
 
     >>> points = [[float(i % 7), float(i % 5), 1.0] for i in range(60)]
     >>> round(mauve(points, points), 6)
@@ -142,7 +142,7 @@ def mauve(hyps: Any, refs: Any, clusters: Optional[int] = None, seed: int = 25) 
 
 
 def coherence(prompts: Any, texts: Any) -> float:
-    """The mean cosine of each prompt's point and its continuation's (Su et al., 2022).
+    """The mean cosine similarity between the feature vectors of each prompt and its continuation (Su et al., 2022).
 
     >>> round(coherence([[1.0, 0.0]], [[3.0, 4.0]]), 12)
     0.6
@@ -151,15 +151,15 @@ def coherence(prompts: Any, texts: Any) -> float:
 
 
 def compute_further(texts: Any, training: Any = None) -> dict[str, Optional[float]]:
-    """Every metric here that needs no model, under the names that `f2 eval` gives them.
+    """All metrics of this module that need no model, with the names used by `f2 eval`.
 
-    `None` stands for what is not defined for these texts, or needs what is not there.
+    `None` stands for a value that is not defined for these texts, or whose input was not given.
 
     >>> scores = compute_further(["the cat sat on the mat", "the dog ran"])
     >>> scores["rep_n_2"], scores["novelty_2"]
     (0.0, None)
     """
-    # Read several times, which a generator cannot be.
+    # Read several times, which is not possible with a generator.
     given = texts if hasattr(texts, "shape") else list(texts)
     strings = isinstance(given, list) and all(isinstance(text, str) for text in given)
     scores: dict[str, Optional[float]] = {}
@@ -195,7 +195,7 @@ def _matches(texts: Any, training: Any) -> list[list[int]]:
 
 
 def _points(rows: Any) -> tuple[bytes, int]:
-    """Rows of numbers as the bytes of 32-bit floats, and how many numbers each row has."""
+    """Rows of numbers as the bytes of 32-bit floats, and the length of a row."""
     if hasattr(rows, "detach"):
         rows = rows.detach().cpu().float().numpy()
     if hasattr(rows, "astype"):

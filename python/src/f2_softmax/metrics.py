@@ -1,14 +1,13 @@
 """Diversity metrics of generated text, as `f2 eval` computes them.
 
 Texts are a list of strings (split into words at white space), of lists of words or of token ids, a
-two-dimensional integer array or tensor, a list of one-dimensional ones, or a nested tensor. Arrays
-of `uint32` are read where they lie. Every function works on all cores without the interpreter's
-lock, and Ctrl-C stops it.
+two-dimensional integer array or tensor, a list of one-dimensional ones, or a nested tensor. Arrays of
+`uint32` are read in place. Every function uses all cores and releases the global interpreter lock; Ctrl-C stops it.
 
-Scores are fractions, counts or nats, never percentages. The `convention` is `paper`, what the
-authors of *F²-Softmax* compute, or `textbook`, each metric as its own paper defines it.
+Scores are fractions, counts or nats, never percentages. The `convention` is `paper`, as computed by the authors
+of *F²-Softmax*, or `textbook`, the original definition of each metric.
 
-The metrics beyond the paper's seven are here, too, and in `f2_softmax.further`.
+The further metrics, beyond the paper's seven, are in `f2_softmax.further` and also exported here.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ BANDS = ("frequent", "medium", "rare", "very_rare")
 def self_bleu(texts: Any, max_order: int = 3, convention: str = "paper") -> list[float]:
     """Self-BLEU-1 to Self-BLEU-`max_order`: the mean BLEU of each text against all others.
 
-    The more alike the texts, the higher. With the convention `textbook` it equals NLTK's
+    The more similar the texts, the higher the value. With the convention `textbook` it equals NLTK's
     `sentence_bleu` with `method1`.
 
     >>> scores = self_bleu(["the cat sat", "the cat ran"], max_order=2)
@@ -96,7 +95,7 @@ def bleu(hyps: Any, refs: Any, max_order: int = 3, convention: str = "paper") ->
 
 
 def corpus_bleu(hyps: Iterable[str], refs: Iterable[str]) -> float:
-    """BLEU-4 of strings, each with one reference of its own: sacreBLEU's `corpus_bleu`, as a fraction.
+    """BLEU-4 of strings, each with its own reference: sacreBLEU's `corpus_bleu`, as a fraction.
 
     >>> round(corpus_bleu(["the cat sat on a mat"], ["the cat sat on the mat"]), 4)
     0.5373
@@ -105,7 +104,7 @@ def corpus_bleu(hyps: Iterable[str], refs: Iterable[str]) -> float:
 
 
 def chrf(hyps: Iterable[str], refs: Iterable[str], word_order: int = 0) -> float:
-    """chrF of strings, each with one reference of its own: sacreBLEU's `corpus_chrf`, as a fraction.
+    """chrF of strings, each with its own reference: sacreBLEU's `corpus_chrf`, as a fraction.
 
     With `word_order=2` it is chrF++.
 
@@ -126,7 +125,7 @@ def rouge(hyps: Iterable[str], refs: Iterable[str]) -> dict[str, float]:
 
 
 def _strings(name: str, texts: Iterable[str]) -> list[str]:
-    """Strings in a list; one string alone would be a list of its letters."""
+    """A list of strings; a single string would be read as a list of its letters."""
     strings = [] if isinstance(texts, str) else list(texts)
     if isinstance(texts, str) or not all(isinstance(text, str) for text in strings):
         raise TypeError(f"{name} must be strings, one for each text")
@@ -134,9 +133,9 @@ def _strings(name: str, texts: Iterable[str]) -> list[str]:
 
 
 def distinct(texts: Any, max_order: int = 3, convention: str = "paper") -> list[float]:
-    """Distinct-1 to Distinct-`max_order`: the mean share of different n-grams in each text.
+    """Distinct-1 to Distinct-`max_order`: the mean share of distinct n-grams in each text.
 
-    The convention `paper` leaves texts of five tokens or fewer out.
+    The convention `paper` ignores texts of five tokens or fewer.
 
     >>> distinct([[1, 2, 1, 2, 1, 2], [1, 2, 3, 4, 1, 2]], max_order=1)
     [0.5]
@@ -145,7 +144,7 @@ def distinct(texts: Any, max_order: int = 3, convention: str = "paper") -> list[
 
 
 def ms_jaccard(hyps: Any, refs: Any, max_order: int = 3, convention: str = "paper") -> list[float]:
-    """MS-Jaccard-1 to MS-Jaccard-`max_order`: how much the n-grams of two sets have in common.
+    """MS-Jaccard-1 to MS-Jaccard-`max_order`: the similarity of the n-gram distributions of two sets.
 
     >>> ms_jaccard(["a b c d e f"], ["a b c d e f"])
     [1.0, 1.0, 1.0]
@@ -154,7 +153,7 @@ def ms_jaccard(hyps: Any, refs: Any, max_order: int = 3, convention: str = "pape
 
 
 def kld(hyps: Any, refs: Any, convention: str = "paper") -> float:
-    """The KL divergence of the words of `refs` from those of `hyps`, in nats.
+    """The KL divergence D(refs ‖ hyps) of the word distributions, in nats.
 
     >>> kld([[1, 1, 2, 2]], [[1, 2]])
     0.0
@@ -174,7 +173,7 @@ def repetition(texts: Any) -> float:
 
 
 def uniq(texts: Any) -> int:
-    """How many different tokens all texts use.
+    """The number of different tokens in all texts.
 
     >>> uniq(["the cat sat", "the cat ran"])
     4
@@ -185,8 +184,8 @@ def uniq(texts: Any) -> int:
 def bands(texts: Any, counts: Iterable[int]) -> dict[str, float]:
     """The shares of frequent, medium, rare and very rare tokens.
 
-    The bands are cut at 40, 70 and 90 % of the tokens of the training text, which has `counts[id]`
-    of each id.
+    The bands are separated at 40, 70 and 90 % of the tokens of the training text, in which each id occurs
+    `counts[id]` times.
 
     >>> bands([[0, 1, 2, 9]], counts=[10, 9, 8, 7, 6, 5, 4, 3, 2, 1])
     {'frequent': 0.5, 'medium': 0.25, 'rare': 0.0, 'very_rare': 0.25}
@@ -243,16 +242,16 @@ def compute_all(
     seed: int = 1,
     max_order: int = 3,
 ) -> Evaluation:
-    """Every metric but perplexity at once, on one index of n-grams.
+    """Computes every metric but perplexity, with one index of n-grams.
 
     Args:
         hyps: generated texts.
         refs: human texts; without them there is no KL divergence and no MS-Jaccard.
-        counts: how often each id occurs in the training text, for the frequency bands.
+        counts: the count of each id in the training text, for the frequency bands.
         convention: `paper` or `textbook`.
-        bootstrap: draw the texts so often for 95 % intervals; 1000 is usual.
-        seed: of these draws.
-        max_order: the longest n-grams.
+        bootstrap: the number of bootstrap replicates for 95 % intervals; 1000 is usual.
+        seed: the random seed of the bootstrap.
+        max_order: the largest order of n-grams.
 
     >>> human = [[1, 2, 3, 4, 5, 6], [1, 2, 3, 7, 8, 9]]
     >>> model = [[1, 2, 1, 2, 1, 2], [1, 2, 3, 4, 1, 2]]
@@ -275,7 +274,7 @@ def compute_all(
 
 
 def compute(*, predictions: Any, references: Any = None, **options: Any) -> dict[str, Any]:
-    """`compute_all` with the names of Hugging Face `evaluate`; values that are not defined left out.
+    """`compute_all` with the argument names of Hugging Face `evaluate`, without values that are not defined.
 
     >>> scores = compute(predictions=["the cat sat on the mat"] * 2, references=["a dog ran up a hill"])
     >>> scores["uniq"], scores["self_bleu_2"]

@@ -1,4 +1,4 @@
-"""F²-Softmax as a PyTorch layer. Needs torch 2.4 or newer, and nothing else of this package."""
+"""F²-Softmax as a PyTorch layer. Requires torch 2.4 or newer, and no other part of this package."""
 
 from .layer import F2Output, F2Softmax
 

@@ -1,4 +1,4 @@
-"""Frequency classes of a vocabulary: ranges of token ids, and the groups they are computed in."""
+"""Frequency classes of a vocabulary as ranges of token ids, and the groups in which they are computed."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections import deque
 from collections.abc import Iterable
 from operator import index
 
-# On a GPU a group of classes costs some twenty launches of kernels, whatever its size. In logits, whose
-# computation and gradients take as long, that was about this many on an H200 ...
+# On a GPU a group of classes costs about twenty kernel launches, whatever its size. On an H200 these took as
+# long as the computation and the gradients of about this many logits ...
 GPU_OVERHEAD = 5_000_000
-# ... in a batch of this many positions, of which each class has about as many as every other.
+# ... in a batch of this many positions, evenly distributed over the classes.
 GPU_POSITIONS = 8192
 
 
 def check_class_ends(class_ends: Iterable[int]) -> list[int]:
-    """The ends as plain integers, or a `ValueError` or `TypeError` that says what is wrong."""
+    """The ends as plain integers; raises `ValueError` or `TypeError` if they are invalid."""
     try:
         ends = [index(end) for end in class_ends]
     except TypeError as error:
@@ -27,10 +27,10 @@ def check_class_ends(class_ends: Iterable[int]) -> list[int]:
 
 
 def group_ends(ends: list[int], overhead: float, positions: float) -> list[int]:
-    """How many classes lie before the end of each group.
+    """The number of classes before the end of each group.
 
-    A group is computed at once: the logits of all its tokens at all its positions, masked where it has
-    several classes. The groups are those of least cost, `overhead` for each and 1 for each logit.
+    A group is computed in one product: the logits of all its tokens at all its positions, masked if it has several
+    classes. The groups minimise the total cost, which is `overhead` for each group and 1 for each logit.
 
     >>> group_ends([1, 3, 10, 500], overhead=1000, positions=100)
     [3, 4]
@@ -38,8 +38,8 @@ def group_ends(ends: list[int], overhead: float, positions: float) -> list[int]:
     [1, 2, 3, 4]
     """
     count, borders = len(ends), [0, *ends]
-    # The least cost of the classes before each, times `count`: a class has that part of the positions,
-    # and whole numbers stay whole.
+    # The minimum cost of the classes before each one, times `count`: a class has 1/`count` of the positions,
+    # and the costs stay integers.
     best = [0]
 
     def cost(start: int, end: int) -> float:
@@ -47,7 +47,7 @@ def group_ends(ends: list[int], overhead: float, positions: float) -> list[int]:
         return best[start] + overhead * count + logits
 
     def overtakes(start: int, earlier: int) -> int:
-        """The first end at which a group costs less from `start` than from `earlier` on."""
+        """The first end for which a group that starts at `start` costs less than one that starts at `earlier`."""
         low, high = start + 1, count + 1
         while low < high:
             middle = (low + high) // 2
@@ -57,8 +57,8 @@ def group_ends(ends: list[int], overhead: float, positions: float) -> list[int]:
                 low = middle + 1
         return low
 
-    # A further class costs a longer group more, so a start that is better than an earlier one stays so.
-    # In the queue are the starts that are or will be best, each with the first end it is best for.
+    # A further class adds more cost to a longer group, so a start that is better than an earlier one remains
+    # better. The queue has the starts that are or will become best, each with the first end it is best for.
     queue = deque([(0, 1)])
     starts = []
     for end in range(1, count + 1):

@@ -1,4 +1,4 @@
-"""`F2Softmax`: a drop-in output layer that predicts a frequency class, and a token in it."""
+"""`F2Softmax`: an output layer that predicts a frequency class, and a token within the class."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .token_nll import Tables, token_nll
 
 
 class F2Output(NamedTuple):
-    """What `F2Softmax.forward` returns, as `nn.AdaptiveLogSoftmaxWithLoss` does."""
+    """The result of `F2Softmax.forward`, as for `nn.AdaptiveLogSoftmaxWithLoss`."""
 
     output: Tensor
     """The log-probability of each target; 0 where it is ignored."""
@@ -27,16 +27,16 @@ class F2Output(NamedTuple):
 class F2Softmax(nn.Module):
     """Frequency-factorised softmax (Choi et al., *F²-Softmax*, EMNLP 2020).
 
-    p(token) = p(class) · p(token | class), a softmax over K frequency classes times one over the
-    tokens of the class. Token ids must be frequency ranks: 0 is the most frequent token. Training
+    p(token) = p(class) · p(token | class), the product of a softmax over K frequency classes and one
+    over the tokens of the class. Token ids must be frequency ranks: 0 is the most frequent token. Training
     computes the logits of the targets' classes only, about 1/K of the vocabulary.
 
     Args:
         in_features: width of the hidden states.
         class_ends: the id after the last token of each class; the last is the vocabulary's size.
             `f2_softmax.mefmax(counts).ends` finds good ones.
-        tie_weight: a parameter [vocabulary, in_features] to share, such as an embedding's weight.
-        bias: whether classes and tokens have a bias; the paper's have none.
+        tie_weight: a parameter [vocabulary, in_features] to use as the weight, such as an embedding's weight.
+        bias: whether classes and tokens have a bias; in the paper they have none.
 
     >>> import torch
     >>> _ = torch.manual_seed(0)
@@ -83,7 +83,7 @@ class F2Softmax(nn.Module):
             self.bias = nn.Parameter(torch.empty(vocabulary, **made))
             self.class_bias = nn.Parameter(torch.empty(self.n_classes, **made))
         self._tied = tie_weight is not None
-        # Groups of classes that a CPU and a GPU compute at once.
+        # Groups of classes computed together on a CPU and on a GPU.
         self._groups = [group_ends(self.class_ends, overhead, GPU_POSITIONS) for overhead in (0, GPU_OVERHEAD)]
         place = self.class_weight.device
         sizes = {
@@ -105,7 +105,7 @@ class F2Softmax(nn.Module):
         k: Optional[int] = None,
         **options,
     ) -> F2Softmax:
-        """A layer whose classes MefMax finds in the counts of each token, most frequent first.
+        """Creates a layer whose classes MefMax chooses from the counts of each token, most frequent first.
 
         `method` and `k` are those of `f2_softmax.mefmax`; `options` those of the layer.
 
@@ -124,7 +124,7 @@ class F2Softmax(nn.Module):
 
     @property
     def n_classes(self) -> int:
-        """The number of classes: the paper's K."""
+        """The number of classes, K in the paper."""
         return len(self.class_ends)
 
     @property
@@ -133,9 +133,9 @@ class F2Softmax(nn.Module):
         return self.class_ends[-1]
 
     def reset_parameters(self) -> None:
-        """Draws vectors from N(0, 0.02), as the paper does, and clears biases; not a tied weight.
+        """Draws vectors from N(0, 0.02), as in the paper, and sets biases to zero; a tied weight is not changed.
 
-        A layer made on the device `meta` needs it after `to_empty`, as torch's own layers do.
+        Call this after `to_empty` on a layer that was created on the device `meta`, as for torch's own layers.
         """
         self._fill_tables()
         nn.init.normal_(self.class_weight, std=0.02)
@@ -166,14 +166,14 @@ class F2Softmax(nn.Module):
         ignore_index: int = -100,
         weight: Optional[Tensor] = None,
     ) -> F2Output:
-        """The log-probabilities of targets [...] after hidden states [..., in_features], and the loss.
+        """The log-probabilities of targets [...] given hidden states [..., in_features], and the loss.
 
         Args:
             reduction: `mean` over the targets that are not ignored, `sum`, or `none`.
-            ignore_index: targets of this value are left out.
+            ignore_index: targets with this value are ignored.
             weight: a weight for each token [vocabulary]; the mean is then the weighted mean.
 
-        A hidden state that is no number makes its likelihood no number, as everywhere in torch.
+        A hidden state that is NaN gives a log-probability that is NaN, as everywhere in torch.
         """
         self._check(hidden, target, reduction, weight)
         shape = target.shape
@@ -215,10 +215,10 @@ class F2Softmax(nn.Module):
 
     @torch.no_grad()
     def predict(self, hidden: Tensor, decoupled: bool = False) -> Tensor:
-        """The likeliest token [...] after each hidden state.
+        """The likeliest token [...] for each hidden state.
 
         With `decoupled`, the likeliest token of the likeliest class: the paper's greedy decoding,
-        which is not always the likeliest of all.
+        which is not always the likeliest token overall.
         """
         if decoupled:
             return self.sample(hidden, temperature=0.0, class_temperature=0.0)
@@ -237,19 +237,20 @@ class F2Softmax(nn.Module):
         generator: Optional[torch.Generator] = None,
         k_growth: float = 0.0,
     ) -> Tensor:
-        """Draws a class, then a token [...] of that class, after each hidden state.
+        """Draws a class, then a token [...] of that class, for each hidden state.
 
         Args:
-            k: keeps the likeliest tokens of the class, all of a smaller one.
-            top_p: keeps the fewest tokens of the class that reach this mass.
+            k: keeps the k likeliest tokens of the class, or all tokens of a smaller class.
+            top_p: keeps the smallest set of tokens of the class that reaches this mass.
             temperature: sharpens (below 1) or flattens (above 1); 0 takes the likeliest token.
             class_temperature: the same for classes.
             class_top_k: keeps the likeliest classes.
-            class_top_p: keeps the likeliest classes up to this mass, never beyond it, at least one:
+            class_top_p: keeps the likeliest classes whose total mass does not exceed this, at least one:
                 1 as in the paper's text, 0.9 as in its authors' code.
             generator: the source of randomness, on the device of the hidden states.
-            k_growth: lets k grow with the class: one of n tokens keeps k * (n / n_min) ** k_growth of
-                them, where n_min are those of the smallest class. 0 keeps k of each.
+            k_growth: makes k grow with the size of the class: a class of n tokens keeps
+                k * (n / n_min) ** k_growth of them, where n_min is the size of the smallest class. With 0, every
+                class keeps k.
         """
         self._check_hidden(hidden)
         numbers = (("temperature", temperature), ("class_temperature", class_temperature), ("k_growth", k_growth))
@@ -277,7 +278,7 @@ class F2Softmax(nn.Module):
         return draw(tokens, generator).reshape(hidden.shape[:-1])
 
     def _ks(self, k: int, growth: float) -> Tensor:
-        """The k [classes] of each class, where `k` is that of the smallest."""
+        """The k [classes] of each class, where `k` is that of the smallest class."""
         sizes = torch.diff(torch.tensor([0, *self.class_ends], dtype=torch.float64))
         return torch.minimum(sizes, (k * (sizes / sizes.min()) ** growth + 0.5).floor()).long()
 
@@ -289,7 +290,7 @@ class F2Softmax(nn.Module):
 
     def _class_nll(self, hidden: Tensor, target: Tensor, ignore_index: int) -> Tensor:
         logs = self._class_log_prob(hidden)
-        # Targets outside the vocabulary are refused where the device is read, later.
+        # Targets outside the vocabulary are refused later, when data is copied from the device.
         own = self._class_of_token[target.clamp(0, self.vocabulary - 1)]
         return -logs.gather(1, own[:, None])[:, 0].masked_fill(target == ignore_index, 0.0)
 

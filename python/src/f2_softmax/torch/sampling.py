@@ -18,9 +18,9 @@ def truncate(
 ) -> Tensor:
     """Probabilities [rows, n] after temperature, top-k and a nucleus; they need not sum to one.
 
-    Top-k and both nuclei keep all that tie with the last one kept. `p` keeps the fewest that reach
-    the mass; `strict_p` the most that do not exceed it, at least one. A tensor `k` [rows] is one for
-    each row.
+    Top-k and both nuclei keep all entries that tie with the last one kept. `p` keeps the smallest set that reaches
+    the mass; `strict_p` the largest set that does not exceed it, at least one entry. A tensor `k` [rows] gives one
+    value for each row.
     """
     if temperature == 0:
         return torch.zeros_like(logits).scatter_(-1, logits.argmax(-1, keepdim=True), 1.0)
@@ -40,7 +40,7 @@ def truncate(
 def _nucleus(probabilities: Tensor, mass: float, strict: bool) -> Tensor:
     probabilities = probabilities / probabilities.sum(-1, keepdim=True)
     ordered = probabilities.sort(-1, descending=True).values
-    # Sums that should meet the mass exactly may miss it by rounding.
+    # Sums that should equal the mass exactly may differ from it by rounding.
     if strict:
         kept = (ordered.cumsum(-1) <= mass + 1e-12).sum(-1, keepdim=True).clamp(min=1)
     else:
@@ -50,17 +50,17 @@ def _nucleus(probabilities: Tensor, mass: float, strict: bool) -> Tensor:
 
 
 def draw(probabilities: Tensor, generator: Optional[torch.Generator]) -> Tensor:
-    """An index [rows] for each row."""
+    """Draws an index for each row [rows]."""
     return torch.multinomial(probabilities, 1, generator=generator)[:, 0]
 
 
 def check_from_zero(name: str, value: float) -> None:
-    """Refuses what is no temperature."""
+    """Raises an error unless the value is a valid temperature."""
     if not (math.isfinite(value) and value >= 0):
         raise ValueError(f"{name} must be a number from 0 up; got {value}")
 
 
 def check_share(name: str, value: float) -> None:
-    """Refuses what is no share of a mass."""
+    """Raises an error unless the value is a valid share of the mass."""
     if not 0 < value <= 1:
         raise ValueError(f"{name} must be above 0 and up to 1; got {value}")

@@ -1,4 +1,4 @@
-"""Tensors made from others: in another precision, reduced to a loss, numbered by classes."""
+"""Helpers on tensors: precision, reduction to a loss, and class indices."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 def numbered(ends: list[int]) -> Tensor:
-    """0 up to the first end, then 1, and so on."""
+    """The class index of each token: 0 up to the first end, then 1, and so on."""
     ends = torch.tensor(ends)
     return torch.repeat_interleave(torch.arange(len(ends)), ends.diff(prepend=ends.new_zeros(1)))
 
@@ -17,7 +17,7 @@ def numbered(ends: list[int]) -> Tensor:
 def reduced(
     nll: Tensor, target: Tensor, reduction: str, ignore_index: int, weight: Optional[Tensor]
 ) -> Tensor:
-    """The loss of all positions, each with the weight of its target."""
+    """The loss over all positions, each with the weight of its target."""
     weights = (target != ignore_index).to(nll.dtype)
     if weight is not None:
         weights = weights * weight.to(nll.dtype)[target.clamp(0, weight.shape[0] - 1)]
@@ -28,7 +28,7 @@ def reduced(
 
 
 def cast(tensor: Tensor) -> Tensor:
-    """In the precision of autocast, where that is on."""
+    """The tensor in the precision of autocast, if enabled."""
     kind = tensor.device.type
     if torch.is_autocast_enabled(kind) and tensor.dtype != torch.float64:
         return tensor.to(torch.get_autocast_dtype(kind))
@@ -36,5 +36,5 @@ def cast(tensor: Tensor) -> Tensor:
 
 
 def wide(tensor: Tensor) -> Tensor:
-    """In single precision or more, in which softmaxes are taken."""
+    """The tensor in at least single precision, as used for softmaxes."""
     return tensor.to(torch.promote_types(tensor.dtype, torch.float32))

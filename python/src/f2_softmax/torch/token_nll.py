@@ -1,16 +1,15 @@
-"""The negative log-likelihood of tokens inside their frequency classes, and its gradients.
+"""The negative log-likelihood of tokens within their frequency classes, and its gradients.
 
-Positions are sorted by groups of classes once. Each group is then one product of a slice of the sorted
-hidden states with a slice of the token vectors, so the work is that of the targets' classes and not of
-the whole vocabulary. How many positions each group has is read from the device once per forward pass;
-the backward pass reads nothing. The gradient of the logits is computed with the logits and stored, in
-the precision of the hidden states.
+Positions are sorted by groups of classes once. Each group then requires one product of a slice of the sorted hidden
+states with a slice of the token vectors, so the cost is that of the targets' classes and not of the whole vocabulary.
+The number of positions in each group is copied from the device once per forward pass; the backward pass copies nothing.
+The gradient of the logits is computed together with the logits and stored in the precision of the hidden states.
 
-Both directions are operators of their own, so that `torch.compile(fullgraph=True)` does not look
-inside, where sizes depend on the targets.
+The forward and the backward pass are custom operators, so that `torch.compile(fullgraph=True)` does not trace into
+them, since sizes there depend on the targets.
 """
 
-# Annotations stay objects, and of `typing`: from them torch infers the schemas of the operators.
+# Annotations must be objects, and from `typing`: torch infers the schemas of the operators from them.
 from typing import Iterator, NamedTuple, Optional, Sequence, Tuple
 
 import torch
@@ -66,8 +65,8 @@ def _forward(
     groups: Sequence[int],
     learns: bool,
 ) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The likelihoods; the gradients of all logits, group by group, where the layer learns; the
-    positions in the order of their groups, and on the host where each group's begin and end."""
+    """The likelihoods; the gradients of all logits, group by group, if gradients are required; the positions in
+    the order of their groups; and, on the host, the start and end of each group's positions."""
     order, group, places = _sort(target, ignore_index, group_of_token, borders)
     target, rows = target[order], hidden[order]
     columns = (target - first_token[group])[:, None]
@@ -87,7 +86,7 @@ def _forward(
         logits = torch.log_softmax(logits, 1, dtype=dtype)
         torch.gather(logits, 1, own, out=logs[part.rows, None])
         if learns:
-            # The probabilities, less one for the target.
+            # The probabilities, minus one at the target.
             logits.exp_().scatter_add_(1, own, minus_one.expand_as(own))
             part.of(delta).copy_(logits)
     nll = torch.empty_like(logs).index_copy_(0, order, logs.neg_())
@@ -116,8 +115,8 @@ def _backward(
 ) -> Tuple[Tensor, Tensor, Tensor]:
     """Gradients of hidden states, token vectors and bias; the last is empty without a bias."""
     scale = grad[order, None]
-    # Each position's gradient scales its hidden state for the gradient of the vectors, and the product
-    # with the vectors for its own: once, and not every logit.
+    # The gradient of each position is applied once, to its hidden state for the gradient of the vectors and to the
+    # product with the vectors for the gradient of the hidden state, instead of to every logit.
     scaled = (hidden[order] * scale).to(hidden.dtype)
     rows, grad_weight = torch.zeros_like(hidden), torch.zeros_like(weight)
     grad_bias = weight.new_empty(0) if bias is None else torch.zeros_like(bias)
@@ -158,12 +157,12 @@ _forward.register_autograd(_differentiate, setup_context=_setup_context)
 def _sort(
     target: Tensor, ignore_index: int, group_of_token: Tensor, borders: Tensor
 ) -> Tuple[Tensor, Tensor, Tensor]:
-    """Positions in the order of their groups, the group of each, and on the host where each begins."""
+    """The positions in the order of their groups, the group of each, and, on the host, the start of each group."""
     vocabulary, groups = group_of_token.shape[0] - 2, borders.shape[0] - 3
     group = group_of_token[target.clamp(-1, vocabulary) + 1]
     group, order = torch.where(target == ignore_index, groups, group).sort(stable=True)
-    # The only read of the device: where the positions of each group begin, those without a target, and
-    # those whose target is no token.
+    # The only copy from the device: the start of the positions of each group, of those without a target, and of
+    # those whose target is not a token.
     places = torch.searchsorted(group, borders).cpu()
     if places[-2] < places[-1]:
         wrong = target[order[-1]].item()
@@ -175,7 +174,7 @@ def _sort(
 
 
 class _Group(NamedTuple):
-    """A group of classes that has positions."""
+    """A group of classes with at least one position."""
 
     rows: slice
     """Its positions, of the sorted ones."""
@@ -191,7 +190,7 @@ class _Group(NamedTuple):
         return (self.rows.stop - self.rows.start) * (self.tokens.stop - self.tokens.start)
 
     def of(self, logits: Tensor) -> Tensor:
-        """Its part of the logits of all groups, [positions, tokens]."""
+        """Its part [positions, tokens] of the logits of all groups."""
         return logits[self.start : self.start + self.logits].view(self.rows.stop - self.rows.start, -1)
 
 
