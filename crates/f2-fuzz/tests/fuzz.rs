@@ -147,12 +147,17 @@ fn classes() {
     });
 }
 
-/// Reads a file of text as `f2 prepare` does.
-fn read_documents(path: &Path) {
+/// Options that `f2 prepare` reads texts with.
+fn options() -> Options {
     let inputs = Inputs::PerSplit { train: vec![], valid: vec![], test: vec![] };
     let mut options = Options::new(inputs, Path::new("unused"));
     options.longest_document = 1 << 16;
-    let Ok(documents) = documents(path, &options) else { return };
+    options
+}
+
+/// Reads a file of text as `f2 prepare` does.
+fn read_documents(path: &Path, options: &Options) {
+    let Ok(documents) = documents(path, options) else { return };
     documents.take_while(Result::is_ok).flatten().for_each(|document| {
         assert!(document.ends_with('\n') && !document.trim().is_empty());
     });
@@ -160,24 +165,26 @@ fn read_documents(path: &Path) {
 
 #[test]
 fn json_lines() {
+    let options = options();
     fuzz(
         "json_lines",
         &Seeds::files_as("json_lines", "text.jsonl"),
         Repair::None,
         BUFFERS,
         |folder| {
-            read_documents(&folder.join("text.jsonl"));
+            read_documents(&folder.join("text.jsonl"), &options);
         },
     );
 }
 
 #[test]
 fn packed_texts() {
+    let options = options();
     fuzz("zstd", &Seeds::files_as("zstd", "text.txt.zst"), Repair::None, BUFFERS, |folder| {
-        read_documents(&folder.join("text.txt.zst"));
+        read_documents(&folder.join("text.txt.zst"), &options);
     });
     fuzz("gzip", &Seeds::files_as("gzip", "text.txt.gz"), Repair::None, BUFFERS, |folder| {
-        read_documents(&folder.join("text.txt.gz"));
+        read_documents(&folder.join("text.txt.gz"), &options);
     });
 }
 
