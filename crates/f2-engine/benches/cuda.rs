@@ -1,7 +1,7 @@
-//! Every operation of a training step of the paper's model on a GPU: milliseconds, and the share of
-//! the floor that its arithmetic or its bytes set.
+//! Benchmarks of every operation of a training step of the paper's model on a GPU, compared with
+//! the floor: the least time for its arithmetic or its memory traffic.
 //!
-//! `cargo bench --bench cuda -- [batch]` on a machine with an NVIDIA GPU.
+//! `cargo bench -p f2-engine --bench cuda -- [batch]` on a machine with an NVIDIA GPU.
 
 use std::time::Instant;
 
@@ -22,7 +22,7 @@ const LENGTH: usize = 1024;
 const REPEATS: usize = 20;
 const ROUNDS: usize = 5;
 
-/// The least work of an operation.
+/// The minimum work of an operation.
 #[derive(Clone, Copy)]
 struct Floor {
     operations: f64,
@@ -37,7 +37,8 @@ struct Bench {
 }
 
 impl Bench {
-    /// Times `run`, which happens `times` in a step; prints a line and returns milliseconds a step.
+    /// Times `run`, which is called `times` times per step; prints a line and returns milliseconds
+    /// per step.
     fn time(&self, name: &str, times: usize, floor: Floor, mut run: impl FnMut()) -> f64 {
         let mut recording = <Gpu as Device>::Recording::default();
         let mut body = || (0..REPEATS).for_each(|_| run());
@@ -53,7 +54,7 @@ impl Bench {
         self.report(name, times, floor, began.elapsed().as_secs_f64() / (ROUNDS * REPEATS) as f64)
     }
 
-    /// The same without a graph, for operations whose shapes change with every batch.
+    /// [`Self::time`] without a graph, for operations whose shapes change with every batch.
     fn time_plainly(&self, name: &str, floor: Floor, mut run: impl FnMut()) -> f64 {
         run();
         self.gpu.synchronise().unwrap();
@@ -75,7 +76,7 @@ impl Bench {
     }
 }
 
-/// A pass over so many bf16 and f32 numbers.
+/// The floor of a pass over this many bf16 and `f32` values.
 fn moving(halves: usize, floats: usize) -> Floor {
     Floor { operations: 0.0, bytes: 2.0 * halves as f64 + 4.0 * floats as f64 }
 }
@@ -116,14 +117,14 @@ fn main() {
     println!("\nF² head and trunk together, with the optimiser: {total:.2} ms");
 }
 
-/// Draws of a normal distribution, repeated after a prime number of them.
+/// Draws from a normal distribution, repeated with a prime period.
 fn draws(len: usize, deviation: f64) -> Vec<f32> {
     let mut stream = f2_engine::Philox::new(1, [len as u32, 0, 0]);
     let draws: Vec<f32> = (0..65_537).map(|_| (stream.normal() * deviation) as f32).collect();
     draws.iter().copied().cycle().take(len).collect()
 }
 
-/// Weights as training starts from: products of zeros would run faster.
+/// Initial weights, since products of zeros would run faster.
 fn starting_weights(gpu: &Gpu, layout: &Layout) -> <Gpu as f2_engine::Memory>::Weights {
     let mut weights = gpu.weights(layout.len()).unwrap();
     for named in layout.parameters() {
@@ -246,7 +247,7 @@ fn trunk(bench: &Bench, sequences: Sequences) -> f64 {
 fn heads(bench: &Bench, positions: usize) -> f64 {
     let gpu = &bench.gpu;
     let mut layout = Layout::new();
-    // The trunk's parameters, so that the optimiser has the paper's number of them.
+    // The trunk's parameters, so that the optimiser updates as many as in the paper.
     layout.add("trunk", &[LAYERS * 3_152_384 / WIDTH + VOCABULARY + LENGTH, WIDTH], true);
     let tokens = layout.add("tokens", &[VOCABULARY, WIDTH], true);
     let ends = equal_mass(8);

@@ -1,10 +1,11 @@
-//! Every operation at the sizes of the CPU benchmark, with its distance to the floor.
+//! Benchmarks of every operation at the sizes of the CPU benchmark, relative to the peak.
 //!
 //! `cargo bench -p f2-engine --bench operations -- [threads] [name]` prints the best and the median
-//! time, GFLOP/s of matrix products or GB/s of memory passes, and the share of the peak measured
-//! in the same run: multiply-adds in registers for the one, copying a large buffer for the other.
-//! With `bf16` among the arguments, products round their operands. With `processor` among the arguments, time is what the threads spent computing, divided by
-//! their number: on a machine that is busy with other things, waiting is left out.
+//! time, GFLOP/s of matrix products or GB/s of memory passes, and the fraction of the peak measured
+//! in the same run: multiply-adds in registers for the former, copying a large buffer for the
+//! latter. The argument `bf16` selects products in bf16. With the argument `processor`, time is the
+//! CPU time of the process divided by the number of threads, which excludes waiting on a busy
+//! machine.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -23,7 +24,7 @@ const CLASSES: usize = 10;
 
 type Buffer = <Cpu as f2_engine::Memory>::Floats;
 
-/// The work an operation's time is measured against.
+/// The work of an operation, for its speed.
 enum Work {
     Flops(f64),
     Bytes(f64),
@@ -37,7 +38,7 @@ struct Bench {
     clock: Clock,
 }
 
-/// Seconds, of the wall or of the processor.
+/// Measures wall time or processor time.
 #[derive(Clone, Copy)]
 enum Clock {
     Wall(Instant),
@@ -50,7 +51,7 @@ impl Clock {
             Self::Wall(start) => start.elapsed().as_secs_f64(),
             Self::Processor { threads } => {
                 let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-                // SAFETY: the clock exists wherever this library does; it fills `time`.
+                // SAFETY: the clock exists on all supported systems; the call writes `time`.
                 unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
                 (time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9) / threads as f64
             }
@@ -67,7 +68,7 @@ impl Bench {
         let word = |a: &str| a == "processor" || a == "bf16" || a.parse::<usize>().is_ok();
         let wanted = arguments.into_iter().find(|a| !word(a));
         let cpu = if bf16 { Cpu::with_bf16(threads) } else { Cpu::new(threads) };
-        let cpu = cpu.expect("the CPU can work so");
+        let cpu = cpu.expect("the CPU device can be created");
         let peak_flops = cpu.measured_peak();
         let peak_bytes = copy_speed(cpu.threads());
         println!(
@@ -111,7 +112,7 @@ impl Bench {
     }
 }
 
-/// Bytes read and written per second when all threads copy buffers larger than the caches.
+/// Bytes read and written per second by all threads when copying buffers larger than the caches.
 fn copy_speed(threads: usize) -> f64 {
     let len = 16 << 20;
     let device = Cpu::new(1).expect("a thread can be started");
@@ -132,7 +133,7 @@ fn copy_speed(threads: usize) -> f64 {
 
 fn noise(bench: &Bench, len: usize) -> Buffer {
     let mut buffer = bench.cpu.floats(len).expect("there is memory");
-    // Multiples of the golden ratio: well spread, and cheap for millions of them.
+    // Multiples of the golden ratio: evenly distributed, and cheap to compute by the million.
     for (i, x) in buffer.iter_mut().enumerate() {
         *x = (i as f32 * 0.618_034).fract() - 0.5;
     }
@@ -196,7 +197,7 @@ fn linear_layers(bench: &Bench) {
     });
 }
 
-/// One token of each of 16 prompts: what counts is how fast the weights stream by.
+/// One token for each of 16 prompts: the time is that of reading the weights.
 fn decoding(bench: &Bench) {
     let rows = 16;
     let mut layout = Layout::new();
@@ -208,7 +209,7 @@ fn decoding(bench: &Bench) {
         cpu.logits(rows, tokens, &weights, &hidden, &mut logits);
     });
     for (name, inputs, outputs) in [("expand", 512, 2048), ("contract", 2048, 512)] {
-        // As many layers as the caches do not hold.
+        // More layers than fit the caches.
         let layers: Vec<_> = (0..96).map(|_| linear_layer(bench, inputs, outputs)).collect();
         let (x, mut y) = (noise(bench, rows * inputs), noise(bench, rows * outputs));
         let bytes = (96 * 4 * inputs * outputs) as f64;
@@ -236,7 +237,7 @@ fn attention(bench: &Bench) {
         let [mut out, d_out] = [0; 2].map(|_| noise(bench, positions * WIDTH));
         let mut log_sums = noise(bench, positions * HEADS.count);
         let mut d_qkv = noise(bench, positions * 3 * WIDTH);
-        // Half of all pairs: queries see keys up to their own.
+        // Half of all pairs, since queries see keys up to their own.
         let flops = 4.0 * (positions * (sequences.length + 1) / 2 * WIDTH) as f64;
         let length = sequences.length;
         bench.run(&format!("attention {length}"), &Work::Flops(flops), |cpu| {
@@ -295,7 +296,7 @@ fn norms(bench: &Bench) {
     }
 }
 
-/// Tokens as frequent as their rank says, as in real text.
+/// Tokens drawn from Zipf's distribution, as in real text.
 fn zipf_tokens(count: usize, vocabulary: usize) -> Vec<u32> {
     let mut cumulative: Vec<f64> = Vec::with_capacity(vocabulary);
     for rank in 1..=vocabulary {

@@ -1,9 +1,9 @@
 //! Errors of devices.
 
-/// A refusal or failure of a device.
+/// An error of a device.
 ///
-/// Operations return nothing: a device may run them long after they were enqueued. The next call
-/// that waits for results reports earlier failures.
+/// Operations return nothing, since a device may run them long after they were enqueued. The next
+/// call that waits for results reports earlier failures.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// An allocation did not fit.
@@ -17,7 +17,7 @@ pub enum Error {
     /// The threads that share the work could not be started.
     #[error("cannot start {threads} threads: {reason}")]
     Threads {
-        /// How many were requested.
+        /// The number of threads requested.
         threads: usize,
         /// The operating system's answer.
         reason: String,
@@ -36,10 +36,10 @@ pub enum Error {
         /// The instruction set in use.
         simd: &'static str,
     },
-    /// Something did not reach another rank, or did not arrive from it.
+    /// A message between ranks was not delivered.
     #[error("the exchange between ranks failed: {reason}")]
     Exchange {
-        /// The failure, and the rank it happened with.
+        /// What failed, and with which rank.
         reason: String,
     },
     /// The device cannot be opened, or failed while running an operation.
@@ -52,7 +52,7 @@ pub enum Error {
     },
 }
 
-/// A device in a sentence.
+/// The device's name as part of a sentence.
 fn spoken(device: &str) -> &str {
     match device {
         "cpu" => "the CPU",

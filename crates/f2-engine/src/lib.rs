@@ -1,15 +1,15 @@
 //! The numerics of F²: the operations of a language model, on the CPU and on NVIDIA GPUs.
 //!
-//! The engine is a fixed list of operations with hand-written backward passes, no tensors and
-//! no automatic differentiation: the decoder's backward pass is fixed, and every objective ends
-//! in one place, the gradient of its loss with respect to the last hidden states and the head.
+//! The engine is a fixed list of operations with hand-written backward passes, without tensors or
+//! automatic differentiation: the decoder's backward pass is always the same, and an objective only
+//! provides the gradient of its loss with respect to the last hidden states and the head.
 //!
-//! - [`Device`] is the list, in families: [`Memory`], [`Embeddings`], [`Norms`], [`Linears`],
-//!   [`Attention`], [`Heads`], [`Optimiser`], [`Dropouts`]' masks, and the [`Exchange`] between
-//!   ranks.
-//! - [`Layout`] names the ranges of the one flat buffer all [`Parameter`]s live in.
-//! - [`Cpu`] implements the list on all cores in `f32`, or with products in bf16; [`Cuda`] in bf16 or
-//!   `f32` on an NVIDIA GPU.
+//! - [`Device`] comprises all operations, grouped into traits: [`Memory`], [`Embeddings`],
+//!   [`Norms`], [`Linears`], [`Attention`], [`Heads`], [`Optimiser`], [`Dropouts`] for the masks,
+//!   and [`Exchange`] between ranks.
+//! - [`Layout`] assigns every [`Parameter`] its range of one flat buffer.
+//! - [`Cpu`] implements them on all cores in `f32`, optionally with matrix products in bf16;
+//!   [`Cuda`] in bf16 or `f32` on an NVIDIA GPU.
 //!
 //! ```
 //! use f2_engine::prelude::*;

@@ -1,42 +1,42 @@
 //! One flat buffer holds all parameters; a parameter is a named range of it.
 //!
-//! Gradients and Adam's moments use the same ranges in buffers of their own, so that the
-//! optimiser is one pass, the global norm one reduction and a checkpoint a list of ranges.
+//! Gradients and Adam's moments have buffers of the same layout, so the optimiser is one pass, the
+//! global norm one reduction and a checkpoint a list of ranges.
 
 use std::ops::Range;
 
 /// Every parameter begins at a multiple of this many elements, one cache line of `f32`. The
-/// padding is always zero: their gradients are zero, and decay leaves zero alone.
+/// padding stays zero: its gradients are zero, and weight decay does not change zeros.
 const ALIGNMENT: usize = 16;
 
 /// A matrix (or a vector, as one row) somewhere in the flat buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// Where its first element lies.
+    /// The offset of its first element in the flat buffer.
     pub offset: usize,
     /// Rows; 1 for a vector.
     pub rows: usize,
-    /// Elements in a row, which follow each other.
+    /// Elements of a row, which are contiguous.
     pub columns: usize,
 }
 
 impl Parameter {
-    /// How many elements it has.
+    /// The number of elements.
     pub fn len(self) -> usize {
         self.rows * self.columns
     }
 
-    /// Whether it has none.
+    /// Whether it has no elements.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
 
-    /// Its elements in the flat buffer.
+    /// The range of its elements in the flat buffer.
     pub fn range(self) -> Range<usize> {
         self.offset..self.offset + self.len()
     }
 
-    /// Some of its rows, such as a class's token vectors.
+    /// A range of its rows, such as the token vectors of a class.
     #[must_use]
     pub fn slice(self, rows: Range<usize>) -> Self {
         debug_assert!(rows.end <= self.rows);
@@ -51,13 +51,13 @@ pub struct NamedParameter {
     pub name: String,
     /// The shape in checkpoints: one or two dimensions.
     pub shape: Vec<usize>,
-    /// Whether weight decay pulls it towards zero.
+    /// Whether weight decay applies to it.
     pub decayed: bool,
-    /// Where it lies.
+    /// Its range of the flat buffer.
     pub parameter: Parameter,
 }
 
-/// The plan of the flat buffer: which parameter lies where.
+/// The layout of the flat buffer: the offset and shape of every parameter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
     parameters: Vec<NamedParameter>,
@@ -65,7 +65,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// An empty plan.
+    /// An empty layout.
     pub fn new() -> Self {
         Self::default()
     }
@@ -84,17 +84,17 @@ impl Layout {
         parameter
     }
 
-    /// The length of the flat buffer, gaps included.
+    /// The length of the flat buffer, including padding.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether nothing was added.
+    /// Whether it has no parameters.
     pub fn is_empty(&self) -> bool {
         self.parameters.is_empty()
     }
 
-    /// How many parameters there are to learn, gaps left out.
+    /// The number of learned values, without padding.
     pub fn count(&self) -> usize {
         self.parameters.iter().map(|named| named.parameter.len()).sum()
     }
@@ -104,7 +104,7 @@ impl Layout {
         &self.parameters
     }
 
-    /// The ranges weight decay works on, neighbours joined.
+    /// The ranges that weight decay applies to; adjacent ones are merged.
     pub fn decayed(&self) -> Vec<Range<usize>> {
         let mut ranges: Vec<Range<usize>> = Vec::new();
         for named in self.parameters.iter().filter(|named| named.decayed) {

@@ -1,16 +1,16 @@
-//! Counter-based randomness: a number is a function of its place, not of what was drawn before.
+//! Counter-based random numbers: each is a function of its index, not of earlier draws.
 //!
-//! Dropout and sampling therefore give the same result whatever the batch size, the number of
-//! threads or the interruptions. The function is Philox 4×32 with ten rounds (Salmon et al.,
+//! Dropout and sampling therefore give the same result for any batch size and number of threads,
+//! and after an interruption. The generator is Philox 4×32 with ten rounds (Salmon et al.,
 //! *Parallel random numbers: as easy as 1, 2, 3*, 2011).
 
-/// The factors of counters.
+/// The multipliers of the counter's words.
 pub(crate) const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
 const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
-/// Rounds of mixing; ten are the authors' recommendation.
+/// Rounds of mixing; the authors recommend ten.
 pub(crate) const ROUNDS: usize = 10;
 
-/// Four words of randomness for one counter under one key.
+/// Four random words for a counter and a key.
 pub fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
     for _ in 0..ROUNDS {
         counter = round(counter, key);
@@ -38,7 +38,7 @@ fn round(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     ]
 }
 
-/// A stream of randomness for host-side draws, keyed by seed and place.
+/// A stream of random numbers for the host, identified by a seed and three coordinates.
 #[derive(Clone, Debug)]
 pub struct Philox {
     key: [u32; 2],
@@ -48,7 +48,7 @@ pub struct Philox {
 }
 
 impl Philox {
-    /// The stream of `seed` at `place`: two places never share a number.
+    /// The stream of `seed` at `place`. Streams at different places share no counter.
     pub fn new(seed: u64, place: [u32; 3]) -> Self {
         let key = [seed as u32, (seed >> 32) as u32];
         Self { key, counter: [0, place[0], place[1], place[2]], words: [0; 4], used: 4 }

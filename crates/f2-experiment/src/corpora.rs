@@ -1,4 +1,4 @@
-//! The corpora an experiment is made on: prepared, or still text.
+//! The corpora of an experiment: prepared, or still text.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -17,8 +17,8 @@ pub struct Corpora {
 }
 
 impl Corpora {
-    /// Puts two corpora together. Where both are prepared they must have the same tokens, as no
-    /// text is there to cut again.
+    /// The corpora of an experiment. If both are prepared, they must have the same tokenizer, as
+    /// there is no text to tokenize again.
     pub fn new(main: CorpusSource, pretraining: Option<CorpusSource>) -> Result<Self, Error> {
         if let (CorpusSource::Prepared(main), Some(CorpusSource::Prepared(pretraining))) =
             (&main, &pretraining)
@@ -34,17 +34,17 @@ impl Corpora {
     }
 }
 
-/// A corpus, or the text to make one from.
+/// A corpus, or the text to prepare one from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CorpusSource {
-    /// A corpus folder that `f2 prepare` wrote.
+    /// A corpus folder written by `f2 prepare`.
     Prepared(PathBuf),
     /// Files and folders of text, still to be prepared.
     Text(Vec<PathBuf>),
 }
 
 impl CorpusSource {
-    /// Tells a corpus folder from text. Everything must be there.
+    /// The single corpus that paths name: a corpus folder, or text. All paths must exist.
     pub fn find(paths: &[PathBuf]) -> Result<Self, Error> {
         let mut all = Self::find_all(paths)?;
         match (all.pop(), all.is_empty()) {
@@ -53,8 +53,8 @@ impl CorpusSource {
         }
     }
 
-    /// The corpora that paths name: each corpus folder is one, files and folders of text are one
-    /// together.
+    /// The corpora that paths name: each corpus folder is one; files and folders of text are one
+    /// together. All paths must exist.
     pub fn find_all(paths: &[PathBuf]) -> Result<Vec<Self>, Error> {
         if let Some(missing) = paths.iter().find(|path| !path.exists()) {
             return Err(Error::NoText { path: missing.clone() });
@@ -74,7 +74,7 @@ impl CorpusSource {
         }
     }
 
-    /// A name for titles: that of the first file or folder, without its endings.
+    /// A name for titles: that of the first file or folder, up to the first dot.
     pub fn name(&self) -> String {
         let first = match self {
             Self::Prepared(folder) => Some(folder),
@@ -84,7 +84,7 @@ impl CorpusSource {
         name.split('.').next().unwrap_or_default().to_owned()
     }
 
-    /// Bytes of text, as far as a look at the disk can tell.
+    /// The size of the text in bytes, estimated from the sizes of files.
     pub fn bytes(&self) -> u64 {
         match self {
             Self::Prepared(folder) => {
@@ -103,7 +103,7 @@ fn is_corpus(folder: &Path) -> bool {
     folder.join(names::MANIFEST).is_file() && training_shards(folder).next().is_some()
 }
 
-/// The files that hold the tokens of a corpus's training split: `train.bin`, or several.
+/// The files with the tokens of a corpus's training split: `train.bin`, or several shards.
 fn training_shards(folder: &Path) -> impl Iterator<Item = PathBuf> {
     let paths = folder.read_dir().into_iter().flatten().flatten().map(|entry| entry.path());
     paths.filter(|path| {
@@ -112,10 +112,11 @@ fn training_shards(folder: &Path) -> impl Iterator<Item = PathBuf> {
     })
 }
 
-/// How many times larger packed text is when unpacked, about.
+/// The approximate ratio of the sizes of decompressed and compressed text.
 const UNPACKED: u64 = 3;
 
-/// Bytes of a file, or of all files in a folder; packed ones as they are unpacked.
+/// The size of a file, or of all files in a folder, in bytes; estimated decompressed size if
+/// compressed.
 fn size(path: &Path) -> u64 {
     let Ok(entries) = path.read_dir() else {
         let packed = ["gz", "zst"].map(OsStr::new).contains(&path.extension().unwrap_or_default());

@@ -1,28 +1,28 @@
-//! Why an experiment cannot be planned, kept or gathered.
+//! Why an experiment cannot be planned, stored or collected.
 
 use std::path::{Path, PathBuf};
 
 use f2_files::{ReadError, WriteError};
 use thiserror::Error;
 
-/// Why an experiment cannot be planned, kept or gathered.
+/// Why an experiment cannot be planned, stored or collected.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// A plan's file is not there, or what a stage made.
+    /// The file of a plan, or of a completed stage, cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// A file or folder could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// A plan that cannot be understood.
+    /// The plan is invalid.
     #[error("{place}: {reason}")]
     Plan {
         /// The file and line.
         place: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// A file that a stage made is not what it should be.
+    /// A file written by a stage is invalid.
     #[error("{path}: {reason}")]
     Damaged {
         /// The file.
@@ -30,13 +30,13 @@ pub enum Error {
         /// The reason.
         reason: String,
     },
-    /// A corpus or text is not there.
+    /// A corpus or text does not exist.
     #[error("{path} is not there")]
     NoText {
-        /// Where it was looked for.
+        /// Its path.
         path: PathBuf,
     },
-    /// Corpus folders and text cannot be told apart as one corpus or several.
+    /// The paths mix corpus folders and text.
     #[error("{corpus} is a corpus and {text} is text")]
     CorpusAndText {
         /// The corpus.
@@ -44,19 +44,19 @@ pub enum Error {
         /// The text.
         text: PathBuf,
     },
-    /// The paper's protocols continue running text.
+    /// A corpus of pairs was given, but the paper's protocols continue running text.
     #[error("{} holds pairs, and the paper's experiments are of running text", path.display())]
     Pairs {
         /// The corpus.
         path: PathBuf,
     },
-    /// One corpus is needed.
+    /// Several corpora were given where one is needed.
     #[error("{} are {} corpora where one is needed", list(paths), paths.len())]
     SeveralCorpora {
         /// The corpora.
         paths: Vec<PathBuf>,
     },
-    /// A model of one corpus cannot be transferred to the other.
+    /// The tokenizers differ, so a model of one corpus cannot be transferred to the other.
     #[error("{} and {} are cut into different tokens: {reason}", main.display(), pretraining.display())]
     Tokenizers {
         /// The corpus to transfer to.

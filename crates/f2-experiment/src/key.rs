@@ -1,4 +1,4 @@
-//! Keys of stages: what decides a result, in a short name.
+//! Cache keys of stages.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -11,9 +11,9 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{Error, Place, Stage, Stages};
 
-/// All that decides the results of a stage: SHA-256 of the revision of its kind of task, of the
-/// device where it needs one, and of the task with the content of the user's files and the keys of
-/// the stages it reads in place of paths.
+/// A hash of everything that the results of a stage depend on: SHA-256 of the revision of its kind
+/// of task, of the device if it needs one, and of the task, with paths replaced by hashes of the
+/// user's files and the keys of the stages it reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key(String);
 
@@ -24,7 +24,7 @@ impl fmt::Display for Key {
 }
 
 impl Key {
-    /// Its beginning, for the names of folders.
+    /// The first digits, for folder names.
     pub fn short(&self) -> &str {
         &self.0[..10]
     }
@@ -55,8 +55,8 @@ impl Key {
 }
 
 impl Stages {
-    /// The key of every stage on a device, which is told apart by its name. Reads the user's
-    /// files once.
+    /// The keys of all stages on a device, which is identified by its name. Reads each of the
+    /// user's files once.
     pub fn keys(&self, device: &str) -> Result<Vec<Key>, Error> {
         let mut contents = Contents::default();
         let mut keys = Vec::new();
@@ -68,7 +68,7 @@ impl Stages {
     }
 }
 
-/// Hashes of the user's files, each taken once.
+/// Hashes of the user's files, each computed once.
 #[derive(Default)]
 struct Contents(Vec<(PathBuf, String)>);
 
@@ -85,8 +85,8 @@ impl Contents {
     }
 }
 
-/// Adds a file, or all files of a folder in the order of their names. A corpus says in its
-/// manifest what it was made from.
+/// Hashes a file, or all files of a folder in the order of their names; of a corpus, only the
+/// manifest, which has the hashes of its files.
 fn add(path: &Path, hash: &mut Sha256) -> io::Result<()> {
     if path.is_file() {
         io::copy(&mut File::open(path)?, hash)?;

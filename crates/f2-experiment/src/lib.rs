@@ -1,12 +1,12 @@
 //! The paper as a plan of stages.
 //!
-//! A [`Plan`] says what to reproduce: which models, ways of decoding and ablations, at which
-//! size. [`stages`] turns it into [`Task`]s, each of which is also a command of `f2` that a user
-//! could type. A [`Store`] keeps their results, under a [`Key`] made of all that decides them: the
-//! task and the revision of its kind, the text, the device, and the keys of what it reads. So a
-//! stage that is done is never done again, one that changed takes all that depend on it along, and
-//! an experiment killed anywhere and started again ends in the same tables. [`collect`] gathers the
-//! [`Results`](f2_report::Results) a report is made from.
+//! A [`Plan`] specifies what to reproduce: the models, decodings and ablations, and their size.
+//! [`stages`] turns it into [`Task`]s, each of which is also a command of `f2`. A [`Store`] keeps
+//! their results under a [`Key`] that covers everything they depend on: the task and the revision
+//! of its kind, the text, the device, and the keys of the stages it reads. A completed stage is
+//! therefore never repeated, a change invalidates all stages that depend on it, and an experiment
+//! that is killed at any point and started again produces the same tables. [`collect`] collects the
+//! [`Results`](f2_report::Results) for a report.
 
 mod collect;
 mod corpora;

@@ -1,4 +1,4 @@
-//! Runs the stages that are needed and not done yet: one after the other, or side by side.
+//! Runs the stages that are needed and not completed, one after another or in parallel.
 
 use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -7,41 +7,41 @@ use std::time::Instant;
 
 use crate::{Error, Estimate, Key, Stage, Stages, Store, Task};
 
-/// Runs tasks, and is told how far the experiment is.
+/// Runs tasks, and receives the progress of the experiment.
 pub trait Conductor: Sync {
     /// The error of a task.
     type Failure: From<Error> + Send;
 
-    /// How many tasks can run at once; each has a number below it, from 0.
+    /// The number of workers, which run tasks in parallel and are numbered from 0.
     fn workers(&self) -> usize;
 
-    /// A stage is about to begin, or was found done.
+    /// Called when a stage is about to begin, or is found to be completed.
     fn announce(&self, moment: &Moment<'_>);
 
-    /// Runs the task of a stage, which leaves its results in its files.
+    /// Runs the task of a stage, which writes its results to files.
     fn run(&self, worker: usize, stage: &str, task: &Task<PathBuf>) -> Result<(), Self::Failure>;
 }
 
-/// How far an experiment is.
+/// The progress of an experiment.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment<'a> {
-    /// The stage's place among those to do, from 1.
+    /// The number of the stage among those needed, from 1.
     pub place: usize,
-    /// How many there are.
+    /// The number of stages needed.
     pub of: usize,
-    /// Its name.
+    /// The stage's name.
     pub stage: &'a str,
     /// The worker that runs it.
     pub worker: usize,
-    /// Whether it was done before.
+    /// Whether it was completed before.
     pub done: bool,
-    /// Estimated seconds to the end.
+    /// The estimated remaining time in seconds.
     pub seconds_left: f64,
 }
 
-/// Runs the stages that are needed and not done yet, as far as they are to be done `now`: in their
-/// order, but by each worker as soon as what a stage reads is done. The results of finished stages are kept
-/// whatever happens; after a failure those that are running finish.
+/// Runs the stages that are needed, not completed and selected by `now`. Each worker takes the
+/// first stage whose inputs are complete. The results of completed stages are always kept; after a
+/// failure, running stages finish and no further ones begin.
 pub fn perform<C: Conductor>(
     stages: &Stages,
     needed: &[bool],
@@ -96,23 +96,24 @@ struct Performance<'a, C: Conductor> {
     of: usize,
     workers: usize,
     board: Mutex<Board<C::Failure>>,
-    /// A stage ended.
+    /// Notified when a stage ends.
     changed: Condvar,
 }
 
 /// The state shared by all workers.
 struct Board<F> {
-    /// Stages that have not started, in order: the place among the needed ones, and the number.
+    /// Stages that have not started, in order: the number among the needed ones from 1, and the
+    /// index.
     waiting: Vec<(usize, usize)>,
     running: Vec<usize>,
-    /// Estimated seconds of what is not done.
+    /// Estimated seconds of the stages that are not completed.
     left: f64,
     pace: Pace,
     failure: Option<F>,
 }
 
 impl<C: Conductor> Performance<'_, C> {
-    /// Takes stages until there is none left to begin.
+    /// Runs stages until none is left.
     fn work(&self, worker: usize) {
         while let Some(number) = self.take(worker) {
             let began = Instant::now();
@@ -142,7 +143,7 @@ impl<C: Conductor> Performance<'_, C> {
         Ok(store.finish(stage, &keys[number], began.elapsed().as_secs_f64())?)
     }
 
-    /// The first stage that can begin; waits for one where some are not ready. None at the end, or
+    /// Takes the first stage that is ready, and waits if there is none yet. `None` at the end, or
     /// after a failure.
     fn take(&self, worker: usize) -> Option<usize> {
         let mut board = self.board();
@@ -170,12 +171,12 @@ impl<C: Conductor> Performance<'_, C> {
                 board.running.push(number);
                 return Some(number);
             }
-            // What reads it may be ready now.
+            // Stages that read it may be ready now.
             self.changed.notify_all();
         }
     }
 
-    /// Whether everything a stage reads is done.
+    /// Whether all inputs of a stage are complete.
     fn is_ready(&self, number: usize, board: &Board<C::Failure>) -> bool {
         let is_open = |read: &usize| {
             board.running.contains(read) || board.waiting.iter().any(|(_, other)| other == read)
@@ -183,7 +184,7 @@ impl<C: Conductor> Performance<'_, C> {
         !self.stages.0[number].reads().iter().any(is_open)
     }
 
-    /// Lets no further stage begin.
+    /// Records a failure, so that no further stage begins.
     fn fail(&self, error: Error) {
         self.board().failure.get_or_insert(error.into());
     }
@@ -193,7 +194,7 @@ impl<C: Conductor> Performance<'_, C> {
     }
 }
 
-/// Lets the other workers end where one panics, instead of waiting for it.
+/// If a worker panics, lets the others end instead of waiting for it.
 struct OnPanic<'a, 'b, C: Conductor>(&'a Performance<'b, C>);
 
 impl<C: Conductor> Drop for OnPanic<'_, '_, C> {
@@ -205,7 +206,7 @@ impl<C: Conductor> Drop for OnPanic<'_, '_, C> {
     }
 }
 
-/// Seconds that stages took beside the seconds expected.
+/// The actual seconds of stages compared with the expected ones.
 #[derive(Default)]
 struct Pace {
     expected: f64,
@@ -218,7 +219,8 @@ impl Pace {
         self.taken += taken;
     }
 
-    /// The factor that estimates are to be corrected by; 1 until a second's worth is known.
+    /// The correction factor for estimates; 1 until stages of at least one expected second are
+    /// completed.
     fn factor(&self) -> f64 {
         if self.expected < 1.0 { 1.0 } else { (self.taken / self.expected).clamp(0.05, 20.0) }
     }
@@ -232,7 +234,7 @@ mod tests {
     use super::*;
     use crate::{Corpora, CorpusSource, PlanPreset, TestTokens, stages};
 
-    /// Makes files of the right names, and records the order.
+    /// Creates files with the right names, and records the order of stages.
     struct Pretending<'a> {
         stages: &'a Stages,
         keys: &'a [Key],
@@ -274,8 +276,8 @@ mod tests {
         }
     }
 
-    /// Run again in a process that the system refuses every thread: no address space has room for such a
-    /// stack.
+    /// Runs itself again in a process that cannot start any thread, as no address space has room
+    /// for such a stack.
     #[test]
     fn workers_that_cannot_be_had_are_a_failure() {
         const STACK: [&str; 2] = ["RUST_MIN_STACK", "281474976710656"];
@@ -326,7 +328,7 @@ mod tests {
             assert_eq!(ended, expected);
             assert!(perform_with(&store, workers, None).1.is_empty(), "everything is done");
         }
-        // What does not depend on the failed stage may be done; what does, is not.
+        // Stages that depend on the failed one do not run; others may.
         let store = Store::new(&folder.path().join("failing"));
         let (result, ended) = perform_with(&store, 3, Some("train-mle"));
         assert!(matches!(result, Err(Error::NoText { .. })));

@@ -1,4 +1,4 @@
-//! The results of stages on disk.
+//! The storage of stage results on disk.
 
 use std::path::{Path, PathBuf};
 
@@ -9,25 +9,25 @@ use crate::{Error, Key, Place, Stage, Task};
 
 const DONE: &str = "done.json";
 
-/// Where stages leave their results: a folder for each, named by the stage and its key.
+/// The results of stages: a folder for each, named by the stage and its key.
 #[derive(Clone, Debug)]
 pub struct Store {
     folder: PathBuf,
 }
 
-/// `done.json`: the last thing a stage writes.
+/// `done.json`, written last, when a stage is completed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Done {
     /// The stage.
     pub stage: String,
-    /// Its whole key.
+    /// Its full key.
     pub key: String,
-    /// How long it took, in seconds; the last session alone where it was resumed.
+    /// Its duration in seconds; if it was resumed, that of the last session only.
     pub seconds: f64,
 }
 
 impl Store {
-    /// The stages of the experiment in `folder`.
+    /// The store of the experiment in `folder`.
     pub fn new(folder: &Path) -> Self {
         Self { folder: folder.join("stages") }
     }
@@ -37,8 +37,8 @@ impl Store {
         self.folder.join(format!("{}-{}", stage.name, key.short()))
     }
 
-    /// The note of a stage that is done; `None` where it is not, or where some of its results are
-    /// gone.
+    /// The record of a completed stage; `None` if it is not completed, or some of its results are
+    /// missing.
     pub fn done(&self, stage: &Stage, key: &Key) -> Option<Done> {
         let folder = self.folder(stage, key);
         let text = regular_file(&folder.join(DONE)).and_then(read_text).ok()?;
@@ -47,8 +47,8 @@ impl Store {
         (done.key == key.to_string() && whole).then_some(done)
     }
 
-    /// Makes the folder ready and gives the task to run, which continues an earlier try where one
-    /// left a run to resume; else leftovers are removed.
+    /// Prepares the folder and returns the task to run. If an earlier attempt left a run that can
+    /// be resumed, the task resumes it; otherwise remnants are removed.
     pub(crate) fn begin(
         &self,
         number: usize,
@@ -71,7 +71,7 @@ impl Store {
         Ok(task)
     }
 
-    /// Notes that a stage is done.
+    /// Records that a stage is completed.
     pub(crate) fn finish(&self, stage: &Stage, key: &Key, seconds: f64) -> Result<(), Error> {
         let done = Done { stage: stage.name.clone(), key: key.to_string(), seconds };
         let note = serde_json::to_string_pretty(&done).expect("plain text and numbers") + "\n";
@@ -89,7 +89,7 @@ impl Store {
     }
 }
 
-/// Whether a file holds something, or a folder some file.
+/// Whether a path is a non-empty file or folder.
 fn is_there(path: &Path) -> bool {
     match path.read_dir() {
         Ok(mut entries) => entries.next().is_some(),

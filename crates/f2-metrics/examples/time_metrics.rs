@@ -25,7 +25,7 @@ fn main() {
     let scores = self_bleu(&texts, 3, Convention::Textbook).expect("two texts or more");
     let parts = self_bleu_parts(&texts, 3).expect("two texts or more");
     let first: Vec<_> = parts.iter().take(8).map(|each| each.scores(Smoothing::NLTK)).collect();
-    // The references are the same texts turned round: as many n-grams, most of them others.
+    // The references are the same texts reversed: as many n-grams, most of them different.
     let references: Vec<Vec<u32>> =
         texts.iter().map(|text| text.iter().rev().copied().collect()).collect();
     let settings = Settings { bands: Some(bands(&texts)), ..Settings::default() };
@@ -46,7 +46,7 @@ fn main() {
     println!("{report}");
 }
 
-/// The seconds of all further metrics that need no model, those of each alone, and those of reading a
+/// Times all further metrics that need no model together and each alone, and the matching of a
 /// training text of 10 million tokens for novelty.
 fn further(rounds: usize, texts: &[Vec<u32>]) -> Value {
     let strings: Vec<String> = texts.iter().map(|text| spelled(text)).collect();
@@ -75,14 +75,14 @@ fn further(rounds: usize, texts: &[Vec<u32>]) -> Value {
     report
 }
 
-/// A text of five-letter words, each made of its id.
+/// A text of five-letter words, each derived from its id.
 fn spelled(text: &[u32]) -> String {
     let letter = |id: u32, place: u32| char::from(b'a' + (id / 26_u32.pow(place) % 26) as u8);
     let word = |id: &u32| (0..5).map(|place| letter(id.wrapping_mul(7919), place)).collect();
     text.iter().map(word).collect::<Vec<String>>().join(" ")
 }
 
-/// Zipf-distributed ids below 30,000, as a language model's texts have them.
+/// Zipf-distributed ids below 30,000, as in the texts of a language model.
 fn synthetic(texts: usize, length: usize) -> Vec<Vec<u32>> {
     let mut state = 1_u64;
     let mut id = || {

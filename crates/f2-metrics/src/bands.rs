@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::metrics::Value;
 use crate::{Error, Measure};
 
-/// The bands from the most frequent tokens to the least.
+/// The names of the bands, from the most frequent tokens to the least.
 pub const BAND_NAMES: [&str; 4] = ["frequent", "medium", "rare", "very_rare"];
 
 /// The shares of training mass, in tenths, at which one band ends and the next begins.
@@ -44,7 +44,7 @@ pub struct BandShares<V = f64> {
     pub rare: V,
     /// The rest. Its share is called VR.
     pub very_rare: V,
-    /// Differences to human relative to human, in the same order; `None` where human has none.
+    /// (model − human) / human, in the same order; `None` if the human share is 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relative_to_human: Option<[Option<f64>; 4]>,
 }
@@ -72,7 +72,7 @@ impl<V: Copy> BandShares<V> {
 }
 
 impl BandShares {
-    /// The same shares, with their differences to those of human text.
+    /// The same shares, with their relative differences to those of human text.
     #[must_use]
     pub fn beside(mut self, human: &Self) -> Self {
         let (own, human) = (self.shares(), human.shares());
@@ -84,9 +84,9 @@ impl BandShares {
 }
 
 impl Bands {
-    /// Cuts bands from the training counts by rank, most frequent first.
+    /// Computes the bands from the training counts by rank, most frequent first.
     ///
-    /// In whole numbers: no rounding decides where a band ends.
+    /// Uses integer arithmetic, so that rounding cannot move a bound.
     pub fn from_counts(counts: &[u64]) -> Result<Self, Error> {
         let total: u128 = counts.iter().map(|&count| u128::from(count)).sum();
         if total == 0 {
@@ -123,7 +123,7 @@ impl Bands {
         (!text.is_empty()).then(|| rare as f64 / text.len() as f64)
     }
 
-    /// How many tokens of each band every text holds.
+    /// The number of tokens of each band in every text.
     pub(crate) fn count<T: AsRef<[u32]> + Sync>(
         &self,
         texts: &[T],
@@ -141,14 +141,13 @@ impl Bands {
         texts.par_iter().enumerate().map(count).collect()
     }
 
-    /// The band of a rank, by its place in [`BAND_NAMES`].
+    /// The band of a rank, as an index into [`BAND_NAMES`].
     pub fn band(&self, rank: u32) -> usize {
         self.bounds.iter().filter(|&&bound| rank >= bound).count()
     }
 }
 
-/// Each band's share of all tokens, each text counted as often as `weights` says. `None` if
-/// there are no tokens.
+/// Each band's share of all tokens of the weighted texts. `None` if there are no tokens.
 pub(crate) fn shares(counts: &[[u32; 4]], weights: &[u32]) -> Option<[f64; 4]> {
     let mut bands = [0_u64; 4];
     for (text, &weight) in counts.iter().zip(weights) {

@@ -3,30 +3,30 @@
 /// The treatment of orders without a matching n-gram.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Smoothing {
-    /// The number of matches put in the place of none.
+    /// The number of matches that replaces zero matches.
     pub matches_for_none: f64,
-    /// Whether a text without one matching unigram scores 0 outright.
+    /// Whether a text without a matching unigram scores 0.
     pub zero_without_unigrams: bool,
 }
 
 impl Smoothing {
-    /// The authors': as good as zero, yet with a logarithm.
+    /// The authors' value: practically zero, but with a finite logarithm.
     pub const AUTHORS: Self = Self { matches_for_none: 1e-100, zero_without_unigrams: false };
     /// Method 1 of Chen and Cherry (2014).
     pub const METHOD1: Self = Self { matches_for_none: 0.1, zero_without_unigrams: false };
-    /// NLTK's `sentence_bleu` with its `method1`, which never reaches the smoothing when not
-    /// even a unigram matches.
+    /// NLTK's `sentence_bleu` with its `method1`, which returns 0 before smoothing if no unigram
+    /// matches.
     pub const NLTK: Self = Self { matches_for_none: 0.1, zero_without_unigrams: true };
 }
 
 /// The parts of one text's BLEU against all others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BleuParts {
-    /// Matching n-grams of each order from 1, each counted as often as one other text has it.
+    /// Matching n-grams of each order from 1, clipped to the largest count in one other text.
     pub matches: Vec<u32>,
     /// Tokens of the text.
     pub length: usize,
-    /// The length of the other text that is closest in length; the shorter of two.
+    /// The length of the other text closest in length; the shorter one in case of a tie.
     pub closest_length: usize,
 }
 

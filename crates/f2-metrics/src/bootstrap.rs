@@ -1,19 +1,19 @@
-//! Confidence intervals by drawing texts again, with replacement.
+//! Bootstrap confidence intervals: texts are resampled with replacement.
 //!
-//! Every metric is a function of how often each text counts. Its value counts each once; a
-//! replicate counts each as often as it was drawn. What that means for each metric:
+//! Every metric is a function of the weight of each text. In its value every text has weight 1; in
+//! a replicate, the number of times it was drawn. For each metric:
 //!
-//! * Distinct and the bands average or add up over texts: drawn texts are averaged.
-//! * Rep is a share of texts that is often 0 or close to it, where every draw gives 0 as well:
-//!   its interval is that of [`wilson`].
-//! * Self-BLEU averages scores that each text got against all others of the full set. The
-//!   scores stay; which are averaged is drawn. (A text drawn twice must not match itself.)
-//! * KL divergence and MS-Jaccard count n-grams anew on drawn hypotheses and, independently,
-//!   drawn references. Uniq counts the tokens of the drawn hypotheses.
+//! * Distinct and the bands are means or sums over the resampled texts.
+//! * Rep is a share of texts that is often 0, and then 0 in every replicate as well: its interval
+//!   is that of [`wilson`].
+//! * Self-BLEU is the mean score of the resampled texts; each keeps its score against all others
+//!   of the full set. (A text drawn twice must not match itself.)
+//! * KL divergence and MS-Jaccard recount n-grams in resampled hypotheses and, independently,
+//!   resampled references. Uniq counts the tokens of the resampled hypotheses.
 //!
-//! A draw holds about 63 % of the texts, so counts of types are lower in every replicate and
-//! distances larger: the replicates say how far values spread, not where they lie. So the
-//! interval is the value plus the replicates' quantiles minus the replicates' mean.
+//! A replicate contains about 63 % of the distinct texts, so counts of types are lower in every
+//! replicate and distances larger: the replicates estimate the spread of a value, not its location.
+//! The interval is therefore the value plus the replicates' quantiles minus the replicates' mean.
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -21,16 +21,16 @@ use serde::{Deserialize, Serialize};
 use crate::random::Random;
 use crate::{Evaluation, Measure, Metric, Metrics, wilson};
 
-/// How to draw texts for confidence intervals.
+/// How texts are resampled for confidence intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bootstrap {
-    /// How many times. 1000 is usual; fewer than 100 say little.
+    /// How many times. 1000 is usual; fewer than 100 are unreliable.
     pub replicates: usize,
     /// The same seed gives the same intervals, on any number of threads.
     pub seed: u64,
 }
 
-/// Where 95 % of the values lie that other texts from the same source would give.
+/// A 95 % confidence interval for other texts from the same source.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "[f64; 2]", into = "[f64; 2]")]
 pub struct Interval {
@@ -52,7 +52,7 @@ impl From<Interval> for [f64; 2] {
     }
 }
 
-/// How often each text counts.
+/// The weight of each text.
 #[derive(Clone, Debug)]
 pub(crate) struct Weights {
     pub(crate) references: Vec<u32>,
@@ -70,7 +70,7 @@ impl Bootstrap {
     /// The share of replicates inside an interval.
     pub const LEVEL: f64 = 0.95;
 
-    /// The metrics of each set of drawn texts, as `score` measures them.
+    /// The metrics of each replicate, computed by `score`.
     pub(crate) fn replicates(
         self,
         texts: &Weights,
@@ -87,7 +87,7 @@ impl Bootstrap {
     }
 }
 
-/// The interval around each value of so many texts.
+/// The interval of each value, from its replicates and the number of texts.
 pub(crate) fn intervals(
     value: &Metrics,
     replicates: &[Metrics],
@@ -104,13 +104,12 @@ pub(crate) fn intervals(
 
 impl Evaluation {
     /// The interval of the difference of each value to that of another model, by paired
-    /// bootstrap: in each replicate both are measured on continuations of the same drawn
-    /// prefixes against the same drawn references. A difference whose interval holds 0 is not
-    /// significant.
+    /// bootstrap: in each replicate, both are scored on continuations of the same resampled
+    /// prefixes against the same resampled references. A difference whose interval contains 0 is
+    /// not significant.
     ///
-    /// Both must have been drawn by the same seed, for texts that continue the same prefixes in
-    /// the same order, against the same references. `None` where their numbers differ or nothing
-    /// was drawn.
+    /// Both evaluations must use the same seed and references, and texts that continue the same
+    /// prefixes in the same order. `None` if their numbers differ or there are no replicates.
     pub fn difference(&self, other: &Self) -> Option<Metrics<Interval>> {
         let draws = self.replicates.len();
         if draws == 0 || draws != other.replicates.len() || self.texts != other.texts {
@@ -133,8 +132,8 @@ impl Interval {
     }
 }
 
-/// The quantiles of the replicates, moved so that the replicates' mean falls on the value, and
-/// kept in the range of the metric itself.
+/// The quantiles of the replicates, shifted so that the replicates' mean becomes the value, and
+/// clipped to the range of the metric.
 fn interval(value: f64, mut replicates: Vec<f64>, least: f64, most: f64) -> Option<Interval> {
     if replicates.is_empty() {
         return None;
@@ -147,7 +146,7 @@ fn interval(value: f64, mut replicates: Vec<f64>, least: f64, most: f64) -> Opti
     Some(Interval { low: low.max(least).min(value), high: high.min(most).max(value) })
 }
 
-/// The quantile of sorted values, between two of them in proportion.
+/// The quantile of sorted values, with linear interpolation.
 fn quantile(sorted: &[f64], share: f64) -> f64 {
     let place = share * (sorted.len() - 1) as f64;
     let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);

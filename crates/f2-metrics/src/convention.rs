@@ -8,14 +8,14 @@ use std::str::FromStr;
 /// The two differ in MS-Jaccard, Self-BLEU and Distinct, and in the tenth digit of KL divergence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Convention {
-    /// The definitions of the authors' evaluation, which the paper's Human row fits.
+    /// The definitions of the authors' evaluation, which agree with the paper's Human row.
     #[default]
     Paper,
     /// Each metric as its own paper defines it; Self-BLEU equals NLTK's.
     Textbook,
 }
 
-/// The probability the authors give an n-gram that one side lacks.
+/// The authors' probability of an n-gram that does not occur on one side.
 pub(crate) const MISSING: f64 = 1e-10;
 
 impl fmt::Display for Convention {

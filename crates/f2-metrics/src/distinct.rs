@@ -7,15 +7,15 @@ use rayon::prelude::*;
 use crate::ngrams::{NgramIndex, Windows};
 use crate::{Convention, Error};
 
-/// The authors leave texts of up to this many tokens out.
+/// The authors exclude texts of up to this many tokens.
 const SHORT: usize = 5;
 
 /// Distinct-1 to Distinct-`max_order`: the share of n-grams a text does not repeat, averaged
 /// over the texts.
 ///
 /// * paper: distinct n-grams / text length, at most (L−n+1)/L; texts of 5 tokens or fewer are
-///   left out;
-/// * textbook: distinct n-grams / number of n-grams; texts without an n-gram are left out.
+///   excluded;
+/// * textbook: distinct n-grams / number of n-grams; texts without an n-gram are excluded.
 ///
 /// ```
 /// use f2_metrics::{Convention, distinct};
@@ -37,7 +37,7 @@ pub fn distinct<T: AsRef<[u32]>>(
         .collect()
 }
 
-/// Of each order, every text's share; `None` where the text is left out.
+/// Every text's share, by order; `None` if the text is excluded.
 pub(crate) fn shares(
     index: &NgramIndex,
     texts: Range<usize>,
@@ -65,7 +65,7 @@ pub(crate) fn shares(
     (1..=index.max_order()).into_par_iter().map(of_order).collect()
 }
 
-/// The mean share, each text counted as often as `weights` says.
+/// The weighted mean share.
 pub(crate) fn mean(
     shares: &[Option<f64>],
     weights: &[u32],
@@ -85,7 +85,7 @@ pub(crate) fn mean(
     }
 }
 
-/// The length of the shortest text that counts.
+/// The length of the shortest text that is included.
 fn shortest(order: usize, convention: Convention) -> usize {
     match convention {
         Convention::Paper => SHORT + 1,

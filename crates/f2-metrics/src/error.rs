@@ -1,19 +1,19 @@
-//! The reasons for a score that cannot be given.
+//! Why a score cannot be computed.
 
 use thiserror::Error;
 
 use crate::Need;
 
-/// Why a score cannot be given.
+/// Why a score cannot be computed.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Error {
-    /// There is nothing to score.
+    /// There are no texts to score.
     #[error("there are no texts")]
     NoTexts,
-    /// There is nothing to compare with.
+    /// There are no references to compare with.
     #[error("there are no references")]
     NoReferences,
-    /// Every text is compared with a reference of its own.
+    /// The numbers of texts and references differ, but each text needs its own reference.
     #[error("there are {texts} texts and {references} references; each text needs its own")]
     Unmatched {
         /// How many texts there are.
@@ -24,18 +24,18 @@ pub enum Error {
     /// Every text is empty.
     #[error("the {0} hold no tokens")]
     NoTokens(&'static str),
-    /// Self-BLEU compares every text with the others.
+    /// Self-BLEU needs at least two texts.
     #[error("Self-BLEU compares every text with the others and needs at least two texts, not {0}")]
     OneText(usize),
-    /// Distinct leaves short texts out, and nothing is left.
+    /// All texts are too short for Distinct.
     #[error("Distinct is not defined from order {order} up: no text has {shortest} tokens or more")]
     AllTooShort {
         /// The length of the n-grams.
         order: usize,
-        /// The shortest text that would count.
+        /// The length of the shortest text that would be included.
         shortest: usize,
     },
-    /// MS-Jaccard has nothing to compare.
+    /// MS-Jaccard has no n-grams to compare.
     #[error("MS-Jaccard is not defined from order {0} up: there are no n-grams to compare")]
     NoNgrams(usize),
     /// No text is long enough for a metric.
@@ -46,31 +46,31 @@ pub enum Error {
         /// The length of the n-grams.
         order: usize,
     },
-    /// A line needs two points.
+    /// A line fit needs two points.
     #[error("the Zipf coefficient needs two different tokens")]
     OneToken,
-    /// A metric takes more time and memory than the texts are worth.
+    /// There are more texts than a metric supports.
     #[error("{metric} of {texts} texts is not computed: {most} are the most")]
     TooManyTexts {
         /// The metric.
         metric: &'static str,
         /// How many there are.
         texts: usize,
-        /// The most it is computed for.
+        /// The largest supported number.
         most: usize,
     },
-    /// MAUVE clusters points.
+    /// MAUVE needs at least two texts on either side.
     #[error("MAUVE needs at least two texts on either side, not {0}")]
     FewPoints(usize),
-    /// Points that cannot be compared.
+    /// The features have different widths.
     #[error("points of {} numbers cannot be compared with points of {}", .0[0], .0[1])]
     Widths([usize; 2]),
-    /// Every continuation needs its prompt.
+    /// The numbers of prompts and texts differ.
     #[error("there are {prompts} prompts for {texts} texts")]
     Prompts {
-        /// Prompts.
+        /// How many prompts there are.
         prompts: usize,
-        /// Texts.
+        /// How many texts there are.
         texts: usize,
     },
     /// A metric needs more than the texts' tokens.
@@ -81,23 +81,23 @@ pub enum Error {
         /// The missing input.
         need: Need,
     },
-    /// A token that the training counts do not know.
+    /// A token id is outside the training counts.
     #[error(
         "text {text} holds the token id {id}, but the counts cover the ids 0 to {last} only",
         last = .known - 1
     )]
     IdOutsideCounts {
-        /// Which text, counted from 1.
+        /// The number of the text, from 1.
         text: usize,
         /// The offending id.
         id: u32,
         /// How many ids the counts cover.
         known: usize,
     },
-    /// Frequency bands need a training corpus.
+    /// Frequency bands need training counts.
     #[error("the counts are empty or all zero, so they cut no frequency bands")]
     NoCounts,
-    /// Frequency bands are intervals of ranks.
+    /// The counts must not increase with rank.
     #[error(
         "the counts rise after rank {0}, but a rank may not be more frequent than the one before"
     )]

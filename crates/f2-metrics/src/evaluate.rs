@@ -19,11 +19,11 @@ use crate::{
 pub struct Settings {
     /// N-grams of the orders 1 to this.
     pub max_order: usize,
-    /// Which definitions.
+    /// The definitions to use.
     pub convention: Convention,
-    /// The frequency bands, where the training counts are known.
+    /// The frequency bands, if the training counts are known.
     pub bands: Option<Bands>,
-    /// How to draw texts for confidence intervals, where they are wanted.
+    /// How to resample texts for confidence intervals; `None` for no intervals.
     pub bootstrap: Option<Bootstrap>,
 }
 
@@ -38,23 +38,23 @@ impl Default for Settings {
 pub struct Evaluation {
     /// How many texts were scored.
     pub texts: usize,
-    /// How many tokens they hold.
+    /// How many tokens they have.
     pub tokens: usize,
     /// The values.
     pub metrics: Metrics,
-    /// 95 % intervals, where they were asked for.
+    /// 95 % intervals, if requested.
     pub intervals: Option<Metrics<Interval>>,
-    /// The values of each set of drawn texts the intervals are made from.
+    /// The values of the bootstrap replicates behind the intervals.
     pub replicates: Vec<Metrics>,
-    /// Why a value that was asked for is missing.
+    /// Why requested values are missing.
     pub undefined: Vec<Error>,
 }
 
 /// Scores a set of generated texts with every metric but perplexity, which needs a model.
 ///
-/// Without references there is no KL divergence and no MS-Jaccard: that is also how the
-/// references themselves are scored, for the Human row of a table. Fails without texts, and
-/// where a token lies outside the bands' counts.
+/// Without references there is no KL divergence and no MS-Jaccard; the references themselves are
+/// scored in this way for the Human row of a table. Fails if there are no texts, or if a token is
+/// outside the bands' counts.
 ///
 /// ```
 /// use f2_metrics::{Settings, evaluate};
@@ -74,7 +74,7 @@ pub fn evaluate<T: AsRef<[u32]> + Sync>(
     evaluate_watched(references, hypotheses, settings, &|| {})
 }
 
-/// [`evaluate`], and `drawn` is called after each draw of texts for the intervals.
+/// [`evaluate`]; calls `drawn` after each bootstrap replicate.
 pub fn evaluate_watched<T: AsRef<[u32]> + Sync>(
     references: Option<&[T]>,
     hypotheses: &[T],
@@ -96,7 +96,7 @@ pub fn evaluate_watched<T: AsRef<[u32]> + Sync>(
     Ok(Evaluation { texts, tokens, metrics, intervals, replicates, undefined })
 }
 
-/// The measurements of single texts, before they are counted together.
+/// The measurements of single texts, before they are aggregated.
 pub(crate) struct Measured {
     convention: Convention,
     /// References first, hypotheses from `border` on.
@@ -122,7 +122,7 @@ impl Measured {
         }
         let bands = settings.bands.as_ref().map(|bands| bands.count(hypotheses)).transpose()?;
         let texts = references.iter().chain(hypotheses).map(AsRef::as_ref);
-        // Uniq and KL divergence need unigrams, whatever orders are asked for.
+        // Uniq and KL divergence need unigrams for any `max_order`.
         let index = NgramIndex::new(texts, settings.max_order.max(1))?;
         let (border, convention) = (references.len(), settings.convention);
         let scored = border..border + hypotheses.len();
@@ -136,7 +136,7 @@ impl Measured {
         Ok(Self { convention, index, border, self_bleu, distinct, loops, bands })
     }
 
-    /// The metrics of the texts, each counted as often as `weights` says, and why some are missing.
+    /// The metrics of the weighted texts, and why some are missing.
     pub(crate) fn score(&self, weights: &Weights) -> (Metrics, Vec<Error>) {
         let mut undefined = Vec::new();
         let mut defined =
@@ -210,13 +210,13 @@ impl Measured {
     }
 }
 
-/// Where an order is not defined, the longer ones are not either: one reason is enough.
+/// If an order is not defined, neither are the longer ones: one reason is enough.
 fn first_of_each_metric(mut undefined: Vec<Error>) -> Vec<Error> {
     undefined.dedup_by_key(|error| std::mem::discriminant(error));
     undefined
 }
 
-/// The mean of values of which each counts as often as its weight says.
+/// The weighted mean of values.
 fn mean(values: &[f64], weights: &[u32]) -> f64 {
     let sum: f64 =
         values.iter().zip(weights).map(|(value, &weight)| value * f64::from(weight)).sum();

@@ -4,15 +4,15 @@ use crate::bootstrap::Weights;
 use crate::random::Random;
 use crate::{Error, Evaluation, Settings, evaluate};
 
-/// The stream of the generator that cuts; draws of texts have the streams from 0 up.
+/// The random stream of the split; bootstrap replicates use the streams from 0.
 const STREAM: u64 = u64::MAX;
 
-/// The places of texts, cut at random into two halves of equal size.
+/// The indices of texts, split at random into two halves of equal size.
 ///
 /// One half of the references, scored against the other as if a model had written it, is as
-/// close to human as text can be at this number of texts. A model is set beside it with as many
-/// of its own texts: the continuations of the second half's prefixes against the references of
-/// the first half, see [`Halves::evaluate`].
+/// close to human as text can be at this number of texts. A model is compared with it on as many
+/// texts: its continuations of the second half's prefixes, against the references of the first
+/// half; see [`Halves::evaluate`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Halves {
     first: Vec<usize>,
@@ -20,12 +20,12 @@ pub struct Halves {
 }
 
 impl Halves {
-    /// Cuts so many texts; of an odd number one is left out. `None` if a half would have fewer
-    /// than two texts, which Self-BLEU needs.
+    /// Splits this many texts; if their number is odd, one is left out. `None` if a half would have
+    /// fewer than two texts, which Self-BLEU needs.
     pub fn new(texts: usize, seed: u64) -> Option<Self> {
         let mut places: Vec<usize> = (0..texts).collect();
         let mut random = Random::new(seed, STREAM);
-        // Fisher and Yates, from the end.
+        // Fisher–Yates shuffle, from the end.
         for last in (1..texts).rev() {
             places.swap(last, random.below(last + 1));
         }
@@ -36,7 +36,7 @@ impl Halves {
         (half >= 2).then_some(Self { first, second })
     }
 
-    /// The first half of so many references, the second half of as many texts.
+    /// Weight 1 for the first half of the references and the second half of the texts.
     pub(crate) fn weights(&self, texts: usize) -> Weights {
         let weigh = |places: &[usize]| {
             let mut weights = vec![0; texts];
@@ -47,7 +47,7 @@ impl Halves {
     }
 
     /// Scores the second half of the texts against the first half of the references, without
-    /// intervals. With the references in the place of the texts it scores human text.
+    /// intervals. To score human text, pass the references as the texts.
     ///
     /// ```
     /// use f2_metrics::{Halves, Settings};
@@ -60,7 +60,7 @@ impl Halves {
     /// ```
     ///
     /// # Panics
-    /// When there are fewer texts than were cut.
+    /// If there are fewer references or texts than were split.
     pub fn evaluate<T: AsRef<[u32]> + Sync>(
         &self,
         references: &[T],

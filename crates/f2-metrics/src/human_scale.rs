@@ -1,4 +1,4 @@
-//! How far texts are from human text, in units of how far human texts are from each other.
+//! The distance of texts to human text, in units of how much human text itself varies.
 
 use rayon::prelude::*;
 
@@ -6,13 +6,13 @@ use crate::bootstrap::Weights;
 use crate::evaluate::Measured;
 use crate::{Better, Convention, Error, Halves, Measure, Metric, Metrics, Settings};
 
-/// The metrics of human texts on random halves of them: what each is, and how much it varies.
+/// The metrics of human texts on random halves of them: the mean of each, and its spread.
 ///
-/// The references are cut into halves at random, again and again. On each cut the second half of a
-/// set of texts is measured against the first half of the references; its value is the mean over
-/// the cuts. Human text is measured the same way, so that every comparison is made at equal numbers
-/// of texts. Self-BLEU averages over the half the scores that texts got against all others of the
-/// whole set, as in the [bootstrap](crate::Bootstrap).
+/// The references are split into random halves several times. For each split, the second half of a
+/// set of texts is scored against the first half of the references; a metric's value is the mean
+/// over the splits. Human text is scored in the same way, so that all comparisons use equal numbers
+/// of texts. Self-BLEU averages, over the half, each text's score against all others of the whole
+/// set, as in the [bootstrap](crate::Bootstrap).
 #[derive(Clone, Debug)]
 pub struct HumanScale {
     convention: Convention,
@@ -21,19 +21,20 @@ pub struct HumanScale {
     spread: Metrics,
 }
 
-/// The metrics that make a distance: all but perplexity, which decoding does not change.
+/// The metrics of the distance: all but perplexity, which does not depend on decoding.
 pub const DISTANCE_METRICS: [Metric; 6] =
     [Metric::Kld, Metric::MsJaccard, Metric::SelfBleu, Metric::Distinct, Metric::Rep, Metric::Uniq];
 
 impl HumanScale {
-    /// How often the references are cut.
+    /// How many random splits are used.
     pub const CUTS: u64 = 20;
 
-    /// The scale these references give. `None` where they are fewer than four.
+    /// The scale of these references. `None` if there are fewer than four.
     ///
     /// ```
     /// use f2_metrics::{Convention, HumanScale, distance};
-    /// let human: Vec<Vec<u32>> = (0..40).map(|n| (0..9).map(|i| n * i * i % 31).collect()).collect();
+    /// let human: Vec<Vec<u32>> =
+    ///     (0..40).map(|n| (0..9).map(|i| n * i * i % 31).collect()).collect();
     /// let scale = HumanScale::new(&human, Convention::Paper, 1)?.unwrap();
     /// let own = scale.measure(&human, &human)?;
     /// assert_eq!(distance(&scale.deviations(&own)), Some(0.0));
@@ -61,15 +62,13 @@ impl HumanScale {
         &self.target
     }
 
-    /// The standard deviation of the metrics of human text, over the cuts.
+    /// The standard deviation of the metrics of human text over the splits.
     pub fn spread(&self) -> &Metrics {
         &self.spread
     }
 
-    /// The metrics of texts, in the order of the references they stand for.
-    ///
-    /// # Panics
-    /// When there are fewer of either than the scale was made from.
+    /// The metrics of texts. `references` must be those of the scale, and `texts` must have the
+    /// same number and order.
     pub fn measure<T: AsRef<[u32]> + Sync>(
         &self,
         references: &[T],
@@ -78,8 +77,8 @@ impl HumanScale {
         Ok(mean(&values(references, texts, self.convention, &self.cuts)?))
     }
 
-    /// How many spreads each value is off its target; none where human texts do not vary. To be closer
-    /// to the references than human text is no deviation.
+    /// The distance of each value to its target, in spreads; `None` if human texts do not vary.
+    /// Being closer to the references than human text counts as 0.
     pub fn deviations(&self, values: &Metrics) -> Metrics {
         values.map(|measure, value| {
             let off = (value - self.target.get(measure)?) / self.spread.get(measure)?;
@@ -92,13 +91,13 @@ impl HumanScale {
     }
 }
 
-/// The root mean square of the deviations, all metrics counted alike: the orders of one together
-/// count once. `None` without any.
+/// The root mean square of the deviations. Every metric has the same weight, shared by its orders.
+/// `None` if there are no deviations.
 pub fn distance(deviations: &Metrics) -> Option<f64> {
     distance_over(deviations, &DISTANCE_METRICS)
 }
 
-/// The same over some of the metrics.
+/// [`distance`] over some of the metrics.
 pub fn distance_over(deviations: &Metrics, metrics: &[Metric]) -> Option<f64> {
     let squares = metrics.iter().filter_map(|metric| {
         mean_of(deviations.orders(*metric).iter().flatten().map(|off| off * off))
@@ -106,7 +105,7 @@ pub fn distance_over(deviations: &Metrics, metrics: &[Metric]) -> Option<f64> {
     mean_of(squares).map(f64::sqrt)
 }
 
-/// The values on each cut.
+/// The values for each split.
 fn values<T: AsRef<[u32]> + Sync>(
     references: &[T],
     texts: &[T],
@@ -122,8 +121,8 @@ fn mean(values: &[Metrics]) -> Metrics {
     values[0].map(|measure, _| mean_of(values.iter().filter_map(|each| each.get(measure))))
 }
 
-/// The standard deviation over the cuts, at least the smallest step there is where values are counts:
-/// human text without a single loop would else have no unit.
+/// The standard deviation over the splits. For metrics that count, at least their smallest step:
+/// otherwise human text without any loop would have a spread of 0. `None` if it is 0.
 fn spread(measure: Measure, values: &[Metrics], half: usize) -> Option<f64> {
     let values: Vec<f64> = values.iter().filter_map(|each| each.get(measure)).collect();
     let mean = mean_of(values.iter().copied())?;
@@ -163,7 +162,7 @@ mod tests {
         (0..31).map(text).collect()
     }
 
-    /// Every cut by itself, with the functions that score two lists of texts.
+    /// Each split scored separately, by the functions for two lists of texts.
     fn naive(human: &[Vec<u32>], model: &[Vec<u32>], seed: u64) -> Vec<[f64; 12]> {
         let own = scores(&self_bleu_parts(model, 3).unwrap(), 3, Convention::Paper);
         (0..HumanScale::CUTS)
@@ -220,7 +219,7 @@ mod tests {
             let least = [(10, 1.0 / 15.0), (11, 1.0)];
             let least = least.iter().find(|(place, _)| *place == at).map_or(0.0, |(_, unit)| *unit);
             let off = (average(&column(&of_model, at)) - target) / variance.sqrt().max(least);
-            // KLD may fall, MS-Jaccard rise without being wrong.
+            // A lower KLD and a higher MS-Jaccard are no deviations.
             let off = if at == 0 {
                 off.max(0.0)
             } else if at < 4 {
@@ -240,7 +239,7 @@ mod tests {
         ];
         let expected = average(&groups.map(average)).sqrt();
         let found = distance(&found).unwrap();
-        // The same sums in another order.
+        // The sums are in a different order.
         assert!((found - expected).abs() < 1e-9 * expected, "{found} {expected}");
         assert!(found > 1.0);
     }

@@ -1,20 +1,20 @@
 //! Numbering keys densely: equal keys get equal numbers, on all cores.
 //!
-//! Keys are first dealt into shards by their hash, then every shard numbers its own with a hash
-//! table that fits a cache. How many shards there are depends on the number of keys alone, so
-//! the numbers do not depend on the number of threads.
+//! Keys are first partitioned into shards by their hash; each shard then numbers its keys with a
+//! hash table that fits in cache. The number of shards depends only on the number of keys, so the
+//! result does not depend on the number of threads.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rayon::prelude::*;
 
-/// Keys a shard should hold: its table then fits the second-level cache.
+/// Keys per shard: its hash table then fits in the L2 cache.
 const SHARD_KEYS: usize = 1 << 14;
-/// More shards than this, and dealing costs more than it saves.
+/// With more shards, partitioning costs more than it saves.
 const MAX_SHARD_BITS: u32 = 9;
-/// Keys dealt by one task.
+/// Keys partitioned by one task.
 const BLOCK_KEYS: usize = 1 << 16;
-/// Marks a free place in a table. No key has this value: see [`number`].
+/// Marks a free slot of a table. No key has this value: see [`number`].
 const FREE: u64 = u64::MAX;
 
 /// The number of each key, and how many different ones there are.
@@ -24,7 +24,7 @@ pub(crate) struct Numbered {
     pub(crate) distinct: usize,
 }
 
-/// A key and the position it stands at.
+/// A key and its position.
 type Occurrence = (u64, u32);
 
 /// Numbers the keys `key(0), …, key(len - 1)`, from 0 without gaps.
@@ -40,7 +40,7 @@ pub(crate) fn number(len: usize, key: impl Fn(usize) -> u64 + Sync) -> Numbered 
     join(len, &blocks, &shards)
 }
 
-/// Deals each block of keys into shards by the top bits of their hashes.
+/// Partitions each block of keys into shards by the top bits of their hashes.
 fn deal(
     len: usize,
     shard_bits: u32,
@@ -60,7 +60,7 @@ fn deal(
     (0..len.div_ceil(BLOCK_KEYS)).into_par_iter().map(deal_block).collect()
 }
 
-/// Numbers one shard's keys in the order they come, by open addressing.
+/// Numbers one shard's keys in order of occurrence, by open addressing.
 fn number_shard<'a>(
     parts: impl Iterator<Item = &'a [Occurrence]> + Clone,
     shard_bits: u32,
@@ -87,7 +87,7 @@ fn number_shard<'a>(
     Numbered { numbers, distinct: distinct as usize }
 }
 
-/// Puts the shards' numbers back in the order of the keys, each shard's after the one before.
+/// Restores the order of the keys; each shard's numbers follow those of the shard before.
 fn join(len: usize, blocks: &[Vec<Vec<Occurrence>>], shards: &[Numbered]) -> Numbered {
     let mut distinct = 0;
     let mut firsts = Vec::with_capacity(shards.len());

@@ -6,9 +6,9 @@ use crate::{Convention, Error};
 
 /// KL divergence KL(human ‖ model) of unigrams, in nats.
 ///
-/// Both conventions give a token the model never wrote the probability 1e-10, so each costs
-/// `p·ln(p / 1e-10)`: this floor drives the value. The paper's convention gives the same to a
-/// token the references lack, which moves the tenth digit. Nothing is renormalised.
+/// Both conventions use the probability 1e-10 for a token that the model never generated, so that
+/// each adds `p·ln(p / 1e-10)`: this floor dominates the value. The paper's convention also uses it
+/// for tokens that the references lack, which changes the tenth digit. Nothing is renormalised.
 ///
 /// ```
 /// use f2_metrics::{Convention, kl_divergence};

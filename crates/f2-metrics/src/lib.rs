@@ -2,12 +2,12 @@
 //!
 //! The seven metrics of *F²-Softmax* (Choi et al., EMNLP 2020), each exact, linear in the
 //! number of tokens, and spread over all cores: perplexity, KL divergence of unigrams,
-//! MS-Jaccard, Self-BLEU, Distinct, Repetition and Uniq; beside them frequency bands,
-//! bootstrap intervals and the pairwise comparison of models.
+//! MS-Jaccard, Self-BLEU, Distinct, Repetition and Uniq. Also frequency bands, bootstrap
+//! intervals and the pairwise comparison of models.
 //!
 //! A text is anything that gives a slice of `u32` token ids; a set of texts is a slice of those.
-//! [`corpus_bleu`], [`chrf`] and [`rouge`] compare texts with references of their own, and take strings.
-//! Every score is a fraction, a count or a number of nats, never a percentage.
+//! [`corpus_bleu`], [`chrf`] and [`rouge`] take strings, and compare each text with its own
+//! reference. Every score is a fraction, a count or a number of nats, never a percentage.
 //!
 //! ```
 //! use f2_metrics::{Convention, distinct, kl_divergence, self_bleu};
@@ -22,8 +22,8 @@
 //! # Ok::<(), f2_metrics::Error>(())
 //! ```
 //!
-//! All of them at once, on one shared index of n-grams, with intervals if asked for:
-//! [`evaluate`].
+//! [`evaluate`] computes all of them at once, on one shared n-gram index, with bootstrap
+//! intervals on request.
 
 mod bands;
 mod bleu;

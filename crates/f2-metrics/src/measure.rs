@@ -1,13 +1,13 @@
-//! One number among those of an evaluation, and the direction in which it is better.
+//! A single value of an evaluation, and the direction in which it is better.
 
 use crate::{Further, Metric, Metrics};
 
-/// One number of an evaluation: a column of a table.
+/// A single value of an evaluation: a column of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Measure {
     /// A metric at an order of n-grams; 1 for a metric without orders.
     Metric(Metric, usize),
-    /// The share of a frequency band, by its place in [`BAND_NAMES`](crate::BAND_NAMES).
+    /// The share of a frequency band, as an index into [`BAND_NAMES`](crate::BAND_NAMES).
     Band(usize),
     /// A further metric at one of its orders.
     Further(Further, usize),
@@ -16,9 +16,9 @@ pub enum Measure {
 /// The direction in which values are better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
-    /// Less.
+    /// A smaller value.
     Lower,
-    /// More.
+    /// A larger value.
     Higher,
     /// A smaller distance to the value of human text.
     CloserToHuman,
@@ -28,7 +28,7 @@ impl Measure {
     /// The four bands.
     pub const BANDS: [Self; 4] = [Self::Band(0), Self::Band(1), Self::Band(2), Self::Band(3)];
 
-    /// The measures of the metrics any of these has, in the order of [`Metric::ALL`].
+    /// The measures that occur in any of these, in the order of [`Metric::ALL`].
     pub fn of_metrics(all: &[&Metrics]) -> Vec<Self> {
         let orders = |metric: Metric| {
             let most = all.iter().map(|each| each.orders(metric).len()).max();
@@ -37,7 +37,7 @@ impl Measure {
         Metric::ALL.into_iter().flat_map(orders).collect()
     }
 
-    /// The further measures any of these was asked for, in the order of [`Further::ALL`].
+    /// The further measures selected for any of these, in the order of [`Further::ALL`].
     pub fn of_further(all: &[&Metrics]) -> Vec<Self> {
         let asked = |metric: &Further| {
             all.iter().any(|each| each.further.metrics().any(|other| other == *metric))
@@ -57,7 +57,7 @@ impl Measure {
         }
     }
 
-    /// The largest value there can be.
+    /// The largest possible value.
     pub fn most(self) -> f64 {
         match self {
             Self::Metric(metric, _) => metric.most(),
@@ -66,8 +66,8 @@ impl Measure {
         }
     }
 
-    /// A number that is smaller the better a value is. `None` without a human value to be close
-    /// to, where one is needed.
+    /// A number that is smaller the better a value is. `None` if the value is missing, or the human
+    /// value if the measure needs it.
     pub fn badness(self, value: Option<f64>, human: Option<f64>) -> Option<f64> {
         Some(match self.better() {
             Better::Lower => value?,

@@ -1,5 +1,5 @@
-//! The metrics and their values: the one list that scoring, intervals, comparisons, files and
-//! tables read. A new metric of the paper would be an entry of [`Metric`] and a field of [`Metrics`];
+//! The metrics and their values: the single list behind scoring, intervals, comparisons, files and
+//! tables. A new metric of the paper is an entry of [`Metric`] and a field of [`Metrics`]; all
 //! others are entries of [`Further`](crate::Further).
 
 use std::slice::from_ref;
@@ -28,13 +28,13 @@ pub enum Metric {
     Uniq,
 }
 
-/// One value for each metric; `None` where it is not defined or was not asked for.
+/// One value for each metric; `None` if it is not defined or was not requested.
 ///
-/// Lists hold the orders from 1 up. Values are fractions, nats and counts.
+/// Lists hold the values by order from 1. Values are fractions, nats and counts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, bound(serialize = "V: Value", deserialize = "V: Copy + Deserialize<'de>"))]
 pub struct Metrics<V = f64> {
-    /// Perplexity, which needs a model and is given from outside.
+    /// Perplexity, which needs a model and is supplied by the caller.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ppl: Option<V>,
     /// KL divergence of unigrams from the references, in nats.
@@ -47,13 +47,13 @@ pub struct Metrics<V = f64> {
     pub distinct: Vec<Option<V>>,
     /// The share of texts that end in a loop.
     pub rep: Option<V>,
-    /// The number of different tokens.
+    /// The number of distinct tokens.
     #[serde(serialize_with = "count")]
     pub uniq: Option<V>,
     /// The shares of the frequency bands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bands: Option<BandShares<V>>,
-    /// Further metrics, where they were asked for.
+    /// Further metrics, if requested.
     #[serde(skip_serializing_if = "FurtherMetrics::is_empty")]
     pub further: FurtherMetrics<V>,
 }
@@ -83,7 +83,7 @@ impl Metric {
         }
     }
 
-    /// The name in files and programs, that of its field in [`Metrics`].
+    /// The name in files and APIs, that of its field in [`Metrics`].
     pub fn key(self) -> &'static str {
         match self {
             Self::Ppl => "ppl",
@@ -106,7 +106,7 @@ impl Metric {
         }
     }
 
-    /// Whether it has a value for each order of n-grams.
+    /// Whether it has a value for each n-gram order.
     pub fn has_orders(self) -> bool {
         matches!(self, Self::MsJaccard | Self::SelfBleu | Self::Distinct)
     }
@@ -128,7 +128,7 @@ impl Metric {
         }
     }
 
-    /// How the paper prints it: the factor and the number of decimals.
+    /// How the paper prints it: the factor to multiply by and the number of decimals.
     pub fn printed(self) -> (f64, usize) {
         match self {
             Self::Ppl => (1.0, 1),
@@ -139,7 +139,7 @@ impl Metric {
         }
     }
 
-    /// The definition in one line, as a table's footnote gives it.
+    /// The definition in one line, for a table's footnote.
     ///
     /// ```
     /// use f2_metrics::{Convention, Metric};
@@ -223,7 +223,7 @@ impl<V: Copy> Metrics<V> {
         }
     }
 
-    /// Forgets the values of the paper's metrics that are not among these.
+    /// Clears the values of the paper's metrics that are not among these.
     pub fn keep(&mut self, metrics: &[Metric]) {
         for metric in Metric::ALL.into_iter().filter(|metric| !metrics.contains(metric)) {
             match metric {
@@ -247,7 +247,7 @@ impl<V: Copy> Metrics<V> {
         }
     }
 
-    /// Replaces every value that is there.
+    /// Maps every value that is present.
     pub fn map<W: Copy>(&self, mut put: impl FnMut(Measure, V) -> Option<W>) -> Metrics<W> {
         let mut orders = |metric: Metric| -> Vec<Option<W>> {
             let values = (1..).zip(self.orders(metric));
@@ -270,14 +270,14 @@ impl<V: Copy> Metrics<V> {
 
 /// The value of a metric: a number, or the interval around one.
 pub trait Value: Copy + Serialize {
-    /// Writes a value that counts things.
+    /// Serializes a value that is a count.
     fn write_count<S: Serializer>(self, out: S) -> Result<S::Ok, S::Error> {
         self.serialize(out)
     }
 }
 
 impl Value for f64 {
-    /// As a whole number where it is one.
+    /// As an integer if it is one.
     fn write_count<S: Serializer>(self, out: S) -> Result<S::Ok, S::Error> {
         if self.fract() == 0.0 && self >= 0.0 {
             out.serialize_u64(self as u64)

@@ -1,4 +1,4 @@
-//! MS-Jaccard: how far two sets of texts share their n-grams.
+//! MS-Jaccard: the overlap of the n-grams of two sets of texts.
 
 use std::ops::Range;
 
@@ -8,15 +8,15 @@ use crate::convention::MISSING;
 use crate::ngrams::{NgramIndex, Windows};
 use crate::{Convention, Error};
 
-/// MS-Jaccard-1 to MS-Jaccard-`max_order`: how far two sets of texts share their n-grams.
+/// MS-Jaccard-1 to MS-Jaccard-`max_order`: the overlap of the n-grams of two sets of texts.
 ///
 /// One order's similarity is `Σ min(p, q) / Σ max(p, q)` over all n-grams; MS-Jaccard-n is the
 /// geometric mean of the orders 1 to n. The conventions differ in `p` and `q`:
 ///
 /// * textbook (Alihosseini et al., 2019): occurrences per text;
-/// * paper: share among all n-grams, 1e-10 where there is none. Each text is padded by n−1
-///   symbols on both sides and read 2(n−1) positions beyond that, which adds n−1 slices of pads
-///   of the lengths 1…n−1 and n−1 empty ones.
+/// * paper: relative frequency among all n-grams, 1e-10 if missing. Each text is padded with n−1
+///   symbols on either side and read 2(n−1) positions further, which adds n−1 slices of pads, of
+///   the lengths 1…n−1, and n−1 empty slices.
 ///
 /// ```
 /// use f2_metrics::{Convention, ms_jaccard};
@@ -46,7 +46,7 @@ pub fn ms_jaccard<R: AsRef<[u32]>, H: AsRef<[u32]>>(
     geometric_means(jaccards).into_iter().collect()
 }
 
-/// One of the two sets of texts: where they are in the index, and how often each counts.
+/// One of the two sets of texts: their range in the index, and their weights.
 #[derive(Clone, Debug)]
 pub(crate) struct Side<'a> {
     pub(crate) texts: Range<usize>,
@@ -59,8 +59,8 @@ impl Side<'_> {
     }
 }
 
-/// The running geometric means of similarities of the orders 1, 2, …; from the first that is
-/// not defined, none is.
+/// The running geometric means of the similarities of the orders 1, 2, …; all errors from the
+/// first order that is not defined.
 pub(crate) fn geometric_means(jaccards: Vec<Result<f64, Error>>) -> Vec<Result<f64, Error>> {
     let mut logarithms = Ok(0.0);
     let means = (1..).zip(jaccards).map(|(order, jaccard)| {
@@ -97,8 +97,8 @@ pub(crate) fn jaccard(
     }
 }
 
-/// The paper's similarity of one order. `(human texts, model texts, n - 1)` say how many slices
-/// beyond the texts' ends come on top of the counts.
+/// The paper's similarity of one order. `beyond`, `(human texts, model texts, n - 1)`, gives the
+/// number of slices beyond the texts' ends, which are added to the counts.
 fn jaccard_with_slices(humans: &[u32], models: &[u32], beyond: (u64, u64, u64)) -> f64 {
     let (human_texts, model_texts, pads) = beyond;
     let total = |counts: &[u32]| counts.iter().map(|&count| u64::from(count)).sum::<u64>();
@@ -113,13 +113,13 @@ fn jaccard_with_slices(humans: &[u32], models: &[u32], beyond: (u64, u64, u64)) 
     (overlap.shared as f64 + MISSING * overlap.one_sided as f64 * unit) / overlap.joint as f64
 }
 
-/// `Σ min` and `Σ max` of frequencies, both times the product of the two denominators, so that
-/// they are whole numbers and no order of summation matters.
+/// `Σ min` and `Σ max` of frequencies, both times the product of the two denominators: integers,
+/// so that the order of summation does not matter.
 #[derive(Default)]
 struct Overlap {
     shared: u128,
     joint: u128,
-    /// N-grams that only one side has.
+    /// N-grams that occur on one side only.
     one_sided: u64,
 }
 

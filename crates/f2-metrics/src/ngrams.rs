@@ -1,25 +1,25 @@
-//! The n-grams of a collection of texts, numbered once for every metric.
+//! The n-grams of a collection of texts, numbered once for all metrics.
 //!
-//! All texts lie in one row of slots, each between `max_order - 1` pads. A slot's n-gram of order
-//! `n` is named by a number, made from the number of its first `n - 1` tokens and its last token.
-//! Windows that lie inside a text are its n-grams; those that reach into its pads are the
-//! further ones the authors count. Windows across two texts are numbered too, as it costs less
-//! than to leave them out, and never read.
+//! All texts are stored in one array of slots, each with `max_order - 1` pads on either side. The
+//! n-gram that begins at a slot is identified by a number, derived from the number of its first
+//! `n - 1` tokens and its last token. Windows inside a text are its n-grams; the authors also count
+//! those that reach into its pads. Windows across two texts are numbered as well, since that is
+//! cheaper than skipping them, but never read.
 
 use std::ops::Range;
 
 use crate::Error;
 use crate::intern::{Numbered, number};
 
-/// The number of the pad among the tokens' numbers.
+/// The token number of the pad.
 const PAD: u32 = 0;
 
 #[derive(Debug)]
 pub(crate) struct NgramIndex {
-    /// The first token's slot of each text.
+    /// The slot of each text's first token.
     starts: Vec<usize>,
     lengths: Vec<usize>,
-    /// Of each order from 1, the number of the n-gram that begins at a slot.
+    /// For each order from 1, the number of the n-gram that begins at each slot.
     orders: Vec<Numbered>,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct NgramIndex {
 pub(crate) enum Windows {
     /// Those inside the text.
     Inner,
-    /// Also those that reach over an edge, `n - 1` pads on either side.
+    /// Also those that reach over its ends, into `n - 1` pads on either side.
     Padded,
 }
 
@@ -53,7 +53,7 @@ impl NgramIndex {
         Ok(Self { starts, lengths, orders })
     }
 
-    /// The n-grams of texts of the orders 1 to `max_order`, at least of order 1.
+    /// The n-grams of the orders 1 to `max_order`, at least order 1.
     pub(crate) fn of_texts<T: AsRef<[u32]>>(texts: &[T], max_order: usize) -> Result<Self, Error> {
         Self::new(texts.iter().map(AsRef::as_ref), max_order.max(1))
     }
@@ -72,7 +72,7 @@ impl NgramIndex {
         self.lengths[text]
     }
 
-    /// Numbers of this order lie below this.
+    /// How many numbers n-grams of this order have: they are below this.
     pub(crate) fn distinct(&self, order: usize) -> usize {
         self.orders[order - 1].distinct
     }
@@ -87,8 +87,7 @@ impl NgramIndex {
         }
     }
 
-    /// How often each n-gram of an order occurs in a range of texts, each text counted as many
-    /// times as `weights` says.
+    /// The count of each n-gram of an order in a range of weighted texts.
     pub(crate) fn counts(
         &self,
         order: usize,
@@ -107,14 +106,14 @@ impl NgramIndex {
     }
 }
 
-/// The tokens between their pads, numbered.
+/// Numbers the tokens, with pads between the texts.
 fn number_tokens<'a>(
     texts: impl Iterator<Item = &'a [u32]> + Clone,
     slots: usize,
     padding: usize,
 ) -> Numbered {
     let largest = texts.clone().flatten().copied().max().unwrap_or(0) as usize;
-    // A direct table is fastest; ids scattered over the whole range must not make it huge.
+    // A direct table is fastest, but would be huge if ids are scattered over the whole range.
     if largest < 4 * slots + (1 << 16) {
         let mut table = vec![PAD; largest + 1];
         let mut distinct = PAD + 1;
@@ -133,7 +132,7 @@ fn number_tokens<'a>(
     }
 }
 
-/// All texts in one row, each between its pads.
+/// All texts in one array, each between its pads.
 fn lay_out<'a, T: Copy>(
     texts: impl Iterator<Item = &'a [u32]>,
     slots: usize,
@@ -150,7 +149,7 @@ fn lay_out<'a, T: Copy>(
     row
 }
 
-/// Numbers the n-grams of every order, each from the order below.
+/// Numbers the n-grams of every order from those of the order below.
 fn number_orders(tokens: Numbered, max_order: usize) -> Vec<Numbered> {
     let mut orders = Vec::with_capacity(max_order);
     orders.push(tokens);
@@ -171,7 +170,7 @@ fn number_orders(tokens: Numbered, max_order: usize) -> Vec<Numbered> {
 mod tests {
     use super::*;
 
-    /// N-grams written out, to compare by content.
+    /// The n-grams themselves, to compare by content.
     fn spelled(padded: &[i64], order: usize) -> Vec<&[i64]> {
         padded.windows(order).collect()
     }

@@ -9,8 +9,8 @@ use std::cmp::Ordering;
 
 use crate::{Measure, Metric, Metrics};
 
-/// Values closer than this are level. Fractions read from decimal numbers differ by less when
-/// the numbers are equal, and no metric is known to nine digits.
+/// Values closer than this are tied. Fractions parsed from equal decimal numbers differ by less,
+/// and no metric is known to nine digits.
 const LEVEL: f64 = 1e-9;
 
 /// The value that represents a metric with several orders.
@@ -40,7 +40,7 @@ impl Rule {
     /// Bigrams throughout.
     pub const BIGRAM: Self = Self::all(Fold::Order(2));
 
-    /// The order that stands for a metric; `None` where it is the mean over the orders.
+    /// The order that represents a metric; `None` if it is the mean over the orders.
     pub fn order(self, metric: Metric) -> Option<usize> {
         match self.fold(metric) {
             Fold::Order(order) => Some(order),
@@ -66,36 +66,36 @@ impl Rule {
 /// The outcome of one match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Match {
-    /// The winner of the point of each of [`Metric::ALL`], from the first one's view: `Greater` if
-    /// the first, `Equal` if the values are level, `None` if one side lacks the value.
+    /// Who wins the point of each of [`Metric::ALL`]: `Greater` if the first model, `Less` if the
+    /// second, `Equal` if the values are tied, `None` if one side lacks the value.
     pub points: [Option<Ordering>; Metric::ALL.len()],
-    /// Points over all orders of all metrics, won and lost, which decide a match that is level.
+    /// Points won and lost over all orders of all metrics, the tie-break.
     pub all_orders: (usize, usize),
 }
 
 impl Match {
-    /// Points the first one takes.
+    /// Points of the first model.
     pub fn won(&self) -> usize {
         self.count(Ordering::Greater)
     }
 
-    /// Points the second one takes.
+    /// Points of the second model.
     pub fn lost(&self) -> usize {
         self.count(Ordering::Less)
     }
 
-    /// Metrics whose values are level.
+    /// Metrics whose values are tied.
     pub fn level(&self) -> impl Iterator<Item = Metric> {
         let points = Metric::ALL.into_iter().zip(self.points);
         points.filter(|&(_, point)| point == Some(Ordering::Equal)).map(|(metric, _)| metric)
     }
 
-    /// Whether the points alone do not decide.
+    /// Whether the points are tied, so that all orders decide.
     pub fn needs_all_orders(&self) -> bool {
         self.won() == self.lost()
     }
 
-    /// The winner: `Greater` if the first. Points first, then all orders.
+    /// The winner by points, then by all orders: `Greater` if the first model.
     pub fn winner(&self) -> Ordering {
         let (won, lost) = self.all_orders;
         self.won().cmp(&self.lost()).then(won.cmp(&lost))
@@ -140,7 +140,7 @@ fn play_all_orders(first: &Metrics, second: &Metrics, human: &Metrics) -> (usize
     (won, lost)
 }
 
-/// The winner of the point of one metric.
+/// Who wins the point of one metric.
 fn point(
     first: &Metrics,
     second: &Metrics,
@@ -154,7 +154,7 @@ fn point(
     Some(if level { Ordering::Equal } else { second.total_cmp(&first) })
 }
 
-/// A number that is smaller the better a model does in a metric.
+/// A number that is smaller the better a model's value of a metric is.
 fn badness(model: &Metrics, human: &Metrics, metric: Metric, fold: Fold) -> Option<f64> {
     let of_order = |order: usize| {
         let measure = Measure::Metric(metric, order);
@@ -176,12 +176,12 @@ pub struct Tally {
     pub won: usize,
     /// Matches lost.
     pub lost: usize,
-    /// Matches that ended level.
+    /// Matches drawn.
     pub drawn: usize,
 }
 
 impl Tally {
-    /// Adds one match, from this model's view.
+    /// Adds one match, from this model's perspective.
     pub fn add(&mut self, outcome: Ordering) {
         match outcome {
             Ordering::Greater => self.won += 1,
@@ -191,8 +191,8 @@ impl Tally {
     }
 }
 
-/// The places of models by their tallies: most matches won first, fewest lost among those.
-/// Equal tallies share a place and keep the order given. Returns indices into `tallies`.
+/// Ranks models by their tallies: most matches won, then fewest lost. Equal tallies keep their
+/// order. Returns indices into `tallies`.
 ///
 /// ```
 /// use f2_metrics::pairwise::{Tally, ranking};

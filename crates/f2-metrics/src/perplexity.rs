@@ -1,7 +1,7 @@
 //! Perplexity, from summed negative log-likelihoods.
 
 /// Perplexity: `exp(nll / tokens)`, from negative log-likelihoods in nats summed over the scored
-/// tokens. `None` without any.
+/// tokens. `None` if there are no tokens.
 ///
 /// ```
 /// use f2_metrics::perplexity;

@@ -1,6 +1,6 @@
-//! The generator behind drawn texts and random halves.
+//! The random numbers of the bootstrap and of random halves.
 
-/// `SplitMix64` (Steele et al., 2014), in streams that do not touch.
+/// `SplitMix64` (Steele et al., 2014), with independent streams.
 pub(crate) struct Random {
     state: u64,
 }
@@ -20,12 +20,12 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`: the high word of a product, uniform but for one part in 2³².
+    /// A number below `bound`: the high word of a product, with a bias below 2⁻³².
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.next()) * bound as u128) >> 64) as usize
     }
 
-    /// How often each of `texts` comes up in as many draws.
+    /// Draws as many times as there are texts; how often each was drawn.
     pub(crate) fn draw(&mut self, texts: usize) -> Vec<u32> {
         let mut weights = vec![0; texts];
         for _ in 0..texts {

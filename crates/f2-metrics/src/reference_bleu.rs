@@ -9,7 +9,7 @@ use crate::{BleuParts, Convention, Error};
 /// BLEU-1 to BLEU-`max_order`: the mean BLEU of each hypothesis with all references.
 ///
 /// As for Self-BLEU, matches are clipped by an n-gram's largest count in any one reference, the
-/// closest reference length is taken, and the conventions differ where nothing matches.
+/// closest reference length is taken, and the conventions differ if nothing matches.
 ///
 /// ```
 /// use f2_metrics::{Convention, bleu};
@@ -30,7 +30,7 @@ pub fn bleu<R: AsRef<[u32]>, H: AsRef<[u32]>>(
     Ok(scores.iter().map(|each| each.iter().sum::<f64>() / hypotheses.len() as f64).collect())
 }
 
-/// The parts of each hypothesis's BLEU, for a smoothing of one's own.
+/// The parts of each hypothesis's BLEU, for custom smoothing.
 pub fn bleu_parts<R: AsRef<[u32]>, H: AsRef<[u32]>>(
     references: &[R],
     hypotheses: &[H],
@@ -67,7 +67,7 @@ pub fn bleu_parts<R: AsRef<[u32]>, H: AsRef<[u32]>>(
 fn matches(index: &NgramIndex, order: usize, border: usize, hypotheses: usize) -> Vec<u32> {
     let ngrams = |text| index.ngrams(order, text, Windows::Inner);
     let mut most = vec![0; index.distinct(order)];
-    // How often the text being read has had each n-gram, and which text that was.
+    // For each n-gram, the text it was last seen in and its count there so far.
     let mut seen = vec![(usize::MAX, 0_u32); index.distinct(order)];
     let mut see = |text: usize, ngram: usize| {
         let (reading, count) = &mut seen[ngram];
@@ -89,7 +89,7 @@ fn matches(index: &NgramIndex, order: usize, border: usize, hypotheses: usize) -
     matching.collect()
 }
 
-/// The closest of some sorted lengths; of two equally close, the shorter.
+/// The entry of `sorted` closest to `length`; of two equally close, the shorter.
 fn closest(sorted: &[usize], length: usize) -> usize {
     let first = sorted.partition_point(|&other| other < length);
     let longer = sorted.get(first).copied();

@@ -4,11 +4,11 @@ use rayon::prelude::*;
 
 use crate::Error;
 
-/// Longer phrases are not looked for.
+/// The longest phrase considered.
 const LONGEST_PHRASE: usize = 100;
-/// A phrase this long, said twice, is a loop.
+/// A phrase of at least this length is a loop if it occurs twice.
 const PHRASE: usize = 3;
-/// Shorter phrases are a loop only when said more often than this.
+/// Shorter phrases are a loop only with more copies than this.
 const SHORT_PHRASE_COPIES: usize = 50;
 
 /// Rep: the share of texts that end in a loop. The same in both conventions.
@@ -29,10 +29,10 @@ pub fn repetition<T: AsRef<[u32]> + Sync>(texts: &[T]) -> Result<f64, Error> {
 
 /// Whether a text ends in a loop (Holtzman et al., 2019).
 ///
-/// Of every phrase length up to 100, the copies of the last phrase that stand back to back at
-/// the end are counted; the length with most copies is taken, the smallest of several. It is a
-/// loop if there are two copies or more and the phrase has three tokens or more, or more than
-/// fifty copies.
+/// For every phrase length up to 100, the consecutive copies of the last phrase at the end are
+/// counted. The length with the most copies is taken, or the smallest such length. The text ends
+/// in a loop if there are at least two copies, and either the phrase has at least three tokens or
+/// there are more than fifty copies.
 ///
 /// ```
 /// use f2_metrics::ends_in_loop;
@@ -50,8 +50,8 @@ pub fn ends_in_loop(text: &[u32]) -> bool {
     most > 1 && (phrase >= PHRASE || most > SHORT_PHRASE_COPIES)
 }
 
-/// How often the last `phrase` tokens stand back to back at the end: a text repeats with a
-/// period as long as tokens equal the ones a period before.
+/// Consecutive copies of the last `phrase` tokens at the end: a text repeats with this period as
+/// long as each token equals the one a period before it.
 fn copies_at_end(text: &[u32], phrase: usize) -> usize {
     let later = text[phrase..].iter().rev();
     let earlier = text[..text.len() - phrase].iter().rev();

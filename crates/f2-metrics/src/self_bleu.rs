@@ -13,7 +13,7 @@ use crate::{BleuParts, Convention, Error, Smoothing};
 /// Time and memory are linear in the number of tokens: an n-gram's matches are clipped by its
 /// largest count in any other text, for which its two largest counts are enough.
 ///
-/// The conventions differ where nothing matches: [`Smoothing::AUTHORS`] and
+/// The conventions differ in the smoothing of orders without a match: [`Smoothing::AUTHORS`] and
 /// [`Smoothing::NLTK`].
 ///
 /// ```
@@ -71,7 +71,7 @@ pub(crate) fn parts(index: &NgramIndex, texts: Range<usize>) -> Result<Vec<BleuP
     Ok(parts.collect())
 }
 
-/// Of each order, every text's score.
+/// Every text's score, by order.
 pub(crate) fn scores(
     parts: &[BleuParts],
     max_order: usize,
@@ -85,8 +85,8 @@ pub(crate) fn scores(
     (0..max_order).map(|order| by_text.iter().map(|scores| scores[order]).collect()).collect()
 }
 
-/// The state of one n-gram: its two largest counts in single texts, and how often the text
-/// being read has had it so far.
+/// The state of one n-gram: its two largest counts in single texts, and its count so far in the
+/// text being read.
 #[derive(Clone, Copy)]
 struct Peaks {
     largest: u32,
@@ -94,7 +94,9 @@ struct Peaks {
     owner: u32,
     /// The largest count in any text but the owner.
     second: u32,
+    /// The text it was last seen in.
     reading: u32,
+    /// Its count in that text so far.
     seen: u32,
 }
 
@@ -102,7 +104,7 @@ impl Peaks {
     const UNSEEN: Self =
         Self { largest: 0, owner: u32::MAX, second: 0, reading: u32::MAX, seen: 0 };
 
-    /// One more occurrence in a text; the how many-th it is.
+    /// Adds an occurrence in a text and returns its count there, from 1.
     fn see(&mut self, text: u32) -> u32 {
         self.seen = if self.reading == text { self.seen + 1 } else { 1 };
         self.reading = text;
@@ -117,7 +119,7 @@ impl Peaks {
         self.seen
     }
 
-    /// The largest count in one text other than this.
+    /// The largest count in any other text.
     fn elsewhere(&self, text: u32) -> u32 {
         if self.owner == text { self.second } else { self.largest }
     }
@@ -143,13 +145,13 @@ fn matches(index: &NgramIndex, order: usize, texts: Range<usize>) -> Vec<u32> {
     matching.collect()
 }
 
-/// Of each length, the closest among the others; of two equally close, the shorter.
+/// For each length, the closest one among the others; of two equally close, the shorter.
 fn closest_lengths(lengths: &[usize]) -> Vec<usize> {
     let mut sorted = lengths.to_vec();
     sorted.sort_unstable();
     let closest = |&length: &usize| {
         let first = sorted.partition_point(|&other| other < length);
-        // Equal lengths stand together, so a twin is right behind the first.
+        // Equal lengths are adjacent, so a second text of this length follows the first.
         let longer = sorted.get(first + 1).copied();
         let shorter = first.checked_sub(1).map(|before| sorted[before]);
         let others = [shorter, longer].into_iter().flatten();

@@ -1,9 +1,9 @@
-//! Uniq: the number of different tokens.
+//! Uniq: the number of distinct tokens.
 
 use crate::Error;
 use crate::ngrams::{NgramIndex, Windows};
 
-/// Uniq: how many different tokens a set of texts uses. The same in both conventions.
+/// Uniq: the number of distinct tokens in a set of texts. The same in both conventions.
 ///
 /// ```
 /// assert_eq!(f2_metrics::uniq(&[vec![1, 2], vec![2, 9]])?, 3);
@@ -14,7 +14,7 @@ pub fn uniq<T: AsRef<[u32]>>(texts: &[T]) -> Result<usize, Error> {
     Ok(used(&index.counts(1, 0..texts.len(), &vec![1; texts.len()], Windows::Inner)))
 }
 
-/// How many counts are not zero.
+/// The number of non-zero counts.
 pub(crate) fn used(counts: &[u32]) -> usize {
     counts.iter().filter(|&&count| count > 0).count()
 }

@@ -1,4 +1,4 @@
-//! The Wilson score interval of a share.
+//! The Wilson score interval of a proportion.
 
 use crate::Interval;
 
@@ -7,7 +7,7 @@ const Z: f64 = 1.959_963_984_540_054;
 
 /// The 95 % interval of a share of `trials` independent texts (Wilson, 1927).
 ///
-/// Unlike the interval of a bootstrap it says something where nothing was counted: of 1,792 texts
+/// Unlike a bootstrap interval it has a width even if nothing was counted: after 1,792 texts
 /// without a loop, up to 0.21 % of all texts may have one.
 ///
 /// ```
@@ -27,8 +27,8 @@ pub fn wilson(share: f64, trials: usize) -> Interval {
 mod tests {
     use super::*;
 
-    /// The ends are the shares of all texts that differ from the share counted by exactly `Z`
-    /// standard errors of their own.
+    /// Each end is a population share whose own standard error, times `Z`, is its distance to the
+    /// observed share.
     #[test]
     fn the_ends_are_as_many_standard_errors_away_as_the_level_says() {
         for (loops, texts) in [(0_u32, 10_u32), (3, 10), (1, 1_792), (33, 1_792), (10, 10)] {

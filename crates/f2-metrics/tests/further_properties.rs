@@ -10,7 +10,7 @@ use f2_metrics::{Features, Further, FurtherSettings, FurtherTexts, Settings, eva
 use proptest::prelude::*;
 
 fn text_sets() -> impl Strategy<Value = Vec<Vec<u32>>> {
-    // Few different ids, so that n-grams repeat; now and then one from the far end.
+    // Few distinct ids, so that n-grams repeat; occasionally one from the end of the range.
     let id = prop_oneof![9 => 0..6_u32, 1 => u32::MAX - 2..=u32::MAX];
     prop::collection::vec(prop::collection::vec(id, 0..20), 1..9)
 }

@@ -1,4 +1,4 @@
-//! Every metric against values frozen from independent Python: `oracle/metrics.py`,
+//! Every metric against frozen values of independent Python code: `oracle/metrics.py`,
 //! `oracle/nltk_bleu.py`, and the golden files of the method's description.
 
 mod fixtures;
@@ -19,7 +19,7 @@ fn small_corpora() {
     }
 }
 
-/// Sets of the size and length that the paper's protocol gives; the texts follow from a seed.
+/// Sets of the size and length of the paper's protocol, generated from a seed.
 #[test]
 fn long_texts_and_their_bands() {
     let case = load("metrics_long.json");
@@ -54,7 +54,7 @@ fn check_corpus(case: &Json) {
     }
 }
 
-/// The single orders' similarities behind geometric means.
+/// The similarities of single orders, from the running geometric means.
 fn singles(means: &[f64]) -> Vec<f64> {
     let product = |n: usize| if n == 0 { 1.0 } else { means[n - 1].powi(n as i32) };
     (1..=means.len())

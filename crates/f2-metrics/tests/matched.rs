@@ -1,5 +1,4 @@
-//! BLEU, chrF and ROUGE against sacrebleu and rouge-score, and against the simplest code that could
-//! be right.
+//! BLEU, chrF and ROUGE against sacrebleu and rouge-score, and against naive implementations.
 
 use f2_metrics::{Error, Rouge, chrf, corpus_bleu, rouge};
 use proptest::prelude::*;
@@ -9,7 +8,7 @@ fn texts(value: &Value) -> Vec<&str> {
     value.as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect()
 }
 
-/// Sums and logarithms in another order: far less than 1e-9.
+/// The order of sums and logarithms differs, which changes values by far less than 1e-9.
 #[track_caller]
 fn assert_close(found: f64, expected: &Value, what: &str, case: usize) {
     let expected = expected.as_f64().unwrap();
@@ -34,7 +33,7 @@ fn golden_scores() {
     }
 }
 
-/// The n-grams that two texts share, by crossing out.
+/// The number of n-grams that two texts share, by removing matches one by one.
 fn shared<T: PartialEq + Clone>(left: &[T], right: &[T], order: usize) -> usize {
     let mut left_over: Vec<Vec<T>> = right.windows(order).map(<[T]>::to_vec).collect();
     let mut found = 0;
@@ -62,7 +61,7 @@ fn f_score(matches: usize, ours: usize, theirs: usize) -> f64 {
 }
 
 proptest! {
-    /// Words of one letter: a text is then its letters with spaces between.
+    /// Words of one letter, so that a text is its letters separated by spaces.
     #[test]
     fn of_single_texts_by_the_simplest_code(
         reference in prop::collection::vec(prop::char::range('a', 'd'), 4..8),

@@ -1,4 +1,4 @@
-//! The paper's greedy table, compared pair by pair under the rules tried on it.
+//! The paper's greedy table, compared pair by pair under each candidate rule.
 
 mod fixtures;
 
@@ -53,8 +53,8 @@ fn every_point_of_every_rule_is_the_oracle_s() {
     }
 }
 
-/// Distinct of F²-Softmax and FACE are level, 32.8 + 37.5 + 32.0 = 30.7 + 37.8 + 33.8 from human;
-/// the oracle adds doubles without a tolerance, and their last bit gave the point to F².
+/// Distinct of F²-Softmax and FACE is tied, 32.8 + 37.5 + 32.0 = 30.7 + 37.8 + 33.8 from human; the
+/// oracle sums doubles without a tolerance, and their last bit gave the point to F².
 fn break_the_decimal_tie(row: &Json, points: &mut [i64; 7]) {
     if row["winner"] == "F2-Softmax" {
         assert_eq!(std::mem::replace(&mut points[4], 1), 0);

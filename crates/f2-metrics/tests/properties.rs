@@ -17,7 +17,7 @@ fn counts<'a>(texts: impl IntoIterator<Item = &'a Vec<u32>>, n: usize) -> Counts
     counts
 }
 
-/// The n-grams of a text between pads, and the shorter slices at its end, as the paper has them.
+/// The n-grams of a padded text and the shorter slices at its end, as in the authors' evaluation.
 fn padded(text: &[u32], n: usize) -> Vec<Vec<i64>> {
     let pads = vec![-1; n - 1];
     let row = [pads.clone(), text.iter().map(|&id| i64::from(id)).collect(), pads].concat();
@@ -47,7 +47,7 @@ fn matches(texts: &[Vec<u32>], text: usize, n: usize) -> usize {
     counts([&texts[text]], n).into_iter().map(clipped).sum()
 }
 
-/// Whether the last `phrase` tokens stand `copies` times at the end.
+/// Whether the text ends in `copies` copies of its last `phrase` tokens.
 fn stands(text: &[u32], phrase: usize, copies: usize) -> bool {
     let Some(start) = text.len().checked_sub(phrase * copies) else { return false };
     text[start..].chunks(phrase).all(|chunk| chunk == &text[text.len() - phrase..])
@@ -61,7 +61,7 @@ fn loops(text: &[u32]) -> bool {
 }
 
 fn text_sets() -> impl Strategy<Value = Vec<Vec<u32>>> {
-    // Few different ids, so that n-grams repeat; now and then one from the far end.
+    // Few distinct ids, so that n-grams repeat; occasionally one from the end of the range.
     let id = prop_oneof![9 => 0..6_u32, 1 => u32::MAX - 2..=u32::MAX];
     prop::collection::vec(prop::collection::vec(id, 0..14), 2..9)
 }

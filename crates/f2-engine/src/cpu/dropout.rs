@@ -1,13 +1,13 @@
-//! Dropout masks from Philox: drawn where they are needed, never stored.
+//! Dropout masks from Philox, recomputed wherever they are applied and never stored.
 
 use super::Cpu;
 use super::simd::{Arithmetic, vectorised};
 use crate::random::{MULTIPLIERS, ROUNDS, next_key};
 use crate::{Dropout, Dropouts, Error, Moment};
 
-/// Counters drawn side by side: so many that the compiler makes a vector loop of them.
+/// Counters processed together: enough for the compiler to vectorise the loops over them.
 const WIDE: usize = 32;
-/// The lower half of 64 bits.
+/// Mask of the lower half of 64 bits.
 const LOWER: u64 = 0xffff_ffff;
 
 impl Dropouts for Cpu {
@@ -22,7 +22,7 @@ impl Dropouts for Cpu {
     }
 }
 
-/// One site's masks at one moment.
+/// The mask of one site at one moment.
 #[derive(Clone, Copy)]
 pub(super) struct Mask {
     moment: Moment,
@@ -57,7 +57,7 @@ impl Mask {
         }
     }
 
-    /// `kept = dropout(x)` for one position, or the same of its gradient.
+    /// `kept = dropout(x)` for one position; `x` may also be a gradient.
     pub(super) fn keep(self, row: usize, x: &[f32], kept: &mut [f32]) {
         if self.keeps_all() {
             kept.copy_from_slice(x);
@@ -84,8 +84,7 @@ impl Mask {
         }
     }
 
-    /// Calls `each(column, factor)` for all columns of a position, the factor being 0 or the
-    /// scale.
+    /// Calls `each(column, factor)` for all columns of a position; the factor is 0 or the scale.
     #[inline(always)]
     fn for_each(self, row: usize, width: usize, mut each: impl FnMut(usize, f32)) {
         let position = self.moment.first_position + row as u64;
@@ -109,9 +108,10 @@ impl Mask {
     }
 }
 
-/// Philox of `WIDE` counters that follow each other, in halves of words.
+/// Philox of `WIDE` consecutive counters, as half-words.
 ///
-/// Words sit in 64 bits, so that their products are what vector units multiply at once.
+/// Each word is stored in 64 bits, so that the products map to the 32 × 32 → 64-bit multiplications
+/// of vector units.
 #[inline(always)]
 fn philox_wide(block: u64, site: u32, step: u32, mut key: [u32; 2]) -> [u16; 8 * WIDE] {
     let mut words = [[0; WIDE], [0; WIDE], [u64::from(site); WIDE], [u64::from(step); WIDE]];
@@ -200,7 +200,7 @@ mod tests {
         Mask::of(Dropout { probability: 0.3, site: 5, clock: &moment })
     }
 
-    /// The definition in [`Dropout`]'s documentation, word by word.
+    /// The definition in the documentation of [`Dropout`].
     #[test]
     fn masks_follow_their_definition() {
         for width in [1, 4, 30, 32, 37, 256] {

@@ -6,7 +6,7 @@ use super::memory::Buffer;
 use super::threads::{Shared, Threads};
 use crate::{Dropout, Embedding, Embeddings, Error, Sequences, Span};
 
-/// Rows one task works on.
+/// Rows processed by one task.
 const BLOCK: usize = 32;
 
 impl Embeddings for Cpu {
@@ -95,13 +95,13 @@ impl Embeddings for Cpu {
     }
 }
 
-/// Input tokens with the order their gradients are summed in.
+/// Input tokens, with the order in which their gradients are summed.
 #[derive(Debug, Default)]
 pub struct Tokens {
     ids: Vec<u32>,
     /// Positions sorted by token, then position.
     order: Vec<u32>,
-    /// Where each distinct token's positions begin in `order`, and the end.
+    /// Where each distinct token's positions begin in `order`, and `order`'s length.
     starts: Vec<u32>,
 }
 
@@ -134,8 +134,8 @@ impl Tokens {
     }
 }
 
-/// Every token's positions are summed by one task in their order: no two tasks meet at a row,
-/// and the sum never depends on which thread was faster.
+/// One task sums all positions of a token, in order: no two tasks write to the same row, and the
+/// result does not depend on scheduling.
 fn add_token_gradients(
     threads: &Threads,
     embedding: Embedding,
@@ -152,7 +152,7 @@ fn add_token_gradients(
         for group in piece * BLOCK..groups.min((piece + 1) * BLOCK) {
             let positions = tokens.group(group);
             let token = tokens.ids[positions[0] as usize] as usize;
-            // SAFETY: every token is in one group, every group in one task.
+            // SAFETY: every token is in one group, and every group in one task.
             let gradient = unsafe { rows.piece(token * width, width) };
             for &position in positions {
                 add_kept(mask, position as usize, d_x, gradient);
@@ -161,7 +161,7 @@ fn add_token_gradients(
     });
 }
 
-/// Adds one position's gradient through dropout.
+/// Adds the gradient of one position, through dropout.
 fn add_kept(mask: Mask, position: usize, d_x: &[f32], gradient: &mut [f32]) {
     let d_x = row(d_x, position, gradient.len());
     mask.add_kept_to(position, d_x, gradient);

@@ -1,4 +1,4 @@
-//! The exchange between ranks on the CPU: whatever connects the hosts moves slices of `f32`.
+//! The exchange between ranks on the CPU: slices of `f32`, sent over the connection of the hosts.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use super::Cpu;
 use super::memory::Buffer;
 use crate::{Error, Exchange, HostPeers, Partition, Rendezvous, Scatter};
 
-/// Elements one task adds up.
+/// Elements processed by one task.
 const BLOCK: usize = 1 << 15;
 
 impl Exchange for Cpu {
@@ -110,7 +110,7 @@ impl Exchange for Cpu {
         self.gather_floats(peers, partition, weights)
     }
 
-    /// Passes read them in full precision: all are everywhere already.
+    /// Nothing to do: `gather_weights` sends them in full precision.
     fn gather_full_weights(
         &self,
         _: &mut Self::Peers,
@@ -130,7 +130,7 @@ impl Cpu {
     }
 }
 
-/// Every other rank's piece of this rank's parts; empty ones are not sent.
+/// The pieces of this rank's parts for all other ranks; empty ones are not sent.
 fn sent<'a>(own: usize, pieces: &[Range<usize>], parts: &[&'a Buffer]) -> Vec<(usize, &'a [f32])> {
     let pieces = pieces.iter().cloned().enumerate();
     let others = pieces.filter(|(rank, piece)| *rank != own && !piece.is_empty());

@@ -1,7 +1,7 @@
 //! Linear layers with bias, and GELU after or before them.
 //!
-//! GELU has its tanh form: `x/2 · (1 + tanh u)` with `u = √(2/π) · (x + 0.044715 x³)`. Since
-//! `(1 + tanh u) / 2` is the logistic function of `2u`, one exponential is enough.
+//! GELU is the tanh form: `x/2 · (1 + tanh u)` with `u = √(2/π) · (x + 0.044715 x³)`. Since
+//! `(1 + tanh u) / 2` is the logistic function of `2u`, one exponential suffices.
 
 use super::Cpu;
 use super::memory::Buffer;
@@ -10,7 +10,7 @@ use super::simd::{Arithmetic, add, exp, vectorised};
 use super::threads::{Shared, Threads, with_scratch};
 use crate::{Linear, Linears};
 
-/// Rows one task works on.
+/// Rows processed by one task.
 const BLOCK: usize = 64;
 
 impl Linears for Cpu {
@@ -29,7 +29,7 @@ impl Linears for Cpu {
     ) {
         let y = Shared::new(y);
         let then = |first: usize, before: &mut [f32]| {
-            // SAFETY: every element is visited once.
+            // SAFETY: no other call writes to these elements.
             gelu(before, unsafe { y.piece(first, before.len()) });
         };
         self.linear_then(rows, linear, weights, x, before, Some(&then));
@@ -120,8 +120,8 @@ impl Cpu {
     }
 }
 
-/// `sums += Σ rows`. Blocks of rows first, then the blocks in order: the result does not depend
-/// on the number of threads.
+/// `sums += Σ rows`. Rows are summed in blocks and the blocks in order, so the result does not
+/// depend on the number of threads.
 fn add_columns(threads: &Threads, rows: usize, matrix: &[f32], sums: &mut [f32]) {
     let width = sums.len();
     let matrix = &matrix[..rows * width];

@@ -1,4 +1,4 @@
-//! Buffers aligned to cache lines, on huge pages where the system offers them.
+//! Buffers aligned to cache lines, on huge pages if the system provides them.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::mem::MaybeUninit;
@@ -10,22 +10,22 @@ use std::thread;
 use super::Cpu;
 use crate::{Error, Memory, Parameter};
 
-/// One cache line, and one AVX-512 register.
+/// The size of a cache line and of an AVX-512 register.
 const LINE: usize = 64;
-/// From this size on a buffer is aligned to huge pages and requests them: a pass over all
-/// parameters then misses the TLB far less often.
+/// From this size on, a buffer is aligned to huge pages and requests them: a pass over all
+/// parameters then has far fewer TLB misses.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// Bytes worth a thread of their own when they are touched first: a few milliseconds' work.
+/// The minimum number of bytes a thread clears: a few milliseconds of page faults.
 const FEWEST_CLEARED: usize = 16 << 20;
 
-/// A fixed number of `f32`, zero at first.
+/// A fixed number of `f32`, initially zero.
 pub struct Buffer {
     start: NonNull<f32>,
     len: usize,
 }
 
-// SAFETY: the buffer owns its memory and hands it out by Rust's borrowing rules.
+// SAFETY: the buffer owns its memory and lends it according to Rust's borrowing rules.
 unsafe impl Send for Buffer {}
 // SAFETY: shared access only reads.
 unsafe impl Sync for Buffer {}
@@ -41,13 +41,13 @@ impl Buffer {
         let layout = Self::layout(len).ok_or_else(out_of_memory)?;
         // SAFETY: the layout has a size above zero.
         let start = unsafe { alloc(layout) };
-        #[allow(clippy::cast_ptr_alignment, reason = "the layout asks for more")]
+        #[allow(clippy::cast_ptr_alignment, reason = "the layout has a larger alignment")]
         let start = NonNull::new(start.cast::<f32>()).ok_or_else(out_of_memory)?;
-        // Advised before the first touch, which allocates the pages. A zeroing allocator would
-        // have touched all of them at this alignment.
+        // Before the first touch, which allocates the pages: `alloc_zeroed` would already have
+        // touched all of them at this alignment.
         prefer_huge_pages(start, layout);
         let buffer = Self { start, len };
-        // SAFETY: the range was just allocated, for bytes of any value.
+        // SAFETY: the range was just allocated, and the bytes may be uninitialised.
         let bytes = unsafe {
             std::slice::from_raw_parts_mut(start.as_ptr().cast::<MaybeUninit<u8>>(), layout.size())
         };
@@ -62,8 +62,8 @@ impl Buffer {
     }
 }
 
-/// Writes zeros. The first touch of a page is slow, above all on virtual machines, so several
-/// threads share it.
+/// Writes zeros, on several threads: the first touch of a page is slow, above all on virtual
+/// machines.
 fn clear(bytes: &mut [MaybeUninit<u8>]) {
     let zero = |part: &mut [MaybeUninit<u8>]| part.fill(MaybeUninit::new(0));
     let threads = thread::available_parallelism().map_or(1, usize::from);
@@ -90,8 +90,8 @@ fn clear(bytes: &mut [MaybeUninit<u8>]) {
 #[cfg(target_os = "linux")]
 fn prefer_huge_pages(start: NonNull<f32>, layout: Layout) {
     if layout.align() == HUGE_PAGE {
-        // SAFETY: the range was just allocated, and the advice changes no content. A kernel
-        // without huge pages refuses, which costs speed only.
+        // SAFETY: the range was just allocated, and the advice does not change its content. A
+        // kernel without huge pages returns an error, which only costs speed.
         unsafe { libc::madvise(start.as_ptr().cast(), layout.size(), libc::MADV_HUGEPAGE) };
     }
 }
@@ -102,7 +102,7 @@ fn prefer_huge_pages(_: NonNull<f32>, _: Layout) {}
 impl Drop for Buffer {
     fn drop(&mut self) {
         if let (Some(layout), true) = (Self::layout(self.len), self.len > 0) {
-            // SAFETY: allocated in `zeroed` with this very layout.
+            // SAFETY: allocated in `zeroed` with the same layout.
             unsafe { dealloc(self.start.as_ptr().cast(), layout) };
         }
     }

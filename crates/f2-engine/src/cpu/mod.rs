@@ -1,11 +1,12 @@
-//! The CPU: all cores, the instruction set found at run time; `f32`, and products in bf16 if requested.
+//! The CPU device: all cores, with the instruction set selected at run time; `f32`, with products
+//! in bf16 if requested.
 //!
-//! One file or folder for each family of operations, by the names of `ops/`. Below them are matrix
-//! products (`product/`), vector kernels (`simd/`) and the threads that share the work (`threads/`).
+//! Each family of operations has a file or folder named as in `ops/`. They are built on matrix
+//! products (`product/`), vector kernels (`simd/`) and a thread pool (`threads/`).
 
 #![allow(
     clippy::inline_always,
-    reason = "a kernel is compiled anew inside the version for each instruction set"
+    reason = "a kernel is compiled separately for each instruction set"
 )]
 #![allow(clippy::needless_range_loop, reason = "several slices share one index, lane by lane")]
 #![allow(clippy::too_many_arguments, reason = "an operation names all it reads and writes")]
@@ -38,12 +39,12 @@ use crate::{Device, Error};
 pub struct Cpu {
     threads: Threads,
     precision: Precision,
-    /// Sums over rows or blocks, one share each, before they are added in order.
+    /// Scratch space for partial sums of blocks, which are then added in order.
     partial: Mutex<Vec<f32>>,
 }
 
 impl Cpu {
-    /// A CPU that works on this many threads; 0 means one per core.
+    /// A CPU device with this many threads; 0 means one per core.
     pub fn new(threads: usize) -> Result<Self, Error> {
         Simd::chosen()?;
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
@@ -52,7 +53,7 @@ impl Cpu {
         Ok(Self { threads, precision: Precision::F32, partial: Mutex::default() })
     }
 
-    /// [`Self::new`], with the operands of matrix products rounded to bf16: many times faster where
+    /// [`Self::new`], with the operands of matrix products rounded to bf16: many times faster if
     /// the processor has AMX. Weights, activations between products, sums and the optimiser stay
     /// `f32`.
     pub fn with_bf16(threads: usize) -> Result<Self, Error> {
@@ -63,17 +64,17 @@ impl Cpu {
         Ok(Self { precision: Precision::Bf16, ..cpu })
     }
 
-    /// Products in this CPU's precision, on its threads.
+    /// Matrix products in this device's precision, on its threads.
     fn products(&self) -> Products<'_> {
         Products { threads: &self.threads, precision: self.precision }
     }
 
-    /// How many threads share the work.
+    /// The number of threads.
     pub fn threads(&self) -> usize {
         self.threads.count()
     }
 
-    /// Lends a buffer of `len` partial sums, reused by every operation.
+    /// Calls `body` with a buffer for `len` partial sums, which all operations share.
     fn with_partial<R>(&self, len: usize, body: impl FnOnce(&mut [f32]) -> R) -> R {
         let mut partial = self.partial.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if partial.len() < len {

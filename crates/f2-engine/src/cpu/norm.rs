@@ -1,4 +1,4 @@
-//! Layer norm, and the residual with dropout before it.
+//! Layer norm, alone and after a residual connection with dropout.
 
 use super::Cpu;
 use super::dropout::Mask;
@@ -6,7 +6,7 @@ use super::memory::Buffer;
 use super::simd::{Arithmetic, add, sum_by, sum_by_three, vectorised};
 use crate::{Dropout, Norm, Norms, Parameter};
 
-/// Rows one task works on. Sums over rows are taken block by block, so their order does not
+/// Rows processed by one task. Sums over rows are taken block by block, so their order does not
 /// depend on the number of threads.
 const BLOCK: usize = 32;
 
@@ -132,7 +132,7 @@ struct Backward<'a> {
 }
 
 impl Cpu {
-    /// `d_x += …`; with a residual, `d_branch` gets `d_x` through dropout in the same pass.
+    /// `d_x += …`; with a residual, `d_branch` receives `d_x` through dropout in the same pass.
     fn norm_gradients(
         &self,
         rows: usize,
@@ -174,7 +174,7 @@ impl Cpu {
     }
 }
 
-/// Adds the blocks' shares of gain and bias gradients, in order.
+/// Adds the blocks' contributions to the gradients of gain and bias, in order.
 fn add_partial(norm: Norm, partial: &[f32], gradients: &mut [f32]) {
     let width = norm.gain.columns;
     let mut add_to = |parameter: Parameter, offset: usize| {

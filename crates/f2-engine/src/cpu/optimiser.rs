@@ -7,8 +7,8 @@ use super::memory::Buffer;
 use super::simd::{Arithmetic, sum_by, vectorised};
 use crate::{AdamW, Decay, Moments, NORM_BLOCK, Optimiser};
 
-/// Elements one task works on. The norm's partial sums are one per task, so their order does
-/// not depend on the number of threads.
+/// Elements processed by one task. The norm has one partial sum per task, so the order of summation
+/// does not depend on the number of threads.
 const BLOCK: usize = 1 << 15;
 
 impl Optimiser for Cpu {
@@ -19,7 +19,7 @@ impl Optimiser for Cpu {
                 let start = index * BLOCK;
                 let block = &gradients[start..gradients.len().min(start + BLOCK)];
                 let sum = double_square_sum(block);
-                // Two floats carry the double.
+                // The double as the sum of two floats.
                 partial[0] = sum as f32;
                 partial[1] = (sum - f64::from(partial[0])) as f32;
             });
@@ -103,7 +103,7 @@ impl Optimiser for Cpu {
     }
 }
 
-/// Cuts `range` where decay begins or ends.
+/// Splits `range` where decay begins or ends; the flag says whether a part is decayed.
 fn split_by_decay(range: Range<usize>, decayed: &[Range<usize>]) -> Vec<(Range<usize>, bool)> {
     let mut parts = Vec::new();
     let mut start = range.start;
@@ -122,21 +122,21 @@ fn split_by_decay(range: Range<usize>, decayed: &[Range<usize>]) -> Vec<(Range<u
     parts
 }
 
-/// The settings as the innermost loop wants them.
+/// The settings in the form used by the innermost loop.
 #[derive(Clone, Copy)]
 struct Rates {
-    /// Clipping's factor on gradients.
+    /// The factor by which clipping scales gradients.
     clip: f32,
-    /// The L2 form's factor of the weight in the gradient.
+    /// The weight's factor in the gradient, for decay as a penalty.
     penalty: f32,
-    /// The decoupled form's factor of the weight.
+    /// The factor of the weight itself, for decoupled decay.
     keep: f32,
-    /// The factors of a moment and of the new value.
+    /// The factors of the old moment and of the new value.
     first: [f32; 2],
     second: [f32; 2],
-    /// Learning rate over the first moment's correction.
+    /// The learning rate divided by the bias correction of the first moment.
     step: f32,
-    /// One over the root of the second moment's correction.
+    /// The reciprocal root of the bias correction of the second moment.
     root: f32,
     epsilon: f32,
 }
@@ -195,7 +195,7 @@ fn update_kernel<A: Arithmetic>(
     }
 }
 
-/// `f32` lanes over short pieces, then `f64`.
+/// The sum of squares: in `f32` lanes over short pieces, which are summed in `f64`.
 fn double_square_sum(x: &[f32]) -> f64 {
     x.chunks(1 << 10).map(|piece| f64::from(square_sum(piece))).sum()
 }

@@ -1,13 +1,14 @@
-//! Dropout's clock and masks, as kernels read them.
+//! Dropout's clock, and the mask parameters that kernels take.
 
 use super::runtime::Upload;
 use super::{Cuda, Precision};
 use crate::{Dropout, Dropouts, Error, Moment};
 
-/// Words of a [`Clock`]: seed and first position in two each, and the step.
+/// Words of a [`Clock`]: seed and first position, two words each, and the step.
 const CLOCK_WORDS: usize = 5;
 
-/// The moment dropout is drawn at, in the GPU's memory, so that a replayed graph draws anew.
+/// The [`Moment`] at which dropout is drawn, in GPU memory, so that a replayed graph draws new
+/// masks.
 #[derive(Debug)]
 pub struct Clock(Upload);
 
@@ -26,7 +27,7 @@ impl<P: Precision> Dropouts for Cuda<P> {
     }
 }
 
-/// One site's dropout, as kernels take it.
+/// The dropout of one site, in the form that kernels take.
 #[derive(Clone, Copy)]
 pub(super) struct Mask {
     pub(super) clock: u64,

@@ -1,9 +1,10 @@
-//! NVIDIA GPUs: matrix products by cuBLASLt, everything else by kernels compiled for the GPU
-//! at hand, steps of fixed shape replayed as graphs.
+//! NVIDIA GPUs: matrix products by cuBLASLt, everything else by kernels compiled for the installed
+//! GPU; steps of fixed shape are replayed as CUDA graphs.
 //!
-//! CUDA is looked for at run time. One file or folder for each family of operations, by the names of
-//! `ops/`: `norm.cu` holds the kernels, `norm.rs` launches them. Below them are cuBLASLt (`product/`)
-//! and the driver: compilation, launches, streams, copies and graphs (`runtime/`).
+//! The CUDA libraries are loaded at run time. Each family of operations has a file or folder with
+//! the same name as in `ops/`: `norm.cu` contains the kernels, `norm.rs` launches them. They build
+//! on cuBLASLt (`product/`) and the driver: compilation, launches, streams, copies and graphs
+//! (`runtime/`).
 
 #![allow(clippy::too_many_arguments, reason = "an operation names all it reads and writes")]
 
@@ -38,9 +39,9 @@ const DEVICE: &str = "cuda";
 /// An NVIDIA GPU as a [`Device`], of compute capability 8.0 or later.
 ///
 /// Activations and matrix products are bf16, or `f32` with [`F32`]; parameters, gradients, moments,
-/// statistics and losses are `f32` in either.
+/// statistics and losses are always `f32`.
 pub struct Cuda<P: Precision = Bf16> {
-    // Dropped in this order: buffers of the stream before the stream.
+    // Dropped in this order: buffers before the stream they were allocated for.
     products: Products,
     kernels: Kernels,
     scratch: memory::Scratch,
@@ -51,7 +52,7 @@ pub struct Cuda<P: Precision = Bf16> {
 }
 
 impl<P: Precision> Cuda<P> {
-    /// Opens GPU number `ordinal`, compiles the kernels for it or takes them from the cache.
+    /// Opens GPU `ordinal` and loads the kernels for it, from the cache or newly compiled.
     pub fn new(ordinal: usize) -> Result<Self, Error> {
         let stream = Stream::open(ordinal)?;
         let kernels = Kernels::load::<P>(&stream)?;
@@ -67,7 +68,7 @@ impl<P: Precision> Cuda<P> {
         })
     }
 
-    /// The GPU's own name, such as `NVIDIA H200`.
+    /// The GPU's model, such as `NVIDIA H200`.
     pub fn model(&self) -> Result<String, Error> {
         self.stream.model()
     }
@@ -77,7 +78,7 @@ impl<P: Precision> Device for Cuda<P> {
     type Recording = Recording;
 
     const RUNS_BEHIND: bool = true;
-    // A step reads all weights once; with so many texts its products take longer than that.
+    // A decoding step reads all weights once; with this many texts its products take longer.
     const SEQUENCES: usize = 2048;
 
     fn name(&self) -> &'static str {
@@ -107,7 +108,7 @@ impl<P: Precision> std::fmt::Debug for Cuda<P> {
     }
 }
 
-/// Whether a driver and at least one GPU are present; the error says why not.
+/// Checks for a driver and at least one GPU; the error says what is missing.
 pub fn cuda_is_present() -> Result<(), Error> {
     runtime::find_driver()
 }

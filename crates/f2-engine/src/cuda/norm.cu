@@ -1,4 +1,4 @@
-// Layer norm, and the residual with dropout before it. A warp takes a row and holds it in
+// Layer norm, and the residual with dropout before it. A warp processes a row and holds it in
 // registers: PER chunks of eight columns per lane.
 
 template <int PER>
@@ -62,7 +62,7 @@ __device__ __forceinline__ void residual_forward(int rows, int width, const floa
     for (int part = 0; part < PER; part++) {
         int column = part * 256 + lane * 8;
         drop8(mask, row, column, width, added[part]);
-        // The norm sees the sum as it is stored, so that the backward pass sees the same.
+        // The norm is that of the sum as stored, which is what the backward pass reads.
 #pragma unroll
         for (int i = 0; i < 8; i++) values[part][i] = widen(narrow(values[part][i] + added[part][i]));
         store8(sum + (i64)row * width, column, width, values[part]);
@@ -70,16 +70,16 @@ __device__ __forceinline__ void residual_forward(int rows, int width, const floa
     norm_row<PER>(lane, width, gain, bias, values, normed + (i64)row * width, statistics + 2 * row);
 }
 
-// Rows a warp has in flight in a backward pass: as many as 72 KiB of eight warps hold, where they
-// hold more than one.
+// Rows that a warp has in flight in a backward pass: as many as fit into 72 KiB for eight warps, at
+// most three. If only one fits, rows are read directly.
 template <int PER>
 __device__ constexpr int rows_ahead() {
     constexpr int MOST = 72 * 1024 / (8 * 3 * 256 * PER * (int)sizeof(real));
     return MOST < 2 ? 1 : MOST > 3 ? 3 : MOST;
 }
 
-// The sums of all warps' shares, warp after warp. `shared: [warps, PER · 256]`; a lane's eight
-// columns are 32 apart, so that there are no bank conflicts.
+// Adds the shares of all warps in order. `shared: [warps, PER · 256]`; a lane's eight columns are
+// 32 apart, so that there are no bank conflicts.
 template <int PER>
 __device__ __forceinline__ void add_shares(const float (&share)[PER][8], int width, float* shared,
                                            float* to) {
@@ -100,8 +100,9 @@ __device__ __forceinline__ void add_shares(const float (&share)[PER][8], int wid
     __syncthreads();
 }
 
-// `d_x += …`, and through dropout into `d_branch` where there is one. A block's sums over its rows
-// go to `partial: [blocks, 2, width]`, gain and bias gradients, and to `branch_sums: [blocks, width]`.
+// `d_x += …`; `d_branch`, if given, gets `d_x` through dropout. A block's sums over its rows are
+// written to `partial: [blocks, 2, width]` (gain and bias gradients) and to
+// `branch_sums: [blocks, width]` (columns of `d_branch`).
 template <int PER>
 __device__ __forceinline__ void backward(int rows, int width, const float* gain, Mask mask,
                                          const real* x, const float* statistics,
@@ -162,7 +163,7 @@ __device__ __forceinline__ void backward(int rows, int width, const float* gain,
 #pragma unroll
         for (int part = 0; part < PER; part++) {
             int column = part * 256 + lane * 8;
-            // Read once more: registers are scarcer.
+            // Read once more, since registers are scarce.
             float before[8], standard[8];
             load(2, part, row, slot, before);
             load(1, part, row, slot, standard);
@@ -214,7 +215,7 @@ NORMS(1)
 NORMS(2)
 NORMS(4)
 
-// Rows too wide for one warp's registers: a block takes a row and reads it again from the cache.
+// Rows too wide for one warp's registers: a block processes a row and rereads it from the cache.
 
 __device__ void norm_wide_row(int width, const float* gain, const float* bias, const real* x,
                               real* normed, float* statistics) {
@@ -287,7 +288,7 @@ KERNEL norm_backward_wide(int rows, int width, const float* gain, const u32* clo
     }
 }
 
-// Gain and bias gradients of `per_block` rows, to `partial: [blocks, 2, width]`.
+// Writes gain and bias gradients of `per_block` rows to `partial: [blocks, 2, width]`.
 KERNEL norm_sums_wide(int rows, int width, int per_block, const real* x, const float* statistics,
                       const real* d_normed, float* partial) {
     int column = blockIdx.x * blockDim.x + threadIdx.x;

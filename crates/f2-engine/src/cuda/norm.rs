@@ -7,14 +7,14 @@ use super::runtime::{Address, Grid, Kernel, kernels};
 use super::{Cuda, Precision};
 use crate::{Dropout, Norm, Norms};
 
-/// Blocks that share the rows of a backward pass; each has a share of gain and bias gradients.
+/// Blocks that share the rows of a backward pass; each sums gain and bias gradients over its rows.
 const BLOCKS: usize = 264;
-/// Rows of wide rows a block sums up.
+/// Rows that a block of `norm_sums_wide` sums.
 const SUMMED_ROWS: usize = 32;
 
 /// Rows and width, gain and bias, `x`, `normed` and statistics.
 type Forward = (usize, usize, Address, Address, Address, Address, Address);
-/// The same with dropout's mask, and `x`, branch and sum.
+/// Rows and width, gain and bias, dropout's mask, `x`, branch, sum, `normed` and statistics.
 type Residual = (
     usize,
     usize,
@@ -30,7 +30,7 @@ type Residual = (
     Address,
     Address,
 );
-/// Rows and width, gain, dropout's mask, what is read and what is written.
+/// Rows and width, gain, dropout's mask, inputs and outputs.
 type BackwardRows = (
     usize,
     usize,
@@ -161,8 +161,8 @@ struct Kernels {
     forward: Kernel<Forward>,
     residual: Kernel<Residual>,
     backward: Kernel<BackwardRows>,
-    /// Chunks of 256 columns a lane holds in registers, a warp to a row; none where a block takes
-    /// one.
+    /// Chunks of 256 columns that a warp holds in registers, one row per warp; `None` with one row
+    /// per block.
     chunks: Option<usize>,
 }
 
@@ -183,15 +183,15 @@ impl Kernels {
 
     fn backward_grid(&self, rows: usize, element: usize) -> Grid {
         self.chunks.map_or(Grid::blocks(rows, 256), |chunks| {
-            Grid::blocks(BLOCKS, 256).sharing(backward_room(chunks, element))
+            Grid::blocks(BLOCKS, 256).sharing(backward_shared_bytes(chunks, element))
         })
     }
 }
 
-/// Bytes a block of a backward pass shares. Eight warps have rows in flight, three numbers for each
-/// column, as many as `rows_ahead` in norm.cu says; afterwards, or where it is one row, there are
-/// sums of columns.
-fn backward_room(chunks: usize, element: usize) -> usize {
+/// Bytes of shared memory of a block of a backward pass. Each of eight warps has as many rows in
+/// flight as `rows_ahead` in norm.cu returns, three numbers per column; afterwards, or with a
+/// single row, it holds sums of columns.
+fn backward_shared_bytes(chunks: usize, element: usize) -> usize {
     let row_each = 8 * 3 * 256 * chunks * element;
     match (72 * 1024 / row_each).min(3) {
         0 | 1 => 8 * 256 * chunks * size_of::<f32>(),

@@ -25,7 +25,7 @@ KERNEL __launch_bounds__(512) square_sums(u64 quads, const float4* gradients, do
     partial[blockIdx.x] = total;
 }
 
-// The root of the sum of at most 1,024 parts, and of up to three floats the passes over quads left.
+// The square root of the sum of at most 1,024 parts.
 KERNEL __launch_bounds__(1024) finish_norm(int count, const double* partial, float* norm) {
     __shared__ double parts[32];
     double total = threadIdx.x < count ? partial[threadIdx.x] : 0.0;
@@ -38,7 +38,8 @@ KERNEL __launch_bounds__(1024) finish_norm(int count, const double* partial, flo
     *norm = (float)sqrt(total);
 }
 
-// The sum of squares of each block of 4,096 gradients, in double precision: its bits as two words.
+// The sum of squares of each block of 4,096 gradients, in double precision, as the two words of its
+// bits.
 KERNEL __launch_bounds__(256) block_square_sums(u64 count, const float* gradients, u32* sums) {
     __shared__ double parts[8];
     double total = 0.0;
@@ -67,7 +68,7 @@ KERNEL __launch_bounds__(256) block_square_sums(u64 count, const float* gradient
     sums[2 * blockIdx.x + 1] = (u32)(bits >> 32);
 }
 
-// The root of the sum of what `block_square_sums` wrote.
+// The square root of the sum of what `block_square_sums` wrote.
 KERNEL __launch_bounds__(1024) norm_of_sums(u64 blocks, const u32* sums, float* norm) {
     __shared__ double parts[32];
     double total = 0.0;
@@ -109,9 +110,9 @@ __device__ __forceinline__ bool in_ranges(int ranges, const u64* starts, const u
     return low < ranges && __ldg(starts + low) <= i;
 }
 
-// One update of parameters, moments and the rounded copy; sets gradients to zero. Where the norm is
-// not finite only the gradients change. Ranges begin and end at multiples of four. A block takes a long
-// stretch of every buffer: memory is faster where what is read and written lies together.
+// One update of parameters, moments and the rounded copy; sets gradients to zero. If the norm is
+// not finite, only the gradients change. Ranges begin and end at multiples of four. A block
+// processes a long stretch of every buffer, since contiguous accesses to memory are faster.
 constexpr int QUADS = 8;
 
 KERNEL __launch_bounds__(256)

@@ -7,10 +7,10 @@ use super::runtime::{Address, Grid, kernels};
 use super::{Cuda, Precision};
 use crate::{AdamW, Decay, Moments, NORM_BLOCK, Optimiser};
 
-/// Blocks that share the squares of a norm; their sums are added in order.
+/// Blocks that share the sum of squares of a norm; their sums are added in a fixed order.
 const NORM_BLOCKS: usize = 1024;
 
-/// Quads of parameters a thread of AdamW takes.
+/// Groups of four parameters per thread of AdamW.
 const QUADS: usize = 8;
 
 kernels! {
@@ -121,7 +121,7 @@ impl<P: Precision> Optimiser for Cuda<P> {
     }
 }
 
-/// The parts of ascending ranges that lie in a piece, counted from its start.
+/// The parts of ascending ranges that lie in a piece, relative to its start.
 fn within(ranges: &[Range<usize>], piece: &Range<usize>) -> Vec<Range<usize>> {
     let clamp = |place: usize| place.clamp(piece.start, piece.end) - piece.start;
     let cut = ranges.iter().map(|range| clamp(range.start)..clamp(range.end));

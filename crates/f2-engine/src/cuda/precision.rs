@@ -4,19 +4,19 @@ use cudarc::cublaslt::sys::cudaDataType_t;
 
 /// The precision of activations.
 pub trait Precision: Send + Sync + 'static {
-    /// One activation in the GPU's memory.
+    /// One activation in GPU memory.
     type Element: Copy + Default + Send + Sync + 'static;
-    /// The precision in words.
+    /// The name of the precision, such as `bf16`.
     const NAME: &'static str;
-    /// cuBLASLt's name for it.
+    /// The precision as a cuBLASLt data type.
     const TYPE: cudaDataType_t;
-    /// Rounds.
+    /// Rounds to this precision.
     fn narrow(value: f32) -> Self::Element;
-    /// The exact value.
+    /// Converts to `f32`, exactly.
     fn widen(element: Self::Element) -> f32;
 }
 
-/// Eight bits of mantissa: what tensor cores are fast at.
+/// bf16: eight significant bits, fast on tensor cores.
 #[derive(Clone, Copy, Debug)]
 pub struct Bf16;
 
@@ -29,7 +29,7 @@ impl Precision for Bf16 {
     const NAME: &'static str = "bf16";
     const TYPE: cudaDataType_t = cudaDataType_t::CUDA_R_16BF;
 
-    /// To the nearest, ties to even; what is not a number stays so.
+    /// Rounds to the nearest, ties to even; NaN stays NaN.
     fn narrow(value: f32) -> u16 {
         let bits = value.to_bits();
         if value.is_nan() {

@@ -6,7 +6,7 @@ use crate::Error;
 /// Causal attention.
 #[allow(clippy::too_many_arguments, reason = "an operation names all it reads and writes")]
 pub trait Attention: Embeddings {
-    /// Keys and values of earlier tokens.
+    /// The keys and values of earlier tokens.
     type Cache;
 
     /// A cache of `layers` × `sequences` × `capacity` keys and values.
@@ -20,7 +20,7 @@ pub trait Attention: Embeddings {
 
     /// Causal attention, scores divided by `√heads.width`. `qkv: [positions, 3 · width]` holds
     /// queries, keys and values of all heads side by side; `out: [positions, width]`;
-    /// `log_sums: [heads, positions]` gets the logarithm of each softmax's denominator.
+    /// `log_sums: [heads, positions]` receives the logarithm of each softmax denominator.
     fn attention(
         &self,
         sequences: Sequences,
@@ -41,7 +41,7 @@ pub trait Attention: Embeddings {
         d_qkv: &mut Self::Activations,
     );
 
-    /// Puts the new tokens' keys and values into the cache's `layer` and attends to it.
+    /// Stores the new tokens' keys and values in the cache's `layer`, then attends to the cache.
     /// `qkv: [tokens, 3 · width]`, `out: [tokens, width]`.
     fn attention_cached(
         &self,
@@ -51,17 +51,17 @@ pub trait Attention: Embeddings {
         cache: &mut Self::Cache,
         out: &mut Self::Activations,
     );
-    /// Makes sequence `i` of the cache a copy of sequence `parents[i]`'s first `length` tokens:
-    /// what beam search does after a step.
+    /// Makes sequence `i` of the cache a copy of the first `length` tokens of sequence
+    /// `parents[i]`, as beam search requires after a step.
     fn reorder_cache(&self, parents: &[u32], length: usize, cache: &mut Self::Cache);
 }
 
-/// Attention's heads.
+/// The heads of an attention layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttentionHeads {
-    /// How many.
+    /// The number of heads.
     pub count: usize,
-    /// The width of each one's queries, keys and values.
+    /// The width of each head's queries, keys and values.
     pub width: usize,
 }
 

@@ -1,13 +1,14 @@
-//! A batch's input tokens, in whole sequences or in spans of cached ones, and their embedding.
+//! A batch's input tokens, as whole sequences or as spans that continue cached ones, and their
+//! embedding.
 
 use super::dropout::{Dropout, Dropouts};
 use crate::{Error, Parameter};
 
 /// Embeddings of input tokens.
 pub trait Embeddings: Dropouts {
-    /// Input tokens, with the order their gradients are summed in.
+    /// Input tokens, with the order in which their gradients are summed.
     type Tokens;
-    /// [`Span`]s of a batch.
+    /// The [`Span`]s of a batch.
     type Spans;
 
     /// A buffer of `positions` input tokens.
@@ -39,7 +40,7 @@ pub trait Embeddings: Dropouts {
         d_x: &Self::Activations,
         gradients: &mut Self::Floats,
     );
-    /// Embeds new tokens at the positions their spans say. `x: [tokens, width]`.
+    /// Embeds new tokens at the positions given by their spans. `x: [tokens, width]`.
     fn embed_spans(
         &self,
         embedding: Embedding,
@@ -59,31 +60,31 @@ pub struct Embedding {
     pub positions: Parameter,
 }
 
-/// A batch of sequences of one length. Positions are numbered row by row.
+/// A batch of sequences of equal length. Positions are numbered row by row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sequences {
-    /// How many sequences.
+    /// The number of sequences.
     pub count: usize,
-    /// How many tokens each has.
+    /// The number of tokens in each.
     pub length: usize,
 }
 
 impl Sequences {
-    /// All positions of the batch.
+    /// The number of positions in the batch.
     pub fn positions(self) -> usize {
         self.count * self.length
     }
 }
 
-/// The new tokens of one cached sequence, within a batch of such.
+/// The new tokens of one cached sequence in a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Which sequence of the cache they continue.
+    /// The sequence of the cache that they continue.
     pub sequence: u32,
-    /// How many of its tokens the cache holds already; the first new one has this position.
+    /// The number of its tokens already in the cache; the first new token has this position.
     pub cached: u32,
-    /// Where the new tokens begin in the batch.
+    /// The row of the batch where the new tokens begin.
     pub first_row: u32,
-    /// How many there are: the whole prompt at first, then one at a time.
+    /// The number of new tokens: the whole prompt at first, then one at a time.
     pub rows: u32,
 }

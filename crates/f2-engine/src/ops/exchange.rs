@@ -1,20 +1,20 @@
-//! The exchange between ranks that train one model: gradients to the owners of their slices,
-//! updated parameters back to all, and the sums of the gradients.
+//! The exchange between ranks that train one model: gradients are sent to the owners of their
+//! slices, and updated parameters back to all ranks.
 //!
-//! The flat buffers are cut into a slice for each rank ([`Partition`]). Sums are made here and not on the way: what
-//! a network adds up on the way has no order of its own.
+//! Each rank owns a slice of the flat buffers ([`Partition`]). The owner sums the gradients it
+//! receives: a reduction by the network would have no fixed order.
 
 use std::ops::Range;
 
 use super::{Memory, Partition};
 use crate::Error;
 
-/// The exchange between ranks, and the sums of what arrives.
+/// The exchange between ranks, and the summation of what is received.
 pub trait Exchange: Memory {
     /// The connection of this rank to all others.
     type Peers: Send;
 
-    /// Connects this rank to all others; every rank calls it.
+    /// Connects this rank to all others; a collective call.
     fn join(&self, meeting: &mut dyn Rendezvous) -> Result<Self::Peers, Error>;
 
     /// `to[at..] = from[range]`.
@@ -33,14 +33,15 @@ pub trait Exchange: Memory {
         to: &mut Self::Floats,
         at: usize,
     );
-    /// `floats[at..] += floats[range]`; the two do not overlap.
+    /// `floats[at..] += floats[range]`; the ranges must not overlap.
     fn add_within(&self, floats: &mut Self::Floats, range: Range<usize>, at: usize);
-    /// `to[0] = Σ from[..len]`, one after the other in double precision: zeros change nothing.
+    /// `to[0] = Σ from[..len]`, summed in order in double precision, so zeros do not change it.
     fn add_in_order(&self, len: usize, from: &Self::Floats, to: &mut Self::Floats);
 
-    /// Sends rank `j` its piece of one bucket of each of this rank's `parts`, and receives the own piece
-    /// of all others'. `to` is `[all parts of all ranks, own slice]`, in the order of ranks; this rank's
-    /// own are copied. All ranks exchange the same buckets in the same order.
+    /// Sends every rank its piece of one bucket of each of this rank's `parts`, and receives this
+    /// rank's piece of the parts of all others. `to: [parts of all ranks, length of this rank's
+    /// slice]`, in rank order; this rank's own parts are copied. All ranks must exchange the same
+    /// buckets in the same order.
     fn scatter(
         &self,
         peers: &mut Self::Peers,
@@ -49,9 +50,9 @@ pub trait Exchange: Memory {
         parts: &[&Self::Floats],
         to: &mut Self::Floats,
     ) -> Result<(), Error>;
-    /// The same beside the operations enqueued afterwards, where the device can. Until
-    /// [`finish_scatters`](Self::finish_scatters) they may not write to the bucket of the parts, nor use
-    /// `to`.
+    /// [`scatter`](Self::scatter), overlapped with the operations enqueued afterwards if the device
+    /// supports it. Until [`finish_scatters`](Self::finish_scatters), these must neither write to
+    /// this bucket of `parts` nor use `to`.
     fn begin_scatter(
         &self,
         peers: &mut Self::Peers,
@@ -62,61 +63,63 @@ pub trait Exchange: Memory {
     ) -> Result<(), Error> {
         self.scatter(peers, scatter, bucket, parts, to)
     }
-    /// Operations enqueued afterwards wait for all that [`begin_scatter`](Self::begin_scatter) began.
+    /// Makes operations enqueued afterwards wait for all scatters started by
+    /// [`begin_scatter`](Self::begin_scatter).
     fn finish_scatters(&self, _peers: &mut Self::Peers) -> Result<(), Error> {
         Ok(())
     }
-    /// Says that other ranks are not coming any more: closing the connection does not wait for what they
-    /// still owe.
+    /// Declares that other ranks have failed, so that closing the connection does not wait for
+    /// their messages.
     fn abandon(_peers: &mut Self::Peers) {}
-    /// Every rank's pieces of `floats` to all others.
+    /// Sends every rank's pieces of `floats` to all others.
     fn gather_floats(
         &self,
         peers: &mut Self::Peers,
         partition: &Partition,
         floats: &mut Self::Floats,
     ) -> Result<(), Error>;
-    /// Every rank's updated pieces of the parameters to all others, in the precision that passes
-    /// read them in.
+    /// Sends every rank's updated pieces of the parameters to all others, in a precision sufficient
+    /// for forward and backward passes.
     fn gather_weights(
         &self,
         peers: &mut Self::Peers,
         partition: &Partition,
         weights: &mut Self::Weights,
     ) -> Result<(), Error>;
-    /// Every rank's pieces of the parameters to all others, in full precision, so that
-    /// [`read_weights`](Memory::read_weights) gives all of them.
+    /// Makes the parameters complete in full precision on every rank, for
+    /// [`read_weights`](Memory::read_weights).
     fn gather_full_weights(
         &self,
         peers: &mut Self::Peers,
         partition: &Partition,
         weights: &mut Self::Weights,
     ) -> Result<(), Error>;
-    /// The bytes [`gather_weights`](Self::gather_weights) sends of `len` parameters, to one rank.
+    /// The bytes [`gather_weights`](Self::gather_weights) sends to one rank for `len` parameters.
     fn weight_message_bytes(len: usize) -> usize {
         len * size_of::<f32>()
     }
 }
 
-/// How ranks that know each other as hosts bring their devices together.
+/// The connection between the ranks' hosts, over which devices establish their own.
 pub trait Rendezvous {
     /// The number of this rank, from 0.
     fn rank(&self) -> usize;
-    /// How many ranks there are.
+    /// The number of ranks.
     fn size(&self) -> usize;
-    /// The bytes that rank 0 gives, at every rank.
+    /// Broadcasts: returns the `bytes` of rank 0 on every rank.
     fn share(&mut self, bytes: Vec<u8>) -> Result<Vec<u8>, Error>;
-    /// The connection that devices without one of their own use; none where there is none.
+    /// A connection that carries `f32` values for devices without one of their own, if there is
+    /// any.
     fn host_peers(&mut self) -> Option<Box<dyn HostPeers>>;
 }
 
-/// The connection of this rank's host to those of all others.
+/// The connection of this rank's host to the other hosts, carrying `f32` values.
 pub trait HostPeers: Send {
     /// The number of this rank, from 0.
     fn rank(&self) -> usize;
 
-    /// Sends and receives everything listed, each with the rank it goes to or comes from. Messages
-    /// between two ranks arrive in their order; as many are sent as are received.
+    /// Sends and receives all listed messages, each with its destination or source rank. Messages
+    /// between two ranks arrive in order; every send has a matching receive.
     fn exchange(
         &mut self,
         sends: &[(usize, &[f32])],
@@ -124,23 +127,23 @@ pub trait HostPeers: Send {
     ) -> Result<(), Error>;
 }
 
-/// How much each rank sends to each other.
+/// How much each rank sends to every other.
 #[derive(Clone, Copy, Debug)]
 pub struct Scatter<'a> {
     /// The pieces of each rank.
     pub partition: &'a Partition,
-    /// How many parts each rank sends.
+    /// The number of parts each rank sends.
     pub parts: &'a [usize],
 }
 
 impl Scatter<'_> {
-    /// The rows that a rank's parts take in what is received.
+    /// The rows of the receive buffer that hold a rank's parts.
     pub fn rows(&self, rank: usize) -> Range<usize> {
         let before: usize = self.parts[..rank].iter().sum();
         before..before + self.parts[rank]
     }
 
-    /// All rows of what is received.
+    /// The number of rows of the receive buffer.
     pub fn all_rows(&self) -> usize {
         self.parts.iter().sum()
     }

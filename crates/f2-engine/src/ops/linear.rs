@@ -37,8 +37,8 @@ pub trait Linears: Memory {
         d_x: &mut Self::Activations,
         gradients: &mut Self::Floats,
     );
-    /// [`linear_backward`](Self::linear_backward) of a layer whose input was
-    /// `x = gelu(before)`: continues through GELU to `d_before: [rows, inputs]`.
+    /// [`linear_backward`](Self::linear_backward) of a layer with input `x = gelu(before)`:
+    /// propagates through GELU to `d_before: [rows, inputs]`.
     fn linear_backward_gelu(
         &self,
         rows: usize,

@@ -6,31 +6,31 @@ use crate::{Error, Parameter};
 
 /// Memory of a device. New buffers hold zeros.
 pub trait Memory: Sized + 'static {
-    /// Numbers in working precision.
+    /// Values in working precision.
     type Activations;
-    /// Numbers in `f32`.
+    /// Values in `f32`.
     type Floats;
-    /// Parameters, with whatever copies the device multiplies by.
+    /// Parameters, with rounded copies for products if the device uses them.
     type Weights;
-    /// Row or token numbers.
+    /// Row indices or token ids.
     type Indices;
-    /// One float being copied to the host.
+    /// A float being copied to the host.
     type Reading;
 
-    /// Bytes of one activation.
+    /// The size of one activation in bytes.
     const ACTIVATION_BYTES: usize;
-    /// Bytes of one parameter, with its copies.
+    /// The size of one parameter in bytes, including its copies.
     const WEIGHT_BYTES: usize;
 
-    /// `len` activations.
+    /// A buffer of `len` activations.
     fn activations(&self, len: usize) -> Result<Self::Activations, Error>;
-    /// `len` floats.
+    /// A buffer of `len` floats.
     fn floats(&self, len: usize) -> Result<Self::Floats, Error>;
-    /// All parameters of a [`Layout`](crate::Layout) of length `len`.
+    /// A buffer for the parameters of a [`Layout`](crate::Layout) of length `len`.
     fn weights(&self, len: usize) -> Result<Self::Weights, Error>;
     /// A buffer of `len` indices.
     fn indices(&self, len: usize) -> Result<Self::Indices, Error>;
-    /// A buffer for a float that is being read.
+    /// A buffer for reading one float.
     fn reading(&self) -> Result<Self::Reading, Error>;
 
     /// Writes the first `from.len()` activations, rounded to working precision.
@@ -41,7 +41,8 @@ pub trait Memory: Sized + 'static {
     fn write_floats(&self, from: &[f32], offset: usize, to: &mut Self::Floats);
     /// Reads `to.len()` floats at `offset`.
     fn read_floats(&self, from: &Self::Floats, offset: usize, to: &mut [f32]) -> Result<(), Error>;
-    /// The first `len` floats, for the host to read and overwrite: in place, or in `copy`.
+    /// The first `len` floats, for the host to read and overwrite: the buffer itself if it is in
+    /// host memory, else a copy of it in `copy`.
     fn host_floats<'a>(
         &self,
         from: &'a mut Self::Floats,
@@ -52,9 +53,10 @@ pub trait Memory: Sized + 'static {
         self.read_floats(from, 0, copy)?;
         Ok(copy)
     }
-    /// Begins to read the first float. Operations enqueued later do not change the value.
+    /// Starts reading the first float. Operations enqueued later do not affect the value read.
     fn begin_reading(&self, from: &Self::Floats, to: &mut Self::Reading);
-    /// The float once it has arrived; does not wait for operations enqueued after it.
+    /// Waits for the float being read, but not for operations enqueued after
+    /// [`begin_reading`](Self::begin_reading).
     fn finish_reading(&self, reading: &Self::Reading) -> Result<f32, Error>;
     /// Writes one parameter, `from.len() == parameter.len()`.
     fn write_weights(&self, from: &[f32], parameter: Parameter, to: &mut Self::Weights);
@@ -82,7 +84,7 @@ pub trait Memory: Sized + 'static {
         to: &mut Self::Floats,
         index: usize,
     );
-    /// Picks rows: `to[i] = from[rows[i]]`, each of `width`.
+    /// Gathers rows of length `width`: `to[i] = from[rows[i]]`.
     fn gather(
         &self,
         width: usize,

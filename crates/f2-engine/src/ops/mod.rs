@@ -1,5 +1,6 @@
-//! The operations of a device, by family: each file holds one trait and the handles and settings
-//! its operations take; `partition.rs` says who owns what where ranks are several. `cpu/` and `cuda/` have files of the same names with the implementations.
+//! The operations of a device: each file holds one trait and the handles and settings of its
+//! operations; `partition.rs` divides the flat buffers among ranks. The implementations are in
+//! files of the same names in `cpu/` and `cuda/`.
 
 mod attention;
 mod dropout;

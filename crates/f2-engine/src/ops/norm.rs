@@ -6,8 +6,8 @@ use crate::Parameter;
 /// Layer norms.
 #[allow(clippy::too_many_arguments, reason = "an operation names all it reads and writes")]
 pub trait Norms: Dropouts {
-    /// Layer norm. `x, normed: [rows, width]`; `statistics: [rows, 2]` gets mean and
-    /// reciprocal deviation.
+    /// Layer norm. `x, normed: [rows, width]`; `statistics: [rows, 2]` receives the mean and the
+    /// reciprocal standard deviation.
     fn norm(
         &self,
         rows: usize,
@@ -44,8 +44,8 @@ pub trait Norms: Dropouts {
         statistics: &mut Self::Floats,
     );
     /// The gradient through both. `d_sum` holds the gradient of the residual stream from later
-    /// layers; the norm's share is added, after which it is also the gradient of `x`.
-    /// `d_branch` gets it through dropout. All `[rows, width]`.
+    /// layers; the norm's contribution is added to it, and the result is also the gradient of `x`.
+    /// `d_branch` receives this gradient through dropout. All `[rows, width]`.
     fn residual_norm_backward(
         &self,
         rows: usize,
@@ -71,6 +71,6 @@ pub struct Norm {
 }
 
 impl Norm {
-    /// Added to the variance before its root is taken, as GPT-2 does.
+    /// Added to the variance before taking its root, as in GPT-2.
     pub const EPSILON: f32 = 1e-5;
 }

@@ -4,17 +4,17 @@ use std::ops::Range;
 
 use super::Memory;
 
-/// Elements whose squares are added up before their sum meets others in
-/// [`square_sums`](Optimiser::square_sums).
+/// The number of elements in each block whose squares [`square_sums`](Optimiser::square_sums) sums.
 pub const NORM_BLOCK: usize = 1 << 12;
 
-/// The optimiser: over everything at once, or over one slice of it, as ranks share the work.
+/// The optimiser: over all parameters at once, or over one rank's slice.
 #[allow(clippy::too_many_arguments, reason = "an operation names all it reads and writes")]
 pub trait Optimiser: Memory {
     /// `norm[0] = √Σ gradients²`.
     fn global_norm(&self, gradients: &Self::Floats, norm: &mut Self::Floats);
-    /// Updates all parameters and sets the gradients to zero. `decayed` are the ranges weight
-    /// decay works on, ascending. When `norm[0]` is not finite, parameters and moments do not change.
+    /// Updates all parameters and sets the gradients to zero. `decayed` are the ranges that weight
+    /// decay applies to, ascending. If `norm[0]` is not finite, parameters and moments do not
+    /// change.
     fn adamw(
         &self,
         settings: AdamW,
@@ -25,8 +25,9 @@ pub trait Optimiser: Memory {
         gradients: &mut Self::Floats,
     );
 
-    /// The sum of squares of every block of [`NORM_BLOCK`] of the gradients in `range`, in double
-    /// precision. Two floats of `sums` from `at` on hold the bits of each, the lower half first.
+    /// The sum of squares of every block of [`NORM_BLOCK`] gradients in `range`, in double
+    /// precision. Each is written to two floats of `sums`, from `at` on, as the lower and upper
+    /// half of its bits.
     fn square_sums(
         &self,
         range: Range<usize>,
@@ -34,11 +35,11 @@ pub trait Optimiser: Memory {
         sums: &mut Self::Floats,
         at: usize,
     );
-    /// `norm[0]` is the root of the sum of as many `blocks`' sums, as
-    /// [`square_sums`](Self::square_sums) wrote them. The order depends on their number alone.
+    /// `norm[0] = √Σ` over the first `blocks` sums written by [`square_sums`](Self::square_sums).
+    /// The order of summation depends only on their number.
     fn norm_of_sums(&self, blocks: usize, sums: &Self::Floats, norm: &mut Self::Floats);
-    /// [`adamw`](Self::adamw) of one piece of the parameters. Moments and gradients have it from `at`
-    /// on; its gradients are set to zero.
+    /// [`adamw`](Self::adamw) for the range `piece` of the parameters, whose moments and gradients
+    /// begin at `at`. These gradients are set to zero.
     fn adamw_piece(
         &self,
         settings: AdamW,
@@ -55,38 +56,39 @@ pub trait Optimiser: Memory {
 /// How weight decay acts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decay {
-    /// On the weights themselves, separately from Adam's step: `AdamW`.
+    /// Applied to the weights directly, separately from Adam's step: `AdamW`.
     Decoupled,
-    /// Through the gradient, and so through the moments: Adam's L2 penalty.
+    /// Added to the gradient, and so to the moments: Adam with an L2 penalty.
     Penalty,
 }
 
-/// One update's settings.
+/// The settings of one update.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdamW {
-    /// This update's learning rate.
+    /// The learning rate of this update.
     pub learning_rate: f64,
-    /// The decay of the mean of gradients.
+    /// The decay rate of the first moment.
     pub beta1: f64,
-    /// The decay of the mean of squared gradients.
+    /// The decay rate of the second moment.
     pub beta2: f64,
     /// Added to the root of the second moment.
     pub epsilon: f64,
-    /// How strongly decayed ranges are pulled towards zero.
+    /// The weight decay coefficient.
     pub weight_decay: f64,
     /// How the decay acts.
     pub decay: Decay,
-    /// Gradients with a larger global norm are scaled down to it; infinity never clips.
+    /// Gradients are scaled down to this global norm if theirs is larger; infinity disables
+    /// clipping.
     pub clip: f64,
-    /// This update's number, from 1: Adam's moments are corrected for their start at zero.
+    /// The number of this update, from 1, for the bias correction of the moments.
     pub update: u64,
 }
 
-/// Adam's running means, in the flat layout of the parameters or of a slice of them.
+/// Adam's moments, in the flat layout of the parameters or of a slice of them.
 #[derive(Debug)]
 pub struct Moments<D: Memory> {
-    /// The mean of gradients.
+    /// The running mean of the gradients.
     pub first: D::Floats,
-    /// The mean of squared gradients.
+    /// The running mean of the squared gradients.
     pub second: D::Floats,
 }

@@ -1,32 +1,34 @@
-//! The part of the flat buffers that each rank owns where several train one model.
+//! The part of the flat buffers that each rank owns when several train one model.
 
 use std::ops::Range;
 
 use super::NORM_BLOCK;
 
-/// The most buckets that are cut where the backward pass allows it, so that messages stay long.
+/// The maximum number of buckets, so that messages stay long.
 const MOST_BUCKETS: usize = 16;
 
-/// A flat buffer cut into buckets, which are exchanged one after the other, and every bucket into a
-/// piece for each rank. The slice of a rank is its pieces of all buckets, one after the other: so
-/// each bucket is sent by all ranks to all, and keeps all connections busy.
+/// A flat buffer divided into buckets, which are exchanged one after the other, and every bucket
+/// into a piece for each rank. The slice of a rank is the concatenation of its pieces of all
+/// buckets. Each bucket is therefore sent by all ranks to all and keeps all connections busy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partition {
-    /// By bucket and rank.
+    /// The pieces, by bucket and rank.
     buckets: Vec<Vec<Range<usize>>>,
 }
 
 impl Partition {
-    /// One bucket with these pieces.
+    /// A single bucket with these pieces.
     pub fn of_pieces(pieces: Vec<Range<usize>>) -> Self {
         Self { buckets: vec![pieces] }
     }
 
-    /// Cuts a buffer of `len` elements that become final from its end to its start. `finals` are
-    /// the places, descending, from which on everything is final at one moment after the other.
+    /// Divides a buffer of `len` elements, which the backward pass completes from the end to the
+    /// start: `finals` are descending offsets, and all elements from each of them on are final
+    /// before those below it.
     ///
-    /// Pieces begin at the bounds of the norm's blocks, so that their sums of squares lie in order,
-    /// whoever made them; those of a bucket are equal, but for the bucket that ends the buffer.
+    /// Pieces begin at boundaries of [`NORM_BLOCK`]s, so that the sums of squares of these blocks
+    /// do not depend on the number of ranks. The pieces of a bucket are equal in length, except in
+    /// the bucket at the end of the buffer.
     pub fn new(len: usize, ranks: usize, finals: &[usize]) -> Self {
         let unit = ranks * NORM_BLOCK;
         let least = len.div_ceil(MOST_BUCKETS);
@@ -42,28 +44,28 @@ impl Partition {
         Self { buckets }
     }
 
-    /// How many buckets there are.
+    /// The number of buckets.
     pub fn buckets(&self) -> usize {
         self.buckets.len()
     }
 
-    /// The pieces of a bucket, by rank. They follow each other.
+    /// The pieces of a bucket, by rank, contiguous and in order.
     pub fn pieces(&self, bucket: usize) -> &[Range<usize>] {
         &self.buckets[bucket]
     }
 
-    /// All of a bucket.
+    /// The range of a whole bucket.
     pub fn bucket(&self, bucket: usize) -> Range<usize> {
         let pieces = &self.buckets[bucket];
         pieces[0].start..pieces[pieces.len() - 1].end
     }
 
-    /// How many ranks there are.
+    /// The number of ranks.
     pub fn ranks(&self) -> usize {
         self.buckets[0].len()
     }
 
-    /// The pieces of a rank, each with its place in the rank's slice; empty ones are left out.
+    /// The non-empty pieces of a rank, each with its offset in the rank's slice.
     pub fn slice(&self, rank: usize) -> impl Iterator<Item = (usize, Range<usize>)> {
         let starts = self.buckets.iter().scan(0, move |at, pieces| {
             let start = *at;
@@ -73,7 +75,7 @@ impl Partition {
         starts.filter(|(_, piece)| !piece.is_empty())
     }
 
-    /// Where the piece of a bucket lies in the slice of its rank.
+    /// The offset of a rank's piece of a bucket in the rank's slice.
     pub fn place(&self, bucket: usize, rank: usize) -> usize {
         self.buckets[..bucket].iter().map(|pieces| pieces[rank].len()).sum()
     }
@@ -83,7 +85,8 @@ impl Partition {
         self.place(self.buckets.len(), rank)
     }
 
-    /// The same with other places, such as those of the sums that belong to each piece.
+    /// The partition with every bound mapped by `place`, such as to the offset of the sums of
+    /// squares of each piece.
     #[must_use]
     pub fn map(&self, place: impl Fn(usize) -> usize) -> Self {
         let of = |piece: &Range<usize>| place(piece.start)..place(piece.end);
@@ -91,7 +94,7 @@ impl Partition {
     }
 }
 
-/// Equally many of the norm's blocks to each rank. The last pieces may be shorter or empty.
+/// Assigns every rank the same number of norm blocks. The last pieces may be shorter or empty.
 fn pieces(bucket: Range<usize>, ranks: usize) -> Vec<Range<usize>> {
     let each = bucket.len().div_ceil(NORM_BLOCK).div_ceil(ranks) * NORM_BLOCK;
     let bound = |rank: usize| (bucket.start + rank * each).min(bucket.end);
@@ -102,7 +105,7 @@ fn pieces(bucket: Range<usize>, ranks: usize) -> Vec<Range<usize>> {
 mod tests {
     use super::*;
 
-    /// Cuts at every place that `finals` names.
+    /// A partition, checked for covering the buffer with valid pieces.
     fn check(len: usize, ranks: usize, finals: &[usize]) -> Partition {
         let partition = Partition::new(len, ranks, finals);
         let mut all: Vec<_> = (0..ranks).flat_map(|rank| partition.slice(rank)).collect();

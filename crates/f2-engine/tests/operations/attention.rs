@@ -39,7 +39,7 @@ fn attention_and_its_gradient() {
     }
 }
 
-/// Long enough for many strips and key blocks; the definition alone, differences would take long.
+/// Long enough for many strips. Forward only, since differences would take too long.
 #[test]
 fn long_sequences() {
     let (length, width) = (517, 64);

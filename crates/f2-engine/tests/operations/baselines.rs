@@ -1,13 +1,13 @@
-//! The plain softmax for the baselines: unlikelihood where the model is sure, and weights that
-//! depend on predictions.
+//! The plain softmax of the baselines: unlikelihood of a certain model, and weights that depend on
+//! predictions.
 
 use f2_engine::prelude::*;
 use f2_engine::{Head, IGNORED, Labels, Layout, Penalties, Weighting};
 
 use super::{Bench, assert_close, random, widen};
 
-/// A candidate the model is all but sure of: 1 - p is 3e-11, which a difference from one in `f32`
-/// would call zero, and the gradient with it.
+/// A candidate of which the model is almost certain: 1 - p is 3e-11. Computed as a difference in
+/// `f32` it would be zero, as would the gradient.
 #[test]
 fn unlikelihood_where_the_model_is_certain() {
     let logits = [26.0, 1.0, 0.5, -1.0];
@@ -50,8 +50,8 @@ fn unlikelihood_where_the_model_is_certain() {
     assert_close(&d_hidden, &gradient, 1e-5);
 }
 
-/// Weights that come after the predictions give the loss of weights that were there before, up to
-/// the order in which chunks are summed; and logits are reused once.
+/// Weights set after the predictions give the same loss as weights loaded with the targets, up to
+/// the order in which chunks are summed; and logits are reused only once.
 #[test]
 fn predictions_may_decide_the_weights() {
     let (positions, width, vocabulary) = (700, 3, 9001);

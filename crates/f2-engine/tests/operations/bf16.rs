@@ -1,10 +1,10 @@
-//! Products in bf16: near those in `f32`, and the same bits on any number of threads.
+//! Products in bf16: close to those in `f32`, with the same bits on any number of threads.
 
 use f2_engine::{Cpu, Simd};
 
 use super::threads::outcome;
 
-/// The CPU with products in bf16, where the processor has instructions for them.
+/// The CPU with products in bf16, if the processor has instructions for them.
 fn bf16(threads: usize) -> Option<Cpu> {
     if !Simd::has_bf16() {
         eprintln!("skipped: {} has no bf16", Simd::used().name());
@@ -13,9 +13,9 @@ fn bf16(threads: usize) -> Option<Cpu> {
     Some(Cpu::with_bf16(threads).unwrap())
 }
 
-/// One operation of each kind, forward and backward. bf16 keeps 8 bits: every operand is off by up
-/// to 2⁻⁹ of itself. Weights and inputs of variance one make logits of tens, whose exponentials turn
-/// that into some percent.
+/// One operation of each kind, forward and backward. bf16 keeps 8 bits: every operand has a
+/// relative error of up to 2⁻⁹. Weights and inputs of unit variance give logits in the tens, whose
+/// exponentials raise the error to some percent.
 #[test]
 fn operations_stay_near_those_in_f32() {
     let Some(cpu) = bf16(2) else { return };

@@ -25,7 +25,7 @@ fn embedding_and_its_gradients() {
     bench.cpu.embed(sequences, embedding, &bench.weights, &tokens, dropout, &mut x);
 
     let (by_token, by_place) = (bench.weight(embedding.tokens), bench.weight(embedding.positions));
-    // Dropout draws sixteen bits: 0.4 is 26,214 of 65,536.
+    // Dropout draws sixteen bits: 0.4 is rounded to 26,214 of 65,536.
     let scale = 65_536.0 / (65_536.0 - 26_214.0);
     let mask: Vec<f64> = x.iter().map(|&x| if x == 0.0 { 0.0 } else { scale }).collect();
     let kept = mask.iter().filter(|&&factor| factor > 0.0).count() as f64 / size as f64;

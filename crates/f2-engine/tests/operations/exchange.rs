@@ -1,4 +1,4 @@
-//! The exchange between ranks, and the optimiser over slices: threads of this process are the ranks.
+//! The exchange between ranks, which are threads of this process, and the optimiser over slices.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -10,7 +10,7 @@ use f2_engine::{
 
 use super::{Bench, narrow, random};
 
-/// A rank that is a thread: a channel from each rank and to each.
+/// The connection of a rank that is a thread: a channel to and from each rank.
 struct Threads {
     rank: usize,
     to: Vec<Sender<Vec<f32>>>,
@@ -55,7 +55,7 @@ impl HostPeers for Threads {
     }
 }
 
-/// Runs `body` as every rank at once.
+/// Runs `body` for all ranks concurrently.
 fn as_ranks<R: Send>(
     ranks: usize,
     body: impl Fn(usize, &Cpu, Box<dyn HostPeers>) -> R + Sync,
@@ -77,12 +77,12 @@ fn values(len: usize, place: usize) -> Vec<f32> {
     narrow(&random(len, place as u32))
 }
 
-/// The slice of a rank, of all values.
+/// A rank's slice of all values.
 fn slice_of(values: &[f32], partition: &Partition, rank: usize) -> Vec<f32> {
     partition.slice(rank).flat_map(|(_, piece)| values[piece].to_vec()).collect()
 }
 
-/// In one bucket, and in several.
+/// A partition into one bucket, and one into several.
 fn partitions(len: usize, ranks: usize) -> [Partition; 2] {
     let finals = [7 * len / 8, len / 2, len / 3, 0];
     [Partition::new(len, ranks, &[]), Partition::new(len, ranks, &finals)]
@@ -133,7 +133,7 @@ fn check_scatter(len: usize, partition: &Partition, parts: &[usize]) {
 
 #[test]
 fn what_is_gathered_is_everywhere() {
-    // The fourth rank has nothing of the shorter one.
+    // The fourth rank has no piece of the shorter buffer.
     for len in [2 * NORM_BLOCK + 16, 37 * NORM_BLOCK + 16] {
         for partition in [1, 2, 3, 4].into_iter().flat_map(|ranks| partitions(len, ranks)) {
             let expected = values(len, 9);
@@ -161,13 +161,13 @@ fn sums_keep_their_order() {
     cpu.add_within(&mut to, 1..3, 5);
     cpu.add_within(&mut to, 6..7, 0);
     assert_eq!(*to, [4.0, 3.0, 4.0, 6.0, 2.0, 3.0, 4.0, 0.0]);
-    // In single precision, or in another order, the one would be lost.
+    // In single precision or in another order, the 1 would be lost.
     cpu.write_floats(&[1e20, -1e20, 1.0, 0.0], 0, &mut from);
     cpu.add_in_order(4, &from, &mut to);
     assert_eq!(to[0], 1.0);
 }
 
-/// The update by ranks, put together: norm, parameters and moments.
+/// The result of an update by ranks, assembled: norm, parameters and moments.
 fn sliced(layout: &Layout, partition: &Partition, settings: AdamW) -> [Vec<f32>; 4] {
     let len = layout.len();
     let Bench { cpu, mut weights, .. } = Bench::new(layout);

@@ -8,8 +8,8 @@ use super::{Bench, assert_close, random};
 
 const HEADS: AttentionHeads = AttentionHeads { count: 3, width: 5 };
 
-/// Two sequences of different lengths: prompts first, then token by token, must give what
-/// attention over the whole sequence gives.
+/// Two sequences of different lengths, prompts first, then token by token: the result must equal
+/// attention over the whole sequences.
 #[test]
 fn cached_attention_is_attention() {
     let bench = Bench::new(&Layout::new());
@@ -50,7 +50,7 @@ fn cached_attention_is_attention() {
     }
 }
 
-/// Two that change places, one that stays, and two that follow one another.
+/// Two sequences that swap places, one that stays, and two that form a chain.
 #[test]
 fn a_reordered_cache_continues_its_parents() {
     const PARENTS: [u32; 5] = [1, 0, 2, 2, 3];

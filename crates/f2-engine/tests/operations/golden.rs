@@ -1,4 +1,4 @@
-//! The golden cases of the F² head: losses, posteriors and gradients of an independent program.
+//! Golden cases of the F² head: losses, posteriors and gradients from an independent program.
 
 use f2_engine::prelude::*;
 use f2_engine::{Classes, Head, IGNORED, Labels, Layout};
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Bench, assert_close, narrow};
 
-/// The precision of `f32` near one, with room for sums over a few dozen terms.
+/// The tolerance for `f32` values near one, with room for sums of a few dozen terms.
 const TOLERANCE: f64 = 1e-5;
 
 fn numbers(value: &Value) -> Vec<f64> {

@@ -13,7 +13,7 @@ const VOCABULARY: usize = 29;
 const ENDS: [u32; 5] = [1, 3, 4, 11, 29];
 const IDS: [u32; 12] = [0, 28, 3, 1, IGNORED, 7, 10, 2, 0, 11, IGNORED, 3];
 
-/// The plain softmax and F² over the same token vectors.
+/// The plain softmax and F² with the same token vectors.
 fn bench() -> (Bench, Head, Head) {
     let mut layout = Layout::new();
     let vectors = layout.add("classes", &[ENDS.len(), WIDTH], true);
@@ -27,7 +27,7 @@ struct Results {
     d_hidden: Vec<f32>,
 }
 
-/// Loss and gradients; the loss without gradients must be the same.
+/// Loss and gradients; checks that the loss without gradients is the same.
 fn run(bench: &mut Bench, head: &Head, labels: &Labels<'_>, hidden: &[f64]) -> Results {
     let positions = labels.ids.len();
     let mut targets = bench.cpu.targets(positions, head).unwrap();
@@ -50,7 +50,7 @@ fn run(bench: &mut Bench, head: &Head, labels: &Labels<'_>, hidden: &[f64]) -> R
     Results { losses: losses.to_vec(), d_hidden: d_hidden.to_vec() }
 }
 
-/// Weighted likelihood and penalties of all positions, as METHOD writes them.
+/// Weighted likelihood and penalties of all positions, as defined in `docs/method.md`.
 fn softmax_value(
     hidden: &[f64],
     tokens: &[f64],
@@ -152,7 +152,7 @@ fn f2_and_its_gradients() {
     assert_close(&bench.gradient(head.tokens), &by_tokens, 1e-5);
 }
 
-/// F² with one class: the same bits, for all that a head does.
+/// F² with one class gives the same bits in every operation of a head.
 #[test]
 fn one_class_is_the_plain_softmax() {
     let (mut plain, head, f2) = bench();
@@ -219,7 +219,7 @@ fn predictions_are_the_most_likely_tokens() {
     }
 }
 
-/// More positions than fit one chunk of logits: chunks must add up.
+/// More positions than fit one chunk of logits: the chunks' gradients must add up.
 #[test]
 fn many_positions_take_several_chunks() {
     let (positions, width, vocabulary) = (700, 3, 9001);

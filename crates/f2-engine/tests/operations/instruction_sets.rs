@@ -1,5 +1,5 @@
-//! Every instruction set that the processor has passes all tests, and those with fused
-//! multiply-adds give the same bits.
+//! All tests pass on every instruction set of the processor, and those with fused multiply-adds
+//! give the same bits.
 
 use std::process::{Command, Output};
 
@@ -7,7 +7,7 @@ use f2_engine::{Cpu, Simd};
 
 use super::threads::outcome;
 
-/// Runs tests of this binary on an instruction set, in a process of its own.
+/// Runs tests of this binary on an instruction set, in a separate process.
 fn on(simd: Simd, arguments: &[&str]) -> Output {
     let mut tests = Command::new(std::env::current_exe().unwrap());
     tests.args(arguments).env("F2_SIMD", simd.word()).output().unwrap()
@@ -29,7 +29,7 @@ fn all_operations_pass_on_every_instruction_set() {
     }
 }
 
-/// Prints a hash of the bits that one operation of each kind writes.
+/// Prints a hash of the output bits of one operation of each kind.
 #[test]
 fn bits() {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
@@ -39,7 +39,7 @@ fn bits() {
     println!("bits {hash:016x}");
 }
 
-/// A run started on one machine continues bit for bit on another.
+/// So a run started on one machine can be continued on another, bit for bit.
 #[test]
 fn fused_instruction_sets_give_the_same_bits() {
     if chosen() {

@@ -28,7 +28,7 @@ fn linear_and_its_gradients() {
         assert_close(&y, &linear(&x, &weight, &bias, inputs), 1e-5);
 
         let mut d_x = bench.cpu.activations(rows * inputs).unwrap();
-        // Twice: parameters' gradients accumulate, activations' do not.
+        // Twice: gradients of parameters accumulate, those of activations do not.
         for _ in 0..2 {
             bench.cpu.linear_backward(
                 rows,

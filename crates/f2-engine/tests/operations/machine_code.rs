@@ -1,13 +1,13 @@
-//! The machine code of the CPU's kernels: whole vectors, no gathers and no scatters.
+//! The machine code of the CPU's kernels uses whole vectors, without gathers and scatters.
 //!
-//! A compiler that chooses how to vectorise a loop may choose gathers, which made the product seven
-//! times slower than it is. The test reads its own binary with binutils' `objdump`.
+//! A compiler may vectorise a loop with gathers, which once made the product seven times slower.
+//! The test disassembles its own binary with `objdump` from binutils.
 
 #![cfg(target_arch = "x86_64")]
 
 use std::process::Command;
 
-/// The functions of the CPU engine with their instructions, one string a function.
+/// The functions of the CPU engine: their names and disassembly.
 fn functions() -> Option<Vec<(String, String)>> {
     let binary = std::env::current_exe().unwrap();
     let arguments = ["--disassemble", "--demangle", "--no-show-raw-insn", "--no-addresses"];

@@ -1,5 +1,5 @@
-//! Every operation beside its naive `f64` definition, forward and backward, over shapes that are
-//! not round numbers. Backward passes are compared with central differences of the definition.
+//! Compares every operation with its naive `f64` definition, forward and backward, for shapes that
+//! are not round numbers. Backward passes are compared with central differences of the definition.
 
 mod attention;
 mod baselines;
@@ -60,7 +60,7 @@ impl Bench {
     }
 }
 
-/// `len` draws from the standard normal distribution that `f32` holds exactly.
+/// `len` draws from the standard normal distribution, rounded to `f32`.
 fn random(len: usize, place: u32) -> Vec<f64> {
     let mut stream = Philox::new(1, [place, 0, 0]);
     (0..len).map(|_| f64::from(stream.normal() as f32)).collect()
@@ -74,7 +74,8 @@ fn widen(values: &[f32]) -> Vec<f64> {
     values.iter().map(|&value| f64::from(value)).collect()
 }
 
-/// Relative to the largest expected value: rounding errors of a sum follow its largest terms.
+/// With a tolerance relative to the largest expected value, since rounding errors of a sum depend
+/// on its largest terms.
 fn assert_close(actual: &[f32], expected: &[f64], tolerance: f64) {
     assert_eq!(actual.len(), expected.len());
     let scale = expected.iter().fold(1e-3_f64, |largest, x| largest.max(x.abs()));

@@ -51,7 +51,7 @@ fn norm_and_its_gradients() {
     }
 }
 
-/// The mask is read off a residual with a branch of ones; everything else must follow from it.
+/// The mask is taken from a residual with a branch of ones; all other results must agree with it.
 #[test]
 fn residual_with_dropout_and_its_gradients() {
     let (rows, width) = (41, 22);

@@ -16,7 +16,7 @@ const SETTINGS: AdamW = AdamW {
     update: 1,
 };
 
-/// Adam as Kingma & Ba and Loshchilov & Hutter write it.
+/// Adam as defined by Kingma & Ba, with weight decay by Loshchilov & Hutter.
 fn reference(settings: AdamW, decayed: bool, w: &mut f64, m: &mut f64, v: &mut f64, g: f64) {
     let decay = if decayed { settings.weight_decay } else { 0.0 };
     let g = if settings.decay == Decay::Penalty { g + decay * *w } else { g };

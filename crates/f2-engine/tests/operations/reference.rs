@@ -1,6 +1,6 @@
-//! The operations as their definitions read: `f64`, one loop per sum, no tricks.
+//! Direct implementations of the definitions: `f64`, one loop per sum.
 
-/// `[rows, width]` by `[rows, width]`, row by row: `(x - mean) / √(variance + ε) · gain + bias`.
+/// Layer norm of every row: `(x - mean) / √(variance + ε) · gain + bias`.
 pub(crate) fn norm(x: &[f64], gain: &[f64], bias: &[f64]) -> Vec<f64> {
     let width = gain.len();
     let mut normed = Vec::new();

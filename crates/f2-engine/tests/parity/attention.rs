@@ -4,7 +4,7 @@ use f2_engine::{AttentionHeads, Device, Layout, Linear, Sequences};
 
 use super::{Bench, Outcome, Scenario, compare};
 
-/// The input of the layer that makes queries, keys and values.
+/// The width of the input of the layer that computes queries, keys and values.
 const INPUTS: usize = 8;
 
 struct Attention {
@@ -41,7 +41,7 @@ impl Scenario for Attention {
         let Bench { device, weights, gradients, .. } = bench;
         device.attention(sequences, heads, &qkv, &mut out, &mut log_sums);
         device.attention_backward(sequences, heads, &qkv, &out, &log_sums, &d_out, &mut d_qkv);
-        // Attention may have left this layer what its bias's gradient is made of.
+        // The attention backward pass may have stored partial sums for this layer's bias gradient.
         device.linear_backward(positions, layer, weights, &x, &d_qkv, &mut d_x, gradients);
         let d_qkv = bench.read(&d_qkv, positions * 3 * width);
         let part = |part: usize| -> Vec<f32> {

@@ -1,4 +1,4 @@
-//! Tokens drawn by the GPU beside draws from the same logits in `f64`.
+//! Compares tokens drawn by the GPU with draws from the same logits in `f64`.
 
 use f2_engine::prelude::*;
 use f2_engine::{
@@ -12,7 +12,7 @@ const ROWS: usize = 300;
 const WIDTH: usize = 32;
 const ENDS: [u32; 5] = [2, 40, 300, 301, 3000];
 
-/// The settings that are tried.
+/// The settings under test.
 fn settings() -> Vec<Sampling> {
     let class = |temperature, top_k, top_p| Some(ClassSampling { temperature, top_k, top_p });
     let token = |temperature, top_k, min_p| TokenSampling { temperature, top_k, min_p };
@@ -37,7 +37,7 @@ struct Truncated {
 }
 
 impl Truncated {
-    /// The entry a number falls on.
+    /// The entry drawn by a uniform number, by inversion.
     fn draw(&self, logs: &[f64], uniform: f64) -> usize {
         let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         if self.temperature == 0.0 {
@@ -120,7 +120,7 @@ fn check<P: Precision>() {
     let head = Head { tokens, classes: Some(Classes { vectors: classes, ends: ENDS.to_vec() }) };
     let bench = Bench::new(Cuda::<P>::new(0).unwrap(), &layout);
     let (gpu, weights) = (&bench.device, &bench.weights);
-    // Logits of a deviation of two or so: neither flat nor certain.
+    // Logits with a standard deviation of about two: neither flat nor certain.
     let hidden: Vec<f32> = super::random(ROWS * WIDTH, 9).iter().map(|x| 0.25 * x).collect();
     let hidden = bench.upload(&hidden);
     let mut logits = bench.floats(ROWS * ENDS[4] as usize);
@@ -152,14 +152,14 @@ fn check<P: Precision>() {
             assert!((f64::from(drawn_class_log) - class_log).abs() < 1e-4);
             assert!((f64::from(log_probability) - log).abs() < 1e-4, "{sampling:?} row {row}");
         }
-        // A number that falls between two tokens may fall on either once sums are rounded.
+        // With rounded sums, a number at the boundary of two tokens may select either.
         println!("{sampling:?}: {wrong} of {ROWS} differ");
         assert!(wrong <= 2, "{sampling:?}: {wrong} of {ROWS} differ");
     }
     plain_draws_are_those_of_one_class(&bench, &Head::plain(tokens), &hidden, &by_token);
 }
 
-/// The plain softmax's most likely token, with its probability.
+/// The most likely token of the plain softmax, with its probability.
 fn plain_draws_are_those_of_one_class<P: Precision>(
     bench: &Bench<Cuda<P>>,
     head: &Head,

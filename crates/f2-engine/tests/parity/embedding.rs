@@ -28,7 +28,7 @@ impl Scenario for Embed {
         let (_, embedding) = self.parts();
         let positions = self.sequences.positions();
         let size = positions * self.width;
-        // Squares favour small ids: some tokens occur very often, most never.
+        // Small ids are favoured: some tokens occur very often, most never.
         let ids: Vec<u32> = (0..positions)
             .map(|i| ((i * i * 7 % 1009) * (i % 13) / 13 % self.vocabulary) as u32)
             .collect();

@@ -1,5 +1,5 @@
-//! Sums of what ranks exchange, the update of slices, and the exchange itself: two processes that
-//! share one GPU, which NCCL takes for two hosts.
+//! The sums of exchanged values, the update of slices, and the exchange itself: two processes that
+//! share one GPU and that NCCL treats as two hosts.
 
 use std::fs;
 use std::path::Path;
@@ -24,14 +24,14 @@ fn parts() -> (Layout, [Parameter; 3]) {
     (layout, parameters)
 }
 
-/// The buffer of [`parts`] for so many ranks, in one bucket or in several.
+/// The buffer of [`parts`] divided among ranks, in one bucket or in several.
 fn partition(ranks: usize, several: bool) -> Partition {
     let len = parts().0.len();
     let finals: &[usize] = if several { &[len / 2, len / 4, 0] } else { &[] };
     Partition::new(len, ranks, finals)
 }
 
-/// One update by so many ranks, each of its own slice, on one device.
+/// One update by several ranks, each of its own slice, on one device.
 struct Sliced {
     ranks: usize,
     several: bool,
@@ -51,7 +51,7 @@ impl Scenario for Sliced {
         let (mut sums, mut norm) = (bench.floats(2 * blocks), bench.floats(1));
         let upload = |bench: &Bench<D>, rank: usize| {
             let slice = partition.slice(rank).flat_map(|(_, piece)| values[piece].to_vec());
-            // What follows the slice in the buffer is no part of it.
+            // The buffer is longer than the slice, whose end must be respected.
             let mut floats = bench.floats(partition.owned(rank) + 9);
             bench.device.write_floats(&slice.collect::<Vec<_>>(), 0, &mut floats);
             floats
@@ -109,7 +109,7 @@ fn slices_are_updated_as_on_the_cpu() {
     compare(&Sliced { ranks: 2, several: true });
 }
 
-/// Not nearly: to the last bit, in either precision.
+/// Exactly, in either precision.
 #[test]
 fn slices_of_an_update_give_the_bits_of_the_whole() {
     fn check<P: Precision>() {
@@ -144,7 +144,7 @@ impl Scenario for Sums {
         device.write_floats(&random(5000, 8), 0, &mut from);
         let mut to = bench.floats(5000);
         device.copy_floats(&from, 7..4007, &mut to, 5);
-        // At multiples of four and elsewhere, of lengths that are none.
+        // At aligned and unaligned offsets, with lengths that are not multiples of four.
         device.add_floats(&from, 4..2011, &mut to, 16);
         device.add_floats(&from, 3..1000, &mut to, 2050);
         device.add_within(&mut to, 0..1001, 3000);
@@ -167,12 +167,13 @@ fn sums_are_those_of_the_cpu() {
     compare(&Sums);
 }
 
-/// The variables that make a process of this test a rank, and where the ranks meet.
+/// The environment variables of a process that runs as a rank: its number, and the folder for the
+/// id.
 const RANK: &str = "F2_PARITY_RANK";
 const FOLDER: &str = "F2_PARITY_FOLDER";
 const RANKS: usize = 2;
 
-/// Everything two ranks exchange arrives where it should.
+/// All data exchanged by two ranks arrives at the right place.
 #[test]
 fn two_processes_exchange_over_one_gpu() {
     if let Ok(rank) = std::env::var(RANK) {
@@ -204,7 +205,7 @@ fn two_processes_exchange_over_one_gpu() {
     assert_eq!(ended, [true; RANKS]);
 }
 
-/// Waits for a rank, but not for ever.
+/// Waits for a rank, with a time limit.
 fn wait(rank: &mut Child) -> bool {
     let began = Instant::now();
     while began.elapsed() < Duration::from_secs(120) {
@@ -217,7 +218,7 @@ fn wait(rank: &mut Child) -> bool {
     false
 }
 
-/// The first rank makes the id; the other waits for it.
+/// Rank 0 creates the id; the other waits for it.
 fn meet(rank: &str, folder: &Path) -> NcclId {
     let (path, whole) = (folder.join("id.tmp"), folder.join("id"));
     if rank == "0" {
@@ -234,8 +235,8 @@ fn meet(rank: &str, folder: &Path) -> NcclId {
     }
 }
 
-/// The first rank has two parts, the second one. Each bucket of a part is written just before it is sent,
-/// and the next one while it is on its way: what arrives is what was there when it was sent.
+/// The first rank has two parts, the second has one. Each bucket is written just before it is sent,
+/// and the next one during the transfer; the received values must be those at the time of sending.
 fn check_scatter<P: Precision>(
     device: &Cuda<P>,
     peers: &mut NcclPeers,
@@ -263,7 +264,7 @@ fn check_scatter<P: Precision>(
         let zeros = || device.floats(len).unwrap();
         let mut parts: Vec<_> = sources.iter().map(|_| zeros()).collect();
         let mut received = device.floats(3 * owned).unwrap();
-        // More than once: the first time sets up the second stream.
+        // Several times, since the first sets up the second stream.
         for _ in 0..3 {
             for bucket in 0..partition.buckets() {
                 let range = partition.bucket(bucket);
@@ -279,7 +280,7 @@ fn check_scatter<P: Precision>(
                 }
             }
             device.finish_scatters(peers).unwrap();
-            // Overwritten at once: the exchange must be over by then.
+            // Overwritten immediately: the exchange must have finished.
             parts.iter_mut().for_each(|part| device.zero_floats(part));
             let mut values = vec![0.0; 3 * owned];
             device.read_floats(&received, 0, &mut values).unwrap();
@@ -317,7 +318,7 @@ fn check_exchange<P: Precision>(rank: usize, id: NcclId) {
         assert_eq!(read(&floats, len), everything);
     }
 
-    // A rank without anything.
+    // A rank with an empty piece.
     let mut few = upload(if rank == 0 { &[1.0, 2.0] } else { &[0.0; 2] });
     let first = Partition::of_pieces(vec![0..2, 2..2]);
     device.gather_floats(&mut peers, &first, &mut few).unwrap();
@@ -325,7 +326,8 @@ fn check_exchange<P: Precision>(rank: usize, id: NcclId) {
 
     let (partition, everything) = (partition(RANKS, true), random(len, 9));
     let own = |place: usize| partition.slice(rank).any(|(_, piece)| piece.contains(&place));
-    // Parameters, with the copies that products read: all are written, then the others' overwritten.
+    // Parameters, with the rounded copies that products read. Those of other ranks hold -1 at
+    // first.
     let mut weights = device.weights(len).unwrap();
     for parameter in parameters {
         let mut values = vec![-1.0; parameter.len()];
@@ -343,7 +345,7 @@ fn check_exchange<P: Precision>(rank: usize, id: NcclId) {
         device.read_weights(&weights, parameter, &mut values).unwrap();
         assert_eq!(values, everything[parameter.offset..][..parameter.len()]);
     }
-    // A product reads the rounded copies, which are in both ranks' slices: the first column.
+    // A product reads the rounded copies, here those of the first column, from both ranks' slices.
     let linear = Linear { weight: parameters[2], bias: parameters[0] };
     let (mut x, mut y) = (device.activations(40).unwrap(), device.activations(301).unwrap());
     device.write_activations(&[1.0], &mut x);

@@ -24,7 +24,7 @@ impl Generation {
         self.prompts.iter().max().unwrap() + self.steps
     }
 
-    /// The spans of one step: prompts first, then single tokens.
+    /// The spans of a step: the prompts in step 0, then single tokens.
     fn spans(&self, step: usize) -> Vec<Span> {
         let mut first_row = 0;
         let mut span = |(sequence, &prompt): (usize, &usize)| {
@@ -51,7 +51,7 @@ impl Scenario for Generation {
         let (mut all, mut embedded) = (Vec::new(), Vec::new());
         for step in 0..=self.steps {
             if step == self.steps - 1 {
-                // All prompts must be as long as each other only where beams are.
+                // Only beams require prompts of equal length.
                 let parents: Vec<u32> = (0..count as u32).map(|i| i / 2).collect();
                 let shortest = self.prompts.iter().min().unwrap() + step - 1;
                 bench.device.reorder_cache(&parents, shortest, &mut cache);

@@ -10,13 +10,13 @@ struct Heads {
     positions: usize,
     width: usize,
     ends: Vec<u32>,
-    /// One position in so many is ignored; zero for none.
+    /// Every `ignored`-th position is ignored; zero for none.
     ignored: usize,
     penalties: bool,
 }
 
 impl Heads {
-    /// The plain softmax and F² over the same token vectors.
+    /// The plain softmax and F² with the same token vectors.
     fn parts(&self) -> (Layout, Head, Head) {
         let mut layout = Layout::new();
         let vectors = layout.add("classes", &[self.ends.len(), self.width], true);
@@ -29,7 +29,7 @@ impl Heads {
         *self.ends.last().unwrap() as usize
     }
 
-    /// Every class gets about as many targets as any other.
+    /// Targets distributed evenly over the classes.
     fn ids(&self) -> Vec<u32> {
         let classes = self.ends.len();
         (0..self.positions)
@@ -72,7 +72,7 @@ impl Scenario for Heads {
         let mut d_hidden = [0; 2].map(|_| bench.output(positions * width));
         let mut losses = [0; 4].map(|_| bench.floats(2 * positions));
         let mut outcome = Outcome::new();
-        // Buffers for classes are large enough for the plain softmax.
+        // Buffers for F² are large enough for the plain softmax.
         let mut targets = bench.device.targets(positions, &f2).unwrap();
         let Bench { device, weights, gradients, .. } = bench;
         let [d_plain, d_f2] = &mut d_hidden;

@@ -40,7 +40,7 @@ impl Scenario for Layers {
         let Bench { device, weights, gradients, .. } = bench;
         device.linear(rows, first, weights, &x, &mut y);
         device.linear_gelu(rows, first, weights, &x, &mut before, &mut after);
-        // Twice: parameters' gradients accumulate, activations' do not.
+        // Twice: gradients of parameters accumulate, those of activations do not.
         for _ in 0..2 {
             device.linear_backward(rows, first, weights, &x, &d_wide, &mut d_x, gradients);
         }

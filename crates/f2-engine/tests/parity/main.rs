@@ -1,5 +1,5 @@
-//! Every operation of the GPU compared with the CPU's, which `operations` compares with naive `f64`
-//! definitions: same input, same masks, in full precision and in bf16.
+//! Compares every operation on the GPU with the CPU, which the test `operations` compares with
+//! naive `f64` definitions: same input, same masks, in full precision and in bf16.
 //!
 //! `cargo test --release --test parity` on a machine with an NVIDIA GPU; skipped elsewhere.
 
@@ -18,15 +18,15 @@ use f2_engine::{
     Bf16, Cpu, Cuda, Device, F32, Layout, Moment, Parameter, Philox, Precision, cuda_is_present,
 };
 
-/// The precision of `f32` after sums in another order and the GPU's own exponentials.
+/// The tolerance in `f32`: sums have another order, and the GPU has its own exponential function.
 const FULL: f64 = 5e-5;
-/// The precision of bf16, of eight bits, for operands, products and results: within one percent.
+/// The tolerance in bf16, which keeps eight bits of operands, products and results.
 const ROUNDED: f64 = 1e-2;
 
-/// Named outputs of one run.
+/// The named outputs of a run.
 type Outcome = Vec<(&'static str, Vec<f32>)>;
 
-/// A run that any device can make.
+/// A test case that can run on any device.
 trait Scenario {
     fn run<D: Device>(&self, bench: &mut Bench<D>) -> Outcome;
     fn layout(&self) -> Layout;
@@ -64,7 +64,7 @@ impl<D: Device> Bench<D> {
         buffer
     }
 
-    /// Activations to be overwritten: what is left unwritten shows.
+    /// Activations to be overwritten. Their initial value reveals elements that are not.
     fn output(&self, len: usize) -> D::Activations {
         self.upload(&vec![77.0; len])
     }
@@ -100,13 +100,13 @@ impl<D: Device> Bench<D> {
     }
 }
 
-/// Draws from the standard normal distribution that bf16 holds exactly.
+/// Draws from the standard normal distribution, rounded to bf16.
 fn random(len: usize, place: u32) -> Vec<f32> {
     let mut stream = Philox::new(1, [place, 0, 0]);
     exact(&(0..len).map(|_| stream.normal() as f32).collect::<Vec<_>>())
 }
 
-/// The nearest numbers bf16 has.
+/// Rounds to bf16.
 fn exact(values: &[f32]) -> Vec<f32> {
     values.iter().map(|&value| Bf16::widen(Bf16::narrow(value))).collect()
 }
@@ -126,8 +126,8 @@ fn compare(scenario: &impl Scenario) {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// The outputs further from the CPU's than the tolerance, as the norm of the difference over that of the
-/// expected values; prints every figure.
+/// The outputs whose error exceeds the tolerance: the norm of the difference to the CPU's, divided
+/// by the norm of the latter. Prints all errors.
 fn differences(
     precision: &str,
     actual: &Outcome,
@@ -142,10 +142,10 @@ fn differences(
             .map(|(&actual, &expected)| square(f64::from(actual) - f64::from(expected)))
             .sum();
         let norm: f64 = expected.iter().map(|&value| square(f64::from(value))).sum();
-        // Where nothing but zeros is expected, rounding is compared with one.
+        // Relative to an RMS of at least 1e-3, since all expected values may be zero.
         let error = (difference / norm.max(1e-6 * expected.len() as f64)).sqrt();
         println!("{precision} {name}: {error:.1e}");
-        // Not `error > tolerance`: what is not a number must fail.
+        // Not `error > tolerance`, since NaN must fail.
         if !matches!(error.partial_cmp(&tolerance), Some(std::cmp::Ordering::Less)) {
             failures.push(format!("{precision} {name}: {error:.1e} is above {tolerance:.0e}"));
         }

@@ -4,7 +4,7 @@ use f2_engine::{Device, Dropout, Layout, Linear, Norm};
 
 use super::{Bench, Outcome, Scenario, compare};
 
-/// The input of the last layer of a residual's branch.
+/// The width of the input of the last layer of a residual's branch.
 const INPUTS: usize = 8;
 
 struct Norms {
@@ -71,7 +71,7 @@ impl Scenario for Norms {
             &mut d_branch,
             gradients,
         );
-        // The norm may have left this layer what its bias's gradient is made of.
+        // The norm's backward pass may have stored partial sums for this layer's bias gradient.
         device.linear_backward(
             rows,
             branch_end,

@@ -1,4 +1,5 @@
-//! A recorded graph must do what its operations do, with the tokens and the moment of each replay.
+//! A recorded graph must have the effect of its operations, with the tokens and moment of each
+//! replay.
 
 use f2_engine::{Device, Dropout, Embedding, Layout, Linear, Moment, Sequences};
 

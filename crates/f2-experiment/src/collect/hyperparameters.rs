@@ -1,4 +1,4 @@
-//! The values of the paper's tables of hyperparameters, as the runs had them.
+//! The values of the runs for the paper's tables of hyperparameters.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::Made;
 use crate::stages::{Purpose, Subject};
 use crate::{Error, Plan};
 
-/// Settings of a run by the names the paper has for them.
+/// The paper's names of hyperparameters, with the names of the settings.
 const SETTINGS: [(&str, &str); 14] = [
     ("layers", "model.layers"),
     ("width", "model.width"),
@@ -26,11 +26,11 @@ const SETTINGS: [(&str, &str); 14] = [
     ("epsilon", "optimiser.epsilon"),
 ];
 
-/// Attention weights are never dropped out: the decoder has no such operation.
+/// The decoder has no dropout of attention weights.
 const ATTENTION_DROPOUT: f64 = 0.0;
 
 impl Made<'_> {
-    /// The values of the paper's tables; those of fine-tuning where a model was fine-tuned.
+    /// The values for the paper's tables, with those of fine-tuning if a model was fine-tuned.
     pub(super) fn hyperparameters(
         self,
         plan: &Plan,

@@ -1,4 +1,4 @@
-//! Gathers what the stages made into the results a report is made from.
+//! Collects the outputs of the stages into the results for a report.
 
 mod hyperparameters;
 mod runs;
@@ -18,7 +18,7 @@ use crate::stages::Purpose;
 use crate::stages::layout::files;
 use crate::{Corpora, CorpusRole, CorpusSource, Error, Key, Plan, Stage, Stages, Store};
 
-/// Gathers the results of the stages that are done; the others are left out.
+/// Collects the results of the completed stages; the others are left out.
 pub fn collect(
     plan: &Plan,
     corpora: &Corpora,
@@ -44,7 +44,7 @@ pub fn collect(
     Ok(results)
 }
 
-/// The corpus of a role, where it was given or is prepared.
+/// The corpus of a role, if it was given or is prepared.
 pub fn corpus(
     role: CorpusRole,
     corpora: &Corpora,
@@ -55,7 +55,7 @@ pub fn corpus(
     Made { stages, keys, store, corpora }.corpus(role)
 }
 
-/// Stages, and where the results of those that are done lie.
+/// The stages, with access to the results of the completed ones.
 #[derive(Clone, Copy)]
 struct Made<'a> {
     stages: &'a Stages,
@@ -65,19 +65,19 @@ struct Made<'a> {
 }
 
 impl<'a> Made<'a> {
-    /// Every stage that is done, with its folder and key.
+    /// All completed stages, with their keys and folders.
     fn done(self) -> impl Iterator<Item = (&'a Stage, &'a Key, PathBuf)> {
         let all = self.stages.0.iter().zip(self.keys);
         all.filter(move |(stage, key)| self.store.done(stage, key).is_some())
             .map(move |(stage, key)| (stage, key, self.store.folder(stage, key)))
     }
 
-    /// The folder of the stage with this purpose, if it is done.
+    /// The folder of the stage with this purpose, if it is completed.
     fn folder(self, purpose: &Purpose) -> Option<PathBuf> {
         self.done().find(|(stage, ..)| stage.purpose == *purpose).map(|(.., folder)| folder)
     }
 
-    /// The seconds the stage with this purpose took, if it is done.
+    /// The duration of the stage with this purpose in seconds, if it is completed.
     fn seconds(self, purpose: &Purpose) -> Option<f64> {
         let (stage, key, _) = self.done().find(|(stage, ..)| stage.purpose == *purpose)?;
         self.store.done(stage, key).map(|done| done.seconds)

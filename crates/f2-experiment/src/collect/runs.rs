@@ -13,11 +13,11 @@ use crate::Error;
 use crate::stages::layout::files;
 use crate::stages::{Purpose, Subject};
 
-/// Points of a training curve: as many as a figure can show.
+/// The largest number of points of a training curve, about the resolution of a figure.
 const CURVE_POINTS: usize = 400;
 
 impl Made<'_> {
-    /// The models of the tables, in their order.
+    /// The runs of the models of the tables, in their order.
     pub(super) fn runs(self) -> Result<Vec<RunResult>, Error> {
         let mut runs = Vec::new();
         for (stage, ..) in self.done() {
@@ -28,7 +28,7 @@ impl Made<'_> {
         Ok(runs)
     }
 
-    /// A run under its name for tables, where it is done.
+    /// The run of a model under its name in tables, if it is completed.
     pub(super) fn run(self, subject: Subject) -> Result<Option<RunResult>, Error> {
         let Some(folder) = self.folder(&Purpose::Train(subject)) else { return Ok(None) };
         let mut run = read_run(&subject.title(Decoding::Given), &folder.join(files::RUN))?;
@@ -38,7 +38,7 @@ impl Made<'_> {
         Ok(Some(run))
     }
 
-    /// The perplexity of a model on the test split, where it was taken.
+    /// The perplexity of a model on the test split, if it was computed.
     pub(super) fn perplexity(self, subject: Subject) -> Result<Option<f64>, Error> {
         let Some(folder) = self.folder(&Purpose::Perplexity(subject)) else { return Ok(None) };
         let path = folder.join(files::PERPLEXITY);
@@ -48,12 +48,12 @@ impl Made<'_> {
     }
 }
 
-/// The run in a folder, under a name for tables.
+/// Reads the run in a folder; `name` is its name in tables.
 pub fn read_run(name: &str, folder: &Path) -> Result<RunResult, Error> {
     let run = RunFolder::open(folder)?;
     let log = run.events();
     let events = read_events(&log).map_err(ReadError::of(&log))?;
-    // After an interruption a step can stand in the log twice; the later one counts.
+    // After an interruption, a step can occur twice in the log; the later one counts.
     let (mut training, mut validation) = (BTreeMap::new(), BTreeMap::new());
     let mut costs = BTreeMap::new();
     let (mut steps, mut seconds) = (0, 0.0);
@@ -86,8 +86,8 @@ pub fn read_run(name: &str, folder: &Path) -> Result<RunResult, Error> {
     })
 }
 
-/// The validation loss of the checkpoint that is used: the last that was the best of its run, or,
-/// as in a fine-tuning, where none is called the best, the last one.
+/// The validation loss of the checkpoint that is used: the last one recorded as best, or, if there
+/// is none, as in fine-tuning, the last one.
 fn used_loss(events: &[Event]) -> Option<f64> {
     let evaluated = || {
         events.iter().filter_map(|event| match event {
@@ -99,7 +99,8 @@ fn used_loss(events: &[Event]) -> Option<f64> {
     best.or_else(|| evaluated().next_back()).map(|(loss, _)| loss)
 }
 
-/// The cost of all steps, from targets so far, seconds and operations of each.
+/// The cost of all steps, from the cumulative target tokens, and the seconds and operations of
+/// each.
 fn total(steps: &BTreeMap<u64, (u64, f64, f64)>) -> Option<TrainingCost> {
     let (_, &(tokens, ..)) = steps.last_key_value()?;
     Some(TrainingCost {
@@ -110,7 +111,7 @@ fn total(steps: &BTreeMap<u64, (u64, f64, f64)>) -> Option<TrainingCost> {
     })
 }
 
-/// Means over as many stretches as a figure can show.
+/// Thins a curve to means over at most [`CURVE_POINTS`] stretches.
 fn thinned(points: &[(u64, f64)]) -> Vec<(u64, f64)> {
     let stretch = points.len().div_ceil(CURVE_POINTS).max(1);
     let mean = |points: &[(u64, f64)]| {
@@ -120,7 +121,7 @@ fn thinned(points: &[(u64, f64)]) -> Vec<(u64, f64)> {
     points.chunks(stretch).map(mean).collect()
 }
 
-/// Every setting of a `config.toml` by its name.
+/// All settings of a `config.toml` by name.
 fn settings(path: &Path) -> Result<BTreeMap<String, String>, Error> {
     let text = f2_files::read_text(path)?;
     let table: toml::Table =

@@ -16,7 +16,7 @@ use crate::stages::layout::files;
 use crate::stages::{Purpose, Subject};
 use crate::{Error, Plan};
 
-/// The fields of a line of `f2 generate` that a sample needs.
+/// The fields used from a line of `f2 generate`.
 #[derive(Deserialize)]
 struct Line {
     #[serde(default)]
@@ -29,8 +29,8 @@ struct Line {
 }
 
 impl Made<'_> {
-    /// The first prefixes of the test split and others from all over it, with the continuations
-    /// by human and models in the main table.
+    /// The first prefixes of the test split and others spread over it, with the continuations by
+    /// human and by the models of the main table.
     pub(super) fn samples(self, plan: &Plan, corpus: &Corpus) -> Result<Vec<SampleResult>, Error> {
         let decoding = Decoding::TopK { k: plan.generation.k };
         let mut writers = Vec::new();
@@ -58,7 +58,7 @@ impl Made<'_> {
     }
 }
 
-/// The places of the prefixes to show among all there are, ascending.
+/// The indices of the prefixes to show, ascending.
 fn places(plan: &Plan, all: usize) -> BTreeSet<usize> {
     let first = 0..plan.evaluation.first_samples.min(all);
     let spread = plan.evaluation.samples.min(all);
@@ -75,11 +75,11 @@ fn lines(path: &Path) -> Result<Vec<Line>, Error> {
     file.lines().enumerate().map(parse).collect()
 }
 
-/// Turns ids into tokens a reader can look at.
+/// Converts ids to text tokens with their bands.
 struct Reader {
     tokenizer: Tokenizer,
     bands: Bands,
-    /// The tokenizer's ids by rank, where they differ.
+    /// The tokenizer's ids by rank, if they differ.
     id_of_rank: Option<Vec<u32>>,
 }
 
@@ -105,8 +105,8 @@ impl Reader {
         Ok(SampleText { name: name.to_owned(), tokens: tokens.collect() })
     }
 
-    /// The text that each token adds. One that holds only a part of a character adds
-    /// nothing, and the last of the character's tokens adds all of it.
+    /// The text that each token adds. If a character consists of several tokens, the last of them
+    /// adds it and the others add nothing.
     fn pieces(&self, ranks: &[u32]) -> Result<Vec<String>, Error> {
         let id = |rank: &u32| self.id_of_rank.as_ref().map_or(*rank, |ids| ids[*rank as usize]);
         let ids: Vec<u32> = ranks.iter().map(id).collect();

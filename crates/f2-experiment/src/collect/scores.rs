@@ -14,7 +14,7 @@ use crate::stages::{Purpose, Subject};
 use crate::{CorpusRole, Error};
 
 impl Made<'_> {
-    /// The scores of every way of decoding, the main ones first, with perplexities beside.
+    /// The scores of each decoding, the main ones first, with perplexities.
     pub(super) fn scores(self) -> Result<Vec<ScoreSet>, Error> {
         let mut sets = Vec::new();
         for (stage, _, folder) in self.done() {
@@ -40,7 +40,7 @@ impl Made<'_> {
         Ok(seeds)
     }
 
-    /// The F² models with other classes, and the main one among them.
+    /// The F² models with other classes; the main one comes first.
     pub(super) fn class_trials(self, results: &Results) -> Result<Vec<ClassTrial>, Error> {
         let mut trials = Vec::new();
         for (stage, _, folder) in self.done() {

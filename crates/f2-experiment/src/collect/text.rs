@@ -10,7 +10,7 @@ use crate::stages::Purpose;
 use crate::stages::layout::files;
 use crate::{CorpusRole, Error};
 
-/// The paper's table of dataset statistics.
+/// The sizes of a corpus and its splits, as in the paper's table of dataset statistics.
 pub(super) fn sizes(corpus: &Corpus, name: &str) -> CorpusResult {
     let manifest = corpus.manifest();
     let split = |size: &f2_corpus::SplitSize| SplitResult {
@@ -27,7 +27,7 @@ pub(super) fn sizes(corpus: &Corpus, name: &str) -> CorpusResult {
 }
 
 impl Made<'_> {
-    /// The classes that MefMax found, those of Algorithm 1 first.
+    /// The classes of the MefMax methods, those of Algorithm 1 first.
     pub(super) fn classes(self) -> Result<Vec<ClassesResult>, Error> {
         let mut all = Vec::new();
         for method in [Method::Greedy, Method::Author, Method::Exact] {

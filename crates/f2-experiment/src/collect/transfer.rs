@@ -1,4 +1,4 @@
-//! Transfer from another text.
+//! The results of transfer from another text.
 
 use f2_report::results::TransferResult;
 
@@ -7,7 +7,7 @@ use crate::stages::{Purpose, Subject};
 use crate::{CorpusRole, CorpusSource, Error};
 
 impl Made<'_> {
-    /// F² from scratch and transferred, and the model it was transferred from.
+    /// F² from scratch and transferred, and the pretrained model.
     pub(super) fn transfer(self) -> Result<Option<TransferResult>, Error> {
         let scored = self.done().find_map(|(stage, key, _)| match &stage.purpose {
             Purpose::ScoreTransfer(decoding, subjects) => Some((stage, key, *decoding, subjects)),

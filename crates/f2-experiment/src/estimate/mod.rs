@@ -1,4 +1,4 @@
-//! The cost of stages, before they run.
+//! Estimates of the cost of stages.
 
 mod probe;
 mod sizes;
@@ -18,11 +18,11 @@ use sizes::Sizes;
 pub struct Estimate {
     /// Seconds on this device.
     pub seconds: f64,
-    /// Bytes on the disk.
+    /// Bytes on disk.
     pub bytes: u64,
 }
 
-/// The cost of each stage at a speed.
+/// The estimated cost of each stage at a given speed.
 pub fn estimates(
     plan: &Plan,
     stages: &Stages,
@@ -51,7 +51,7 @@ pub fn estimates(
     Ok(stages.0.iter().map(|stage| estimate(&stage.purpose)).collect())
 }
 
-/// The settings a plan trains models from scratch with.
+/// The plan's settings for training from scratch.
 fn configuration(plan: &Plan) -> Result<TrainConfig, Error> {
     let settings = plan.training.settings.iter().map(|(key, value)| (key, value.to_string()));
     let settings: Vec<(&String, String)> = settings.collect();
@@ -65,7 +65,7 @@ mod tests {
     use crate::{CorpusSource, PlanPreset, TestTokens, stages};
     use f2_lm::config::ObjectiveName;
 
-    /// A text of so many bytes, all of them zero.
+    /// A text of this many zero bytes.
     fn text(folder: &tempfile::TempDir, name: &str, bytes: u64) -> CorpusSource {
         let path = folder.path().join(name);
         std::fs::File::create(&path).unwrap().set_len(bytes).unwrap();
@@ -79,7 +79,7 @@ mod tests {
         all.iter().map(|estimate| estimate.seconds).sum::<f64>() / 60.0
     }
 
-    /// Steps of 16 × 1,024 tokens as they were timed on one H200, in seconds.
+    /// Seconds per step of 16 × 1,024 tokens, as measured on one H200.
     fn h200(scale: f64) -> Speed {
         let steps = [
             (ObjectiveName::Mle, 0.0174),

@@ -1,5 +1,5 @@
-//! Times a few training steps of a plan's own models, so that an estimate is of this machine as it
-//! is now.
+//! Times a few training steps of a plan's models, so that estimates reflect this machine and its
+//! current load.
 
 use f2_engine::Device;
 use f2_lm::bench::{measure, zipf_class_ends};
@@ -11,14 +11,14 @@ use f2_lm::train::RunCost;
 use super::{configuration, sizes};
 use crate::{Corpora, Error, Plan};
 
-/// Steps that are timed, after those that warm up.
+/// Timed steps, after the warm-up.
 const STEPS: usize = 3;
-/// Seconds that one of them may take at a third of the device's peak.
+/// The limit in seconds for a step at a third of the device's peak.
 const STEP_SECONDS: f64 = 0.5;
-/// Classes assumed, as there are none yet.
+/// The assumed number of classes, as there are none yet.
 const CLASSES: usize = 15;
 
-/// A model whose steps are to be timed on some device.
+/// A model whose training steps are to be timed.
 #[derive(Clone, Debug)]
 pub struct StepProbe {
     model: ObjectiveName,
@@ -33,7 +33,7 @@ impl StepProbe {
     pub fn new(plan: &Plan, corpora: &Corpora, model: ObjectiveName) -> Result<Self, Error> {
         let mut config = configuration(plan)?;
         config.objective.name = model;
-        // Every step a sequence step: the others are those of token-level unlikelihood.
+        // Time sequence steps only: the others are those of token-level unlikelihood.
         let rate = std::mem::replace(&mut config.unlikelihood.sequence_rate, 1.0);
         let share = if model == ObjectiveName::UnlikelihoodSequence { rate } else { 1.0 };
         // The random text of the probe has no documents.
@@ -50,14 +50,14 @@ impl StepProbe {
         self.share
     }
 
-    /// Operations of a plain step with full batches, as estimates count them.
+    /// Floating-point operations of a step of the plain model with full batches.
     pub(super) fn plain_operations(&self) -> f64 {
         let parameters = sizes::parameters(&self.config, self.vocabulary);
         sizes::operations(parameters, &self.config)
     }
 
-    /// Seconds of a step with full batches, from steps that are made small enough to be timed
-    /// quickly. `None` where the device's memory does not hold even those.
+    /// Seconds of a step with full batches, extrapolated from steps that are small enough to be
+    /// timed quickly. `None` if even those do not fit in the device's memory.
     pub fn seconds<D: Device>(&self, device: D) -> Result<Option<f64>, Error> {
         let peak = device.measured_peak();
         let memory = available_memory(&device).map_or(u64::MAX, |bytes| bytes / 2);
@@ -78,7 +78,7 @@ impl StepProbe {
         }
         let mut whole = self.config.clone();
         if whole.objective.name == ObjectiveName::UnlikelihoodSequence {
-            // A sequence step writes as many texts whatever the batch.
+            // A sequence step generates the same number of texts for any batch size.
             whole.batch = small.batch.clone();
         }
         let factor =
@@ -101,7 +101,7 @@ impl StepProbe {
             vocabulary: self.vocabulary,
             class_ends,
         });
-        // Output vectors a target is compared with: those of its class, and the classes.
+        // Output vectors per target: those of its class, and the class vectors.
         let classes = self.classes() as f64;
         let outputs =
             if f2 { self.vocabulary as f64 / classes + classes } else { self.vocabulary as f64 };
@@ -109,8 +109,7 @@ impl StepProbe {
     }
 }
 
-/// Bytes of the device's memory that the largest training of a plan needs, and how many could be
-/// had now.
+/// The device memory in bytes that the largest training of a plan needs, and how much is available.
 pub fn training_bytes<D: Device>(
     device: &D,
     plan: &Plan,

@@ -1,5 +1,5 @@
-//! The sizes that estimates depend on: exact where a corpus is prepared, guessed from the size of
-//! a text where it is not.
+//! The sizes that estimates depend on: exact if a corpus is prepared, otherwise guessed from the
+//! size of the text.
 
 use f2_corpus::{Corpus, Split};
 use f2_lm::batch::TrainingBatches;
@@ -11,37 +11,37 @@ use super::{Estimate, Speed};
 use crate::stages::Subject;
 use crate::{CorpusSource, Error, Plan};
 
-/// Bytes of text `f2 prepare` reads in a second, learning included.
+/// Bytes of text that `f2 prepare` processes per second, including learning the tokenizer.
 const PREPARED_PER_SECOND: f64 = 6e6;
-/// Bytes of a token, on average.
+/// Mean bytes per token.
 const BYTES_PER_TOKEN: f64 = 4.0;
-/// Share of the test split, and of the validation split.
+/// The share of the test split, and of the validation split.
 const TEST_SHARE: f64 = 0.05;
-/// The speed of decoding beside that of training: it reads every weight for few tokens.
+/// The speed of decoding relative to training: it reads every weight for few tokens.
 const DECODING_SPEED: f64 = 0.15;
-/// Bytes a generated token takes in JSON Lines.
+/// Bytes of a generated token in JSON Lines.
 const JSON_PER_TOKEN: f64 = 40.0;
-/// Seconds to score a token once, and once more in each draw of the bootstrap.
+/// Seconds to score a token, and to score it again in a bootstrap replicate.
 const SCORED_PER_TOKEN: f64 = 7e-8;
 const DRAWN_PER_TOKEN: f64 = 7e-9;
 
-/// Sizes of a corpus, of the models trained on it and of the texts they write.
+/// Sizes of a corpus, of the models trained on it and of the texts they generate.
 pub(super) struct Sizes {
     /// Bytes of text.
     bytes: f64,
-    /// Tokens of all splits, of the validation and of the test split.
+    /// Tokens of all splits, of the validation split and of the test split.
     tokens: f64,
     valid: f64,
     test: f64,
     parameters: f64,
-    /// Operations of a plain step with full batches.
+    /// Floating-point operations of a step of the plain model with full batches.
     operations: f64,
-    /// The part of a full batch that batches hold on average.
+    /// The mean fill of batches, 1 if they are full.
     filled: f64,
-    /// Steps of the settings' own limit, and from one validation to the next.
+    /// The number of steps by the settings, and that between validations.
     steps: f64,
     validated_every: f64,
-    /// Tokens a model reads and writes for one set of texts, and writes alone.
+    /// Tokens of prefixes and continuations for one set of texts, and of continuations alone.
     generated: f64,
     written: f64,
 }
@@ -75,7 +75,7 @@ impl Sizes {
         })
     }
 
-    /// Sizes of a text that is not cut into tokens yet.
+    /// Guessed sizes of a text that is not tokenized yet.
     fn guessed(source: &CorpusSource, config: &TrainConfig) -> Tokens {
         let bytes = source.bytes() as f64;
         let all = bytes / BYTES_PER_TOKEN;
@@ -100,7 +100,7 @@ impl Sizes {
         }
     }
 
-    /// Seconds to read so many tokens.
+    /// Seconds of the forward pass of this many tokens.
     fn reading(&self, tokens: f64, speed: &Speed) -> f64 {
         self.parameters * 2.0 * tokens / speed.operations
     }
@@ -118,7 +118,7 @@ impl Sizes {
 
     pub(super) fn scoring(&self, plan: &Plan, models: usize) -> Estimate {
         let per_token = SCORED_PER_TOKEN + DRAWN_PER_TOKEN * plan.evaluation.bootstrap as f64;
-        // The references are scored beside the models.
+        // The references are scored too.
         Estimate { seconds: (models + 1) as f64 * self.written * per_token, bytes: 10_000 }
     }
 
@@ -128,7 +128,7 @@ impl Sizes {
         let validations = 1.0 + (steps / self.validated_every.max(1.0)).floor();
         Estimate {
             seconds: speed.start + steps * step + validations * self.reading(self.valid, speed),
-            // Weights and two moments, of the last checkpoint and the best one.
+            // Weights and two moments, for the last checkpoint and the best one.
             bytes: (2.0 * 3.0 * 4.0 * self.parameters) as u64,
         }
     }
@@ -145,7 +145,7 @@ struct Tokens {
 }
 
 impl Tokens {
-    /// Exact sizes; a training split too short for a batch is left to `f2 train` to refuse.
+    /// Exact sizes; a training split too short for a batch is left for `f2 train` to reject.
     fn of(corpus: &Corpus, config: &TrainConfig, guessed: &Self) -> Result<Self, Error> {
         let size = |split: Split| -> f64 {
             let splits = &corpus.manifest().splits;
@@ -170,7 +170,7 @@ impl Tokens {
     }
 }
 
-/// The vocabulary: the corpus's where it is prepared, else the plan's.
+/// The vocabulary size: that of the corpus if it is prepared, otherwise the plan's.
 pub(super) fn vocabulary(plan: &Plan, source: &CorpusSource) -> Result<usize, Error> {
     Ok(match source {
         CorpusSource::Prepared(folder) => Corpus::open(folder)?.manifest().vocabulary_size,
@@ -178,7 +178,7 @@ pub(super) fn vocabulary(plan: &Plan, source: &CorpusSource) -> Result<usize, Er
     })
 }
 
-/// Parameters of a plain model.
+/// The number of parameters of the plain model.
 pub(super) fn parameters(config: &TrainConfig, vocabulary: usize) -> f64 {
     let shape = ModelShape {
         model: config.model.clone(),
@@ -189,19 +189,19 @@ pub(super) fn parameters(config: &TrainConfig, vocabulary: usize) -> f64 {
     Decoder::new(shape).layout.count() as f64
 }
 
-/// Operations of a plain step with full batches.
+/// Floating-point operations of a step of the plain model with full batches.
 pub(super) fn operations(parameters: f64, config: &TrainConfig) -> f64 {
     6.0 * parameters * config.batch.tokens_per_step() as f64
 }
 
-/// How many texts a model writes: those of the protocol where the corpus is prepared, else as many
-/// windows as fit a test split of this size.
+/// The number of texts per model: that of the protocol if the corpus is prepared, otherwise the
+/// number of windows that fit in a test split of this size.
 fn texts(plan: &Plan, source: &CorpusSource, test_tokens: f64) -> Result<f64, Error> {
     let generation = &plan.generation;
     let found = match source {
         CorpusSource::Prepared(folder) => {
             let shard = Corpus::open(folder)?.shard(Split::Test)?;
-            // One that holds no texts is refused before anything runs.
+            // A test split without texts is rejected before any stage runs.
             plan.test_protocol(shard.len() as u64).cut(&shard).ok().map(|set| set.prefixes.len())
         }
         CorpusSource::Text(_) => None,

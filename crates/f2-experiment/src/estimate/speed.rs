@@ -1,4 +1,4 @@
-//! How fast a machine is: measured, or assumed from its peak.
+//! The speed of a machine: measured, or assumed from its peak.
 
 use f2_lm::config::ObjectiveName;
 
@@ -7,22 +7,22 @@ use super::StepProbe;
 /// The speed of a machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Speed {
-    /// Floating-point operations a second of plain training steps.
+    /// Floating-point operations per second in training steps of the plain model.
     pub operations: f64,
-    /// Seconds of a step with full batches, for the models that were timed.
+    /// Seconds per step with full batches, for the models that were timed.
     pub steps: Vec<(ObjectiveName, f64)>,
-    /// Seconds until a task on the device begins its work.
+    /// Seconds to start a task on the device.
     pub start: f64,
 }
 
 impl Speed {
-    /// A speed of training steps, all else assumed.
+    /// The given floating-point operations per second, with default assumptions for the rest.
     pub fn assumed(operations: f64) -> Self {
         Self { operations, steps: Vec::new(), start: 0.0 }
     }
 
-    /// Takes over the timed steps of a probe. A share of the model's steps are such; the others
-    /// are those of the model it starts from, which is to be timed before.
+    /// Adds the timed step of a probe, which represents a share of the model's steps. The others
+    /// are those of the model it starts from, which must be timed before.
     pub fn add(&mut self, probe: &StepProbe, seconds: f64) {
         let model = probe.model();
         let share = probe.share();
@@ -37,15 +37,16 @@ impl Speed {
         self.steps.iter().find(|(timed, _)| *timed == model).map(|(_, seconds)| *seconds)
     }
 
-    /// Seconds of a step of a model that needs so many operations when it is plain.
+    /// Seconds of a model's step, given the operations of the plain model's step.
     pub(super) fn step_seconds(&self, model: ObjectiveName, operations: f64) -> f64 {
         let assumed = || assumed_factor(model) * operations / self.operations;
         self.timed(model).unwrap_or_else(assumed)
     }
 }
 
-/// Beside a plain step: candidates or predictions cost a second look, classes save most of the
-/// head, and a sequence step writes a text before it learns from it.
+/// The assumed cost of a step relative to the plain model's: the loss terms of FACE and
+/// unlikelihood need another pass over the output, classes save most of the head, and a sequence
+/// step generates text first.
 fn assumed_factor(model: ObjectiveName) -> f64 {
     match model {
         ObjectiveName::Mle => 1.0,

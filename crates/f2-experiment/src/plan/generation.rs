@@ -1,4 +1,4 @@
-//! How the models continue prefixes.
+//! The settings for continuing prefixes.
 
 use std::fmt;
 
@@ -6,41 +6,41 @@ use f2_lm::decode::ProtocolName;
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// How prefixes are continued.
+/// The settings for continuing prefixes.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Generation {
-    /// How prefixes are cut from the test split; that of the paper's set where it is missing.
+    /// How prefixes are cut from the test split; by default, as for the paper's set.
     #[serde(deserialize_with = "protocol")]
     pub protocol: Option<ProtocolName>,
     /// The k of the main table.
     pub k: usize,
-    /// Further k.
+    /// Further values of k.
     pub other_k: Vec<usize>,
-    /// Whether to decode greedily too.
+    /// Whether to decode greedily as well.
     pub greedy: bool,
-    /// Whether to decode F² from the full posterior too.
+    /// Whether to decode F² from the full posterior as well.
     pub joint: bool,
-    /// Nuclei of classes to decode F² with too; the main table draws from all classes.
+    /// Class nuclei to decode F² with as well; in the main table, all classes are sampled.
     pub class_nuclei: Vec<f64>,
-    /// Whether to train and decode F² as the authors' program does too.
+    /// Whether to train and decode F² as in the authors' program as well.
     pub authors_program: bool,
-    /// Streams the test split is cut into, by the protocol `paper`; 256 where missing.
+    /// The number of streams of the protocol `paper`; 256 by default.
     pub streams: Option<usize>,
-    /// Texts of a model at most; all that the test split holds where missing.
+    /// The largest number of texts per model; by default, all of the test split.
     pub texts: Option<usize>,
-    /// Tokens of a prefix.
+    /// The length of a prefix in tokens.
     pub prefix: usize,
-    /// Tokens of a continuation.
+    /// The length of a continuation in tokens.
     pub continuation: usize,
 }
 
-/// Reads a protocol by its name.
+/// Deserializes a protocol from its name.
 fn protocol<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ProtocolName>, D::Error> {
     deserializer.deserialize_any(OneProtocol).map(Some)
 }
 
-/// Reads the name of a protocol, and refuses a list of them with the reason.
+/// Deserializes the name of a protocol; a list is rejected with an explanation.
 struct OneProtocol;
 
 impl<'de> Visitor<'de> for OneProtocol {
@@ -64,7 +64,7 @@ impl<'de> Visitor<'de> for OneProtocol {
     }
 }
 
-/// Streams of the protocol `paper` where a plan names no number.
+/// The default number of streams of the protocol `paper`.
 const STREAMS: usize = 256;
 
 impl Default for Generation {
@@ -86,18 +86,18 @@ impl Default for Generation {
 }
 
 impl Generation {
-    /// Tokens of a prefix and its continuation.
+    /// The length of a prefix and its continuation in tokens.
     pub fn window(&self) -> usize {
         self.prefix + self.continuation
     }
 
-    /// The streams a test split of this size is cut into: each holds a window at least.
+    /// The number of streams for a test split of this size: each is at least one window long.
     pub(crate) fn streams_of(&self, test_tokens: Option<u64>) -> usize {
         let most = test_tokens.map_or(usize::MAX, |tokens| tokens as usize / self.window());
         self.streams.unwrap_or(STREAMS).min(most).max(1)
     }
 
-    /// Why it is impossible, where it is.
+    /// Why the settings are invalid, if they are.
     pub(super) fn complaint(&self) -> Option<&'static str> {
         let none = [self.streams, self.texts, Some(self.prefix), Some(self.continuation)];
         if none.contains(&Some(0)) {

@@ -19,39 +19,39 @@ pub use transfer::Transfer;
 
 use crate::Error;
 
-/// A plan. Everything has a default but the training.
+/// A plan. All fields except the models and the training have defaults.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// The title of the report; from the name of the text where it is missing.
+    /// The title of the report; by default, from the name of the text.
     #[serde(default)]
     pub title: Option<String>,
-    /// The paper's set whose numbers are shown beside ours.
+    /// The paper's set whose numbers are shown next to ours.
     #[serde(default)]
     pub paper: Option<PaperSet>,
-    /// Tokens to learn, where the corpus is still text.
+    /// The vocabulary size, if the corpus is still text.
     #[serde(default = "default_vocabulary")]
     pub vocabulary: usize,
-    /// Where one document of the text ends, in the words of `f2 prepare --documents`; likewise.
+    /// How documents are separated, as in `f2 prepare --documents`, if the corpus is still text.
     #[serde(default)]
     pub documents: Option<String>,
-    /// Decides initial weights, order of text, dropout and draws.
+    /// The seed of initial weights, text order, dropout and sampling.
     #[serde(default)]
     pub seed: u64,
-    /// How many times the models are trained, from `seed` up.
+    /// How many times the models are trained, with consecutive seeds from `seed`.
     #[serde(default = "one")]
     pub seeds: u64,
-    /// The models that are compared, in the order of the tables.
+    /// The models to compare, in the order of the tables.
     pub models: Vec<ObjectiveName>,
     /// How the models are trained.
     pub training: Training,
-    /// How they continue prefixes.
+    /// How the models continue prefixes.
     #[serde(default)]
     pub generation: Generation,
     /// Ablations: F² models with other classes.
     #[serde(default)]
     pub ablation: Ablation,
-    /// A transfer from another text, where there is one.
+    /// A transfer from another text, if any.
     #[serde(default)]
     pub transfer: Option<Transfer>,
     /// How the texts are scored.
@@ -89,7 +89,7 @@ impl Plan {
         }
     }
 
-    /// Why a plan is impossible, though each value is of its kind.
+    /// Why the plan is invalid, although each value has the right type.
     fn complaint(&self) -> Option<String> {
         let first_twice =
             |model: &ObjectiveName| self.models.iter().filter(|each| *each == model).count();
@@ -117,7 +117,7 @@ impl Plan {
         None
     }
 
-    /// Why the protocol does not fit the rest, where it does not.
+    /// Why the protocol contradicts other settings, if it does.
     fn protocol_complaint(&self) -> Option<String> {
         let Generation { protocol, streams, .. } = self.generation;
         if let (Some(paper), Some(protocol)) = (self.paper, protocol)
@@ -144,7 +144,7 @@ impl Plan {
         self.generation.protocol.unwrap_or_else(of_the_paper)
     }
 
-    /// How a test split of so many tokens is cut into prefixes and references.
+    /// How a test split of this many tokens is cut into prefixes and references.
     pub fn test_protocol(&self, test_tokens: u64) -> Protocol {
         let Generation { prefix, continuation, .. } = self.generation;
         let cut = match self.protocol() {

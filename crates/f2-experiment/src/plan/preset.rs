@@ -1,15 +1,15 @@
-//! The plans that come with the program.
+//! The built-in plans.
 
 use super::Plan;
 
-/// The plans that come with the program.
+/// The built-in plans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlanPreset {
-    /// Two models on the built-in text, as `f2 demo` trains them.
+    /// Two models on the built-in text, as in `f2 demo`.
     Demo,
-    /// Everything, in minutes on a CPU: to see it work.
+    /// All parts in minutes on a CPU, to see that they run.
     Tiny,
-    /// Everything, at a size that shows the paper's effects: a day on two cores, minutes on a GPU.
+    /// All parts at a size that shows the paper's effects: a day on two cores, minutes on a GPU.
     Small,
     /// The paper's Wikitext-103 half with its full settings, for a GPU.
     Paper,
@@ -22,7 +22,7 @@ pub enum PlanPreset {
 }
 
 impl PlanPreset {
-    /// Every preset, in the order they are listed to the user.
+    /// Every preset, in the order of listings.
     pub const ALL: [Self; 7] = [
         Self::Demo,
         Self::Tiny,
@@ -33,7 +33,7 @@ impl PlanPreset {
         Self::LyricsH200,
     ];
 
-    /// The name it is asked for by.
+    /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Demo => "demo",
@@ -46,7 +46,7 @@ impl PlanPreset {
         }
     }
 
-    /// A line about it, for help.
+    /// A one-line description, for help texts.
     pub fn about(self) -> &'static str {
         match self {
             Self::Demo => "two models, minutes on two cores",

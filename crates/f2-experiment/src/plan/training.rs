@@ -1,4 +1,4 @@
-//! How models are trained, which further ones are, and how their texts are scored.
+//! The settings of training, ablations and evaluation.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +10,16 @@ use serde::{Deserialize, Deserializer};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Training {
-    /// The settings of `f2 train` it begins with: `demo`, `wikitext103` or `lyrics`.
+    /// The preset of `f2 train` to start from: `demo`, `wikitext103` or `lyrics`.
     #[serde(deserialize_with = "preset")]
     pub preset: Preset,
-    /// Steps of a model trained from scratch; the preset's own limit where it is missing.
+    /// Steps of a model trained from scratch; by default, the preset's limit.
     #[serde(default)]
     pub steps: Option<u64>,
     /// Steps of fine-tuning.
     #[serde(default = "default_fine_tuning")]
     pub fine_tuning_steps: u64,
-    /// Any setting by its name, such as `"model.layers" = 2`.
+    /// Further settings by name, such as `"model.layers" = 2`.
     #[serde(default)]
     pub settings: BTreeMap<String, toml::Value>,
 }
@@ -37,15 +37,15 @@ fn default_fine_tuning() -> u64 {
     1_500
 }
 
-/// F² models that are trained with other classes.
+/// Further F² models, trained with other classes.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Ablation {
-    /// MefMax methods beside `greedy`.
+    /// MefMax methods besides `greedy`.
     pub methods: Vec<Method>,
     /// Numbers of classes for equal tokens and equal frequency.
     pub equal_k: Vec<usize>,
-    /// Numbers of classes for MefMax, greedy and exact, beside those that the methods choose.
+    /// Numbers of classes for MefMax, greedy and exact, besides those that the methods choose.
     pub mefmax_k: Vec<usize>,
 }
 
@@ -53,11 +53,11 @@ pub struct Ablation {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Evaluation {
-    /// How often texts are drawn for confidence intervals; 0 for none.
+    /// The number of bootstrap replicates for confidence intervals; 0 for no intervals.
     pub bootstrap: usize,
-    /// Prefixes from all over the test split whose continuations are shown.
+    /// The number of prefixes, spread over the test split, whose continuations are shown.
     pub samples: usize,
-    /// The first prefixes of the test split, whose continuations are shown too.
+    /// The number of first prefixes of the test split whose continuations are shown as well.
     pub first_samples: usize,
 }
 

@@ -1,4 +1,4 @@
-//! A task as the command of `f2` that does the same, for the user to read and to type.
+//! A task as the equivalent command of `f2`, for display.
 
 use std::ffi::OsString;
 
@@ -9,13 +9,13 @@ use super::task::{
     TrainTask,
 };
 
-/// Words of a command.
+/// The words of a command.
 type Words = Vec<OsString>;
 
-/// The flags that choose threads and device, for the verbs that have them.
+/// The flags for threads and device, for the verbs that have them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceFlags {
-    /// The number of threads, which is of no consequence for results.
+    /// The number of threads, which does not affect results.
     pub threads: Vec<OsString>,
     /// The device and its precision.
     pub device: Vec<OsString>,
@@ -26,7 +26,7 @@ impl DeviceFlags {
         self.threads.iter().chain(&self.device).cloned()
     }
 
-    /// The device's part of the keys of stages.
+    /// The part of stage keys for the device.
     pub fn key(&self) -> String {
         let words: Vec<_> = self.device.iter().map(|word| word.to_string_lossy()).collect();
         words.join(" ")
@@ -34,7 +34,7 @@ impl DeviceFlags {
 }
 
 impl Task<OsString> {
-    /// The words of the command, the verb first. Printed results go to a file after `>`.
+    /// The words of the command, the verb first. Printed results are redirected to a file with `>`.
     pub fn command(&self, flags: &DeviceFlags) -> Words {
         match self {
             Self::Prepare(task) => prepare(task, flags),
@@ -130,7 +130,7 @@ fn generate(task: &GenerateTask<OsString>, flags: &DeviceFlags) -> Words {
         add(&mut words, "--texts", &texts);
     }
     add(&mut words, "--seed", &task.seed);
-    // Whatever a model was tuned to.
+    // Ignores the decoding that the model was tuned to.
     add(&mut words, "--decoding", &"none");
     strategy(&mut words, task.decoding, task.factorised);
     words.extend(flags.all());
@@ -139,7 +139,7 @@ fn generate(task: &GenerateTask<OsString>, flags: &DeviceFlags) -> Words {
     words
 }
 
-/// The flags of a decoding. A plain softmax has no classes to draw from.
+/// The flags of a decoding. Those for classes are omitted for a plain softmax.
 fn strategy(words: &mut Words, decoding: Decoding, factorised: bool) {
     let k = match decoding {
         Decoding::Given => return,

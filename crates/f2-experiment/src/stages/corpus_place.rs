@@ -1,4 +1,4 @@
-//! Where the corpora of an experiment lie, and the stages that make them.
+//! The locations of the corpora of an experiment, and the stages that prepare them.
 
 use std::path::PathBuf;
 
@@ -10,11 +10,11 @@ use super::task::{PrepareTask, Task, TokenizerSource};
 use super::{CorpusRole, Place, Purpose};
 use crate::CorpusSource;
 
-/// Where a corpus lies.
+/// The location of a corpus.
 pub(super) enum CorpusPlace {
-    /// In a folder of the user's.
+    /// The user's folder.
     Given(PathBuf),
-    /// In what the stage of this number makes.
+    /// The output of the stage with this number.
     Made(usize),
 }
 
@@ -42,8 +42,9 @@ impl CorpusPlace {
 }
 
 impl Layout<'_> {
-    /// The corpus of a role, prepared where it is still text. The target's tokens are those of
-    /// the pretraining; of a corpus, which cannot be cut again, the pretraining takes them over.
+    /// The corpus of a role; adds a stage that prepares it if it is still text. The target uses the
+    /// tokenizer of the pretraining. If the main corpus is given, and so cannot be tokenized again,
+    /// the pretraining uses its tokenizer instead.
     pub(super) fn corpus(&mut self, role: CorpusRole) -> CorpusPlace {
         let (main, pretraining) = (&self.corpora.main, self.corpora.pretraining.as_ref());
         match (role, main, pretraining) {
@@ -67,8 +68,8 @@ impl Layout<'_> {
         }
     }
 
-    /// Whether a symbol is put before every document. The authors' songs begin with one; a corpus
-    /// that is given decides for the texts that take its tokens over.
+    /// Whether every document is preceded by a start symbol, as are the authors' songs. If the main
+    /// corpus is given, texts that use its tokenizer follow it.
     fn starts_with_symbol(&self) -> bool {
         match &self.corpora.main {
             CorpusSource::Prepared(folder) => Corpus::open(folder)
@@ -77,7 +78,7 @@ impl Layout<'_> {
         }
     }
 
-    /// Prepares a text, with the tokenizer of another corpus where one is given.
+    /// Prepares a text, with the tokenizer of another corpus if one is given.
     fn prepare(
         &mut self,
         role: CorpusRole,

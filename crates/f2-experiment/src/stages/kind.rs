@@ -34,12 +34,12 @@ impl TaskKind {
         }
     }
 
-    /// The revision of its results, a part of every key. To be raised when the same task has
-    /// another result than before, so that results of the earlier program are not reused.
+    /// The revision of its results, a part of every key. Must be increased when the same task gives
+    /// different results than before, so that results of earlier versions are not reused.
     pub fn revision(self) -> u32 {
         match self {
             Self::Classes | Self::Train | Self::Prepare => 1,
-            // Whole windows and documents only; the further metrics too.
+            // Since revision 2: only whole windows and documents; the further metrics.
             Self::Perplexity | Self::Generate | Self::Score => 2,
         }
     }

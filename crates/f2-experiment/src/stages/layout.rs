@@ -1,4 +1,4 @@
-//! Lays out stages one after the other, each once.
+//! Builds the list of stages.
 
 use f2_classes::Method;
 use f2_lm::config::ObjectiveName;
@@ -24,7 +24,7 @@ pub(crate) mod files {
     pub(crate) const SCORES: &str = "scores.json";
 }
 
-/// The stages laid out so far, with their plan and corpora.
+/// The stages built so far, with their plan and corpora.
 pub(super) struct Layout<'a> {
     pub(super) plan: &'a Plan,
     pub(super) corpora: &'a Corpora,
@@ -80,8 +80,8 @@ impl<'a> Layout<'a> {
                 Place::Made { stage, name: files::RUN }
             });
             let Plan { training, .. } = layout.plan;
-            // Fine-tuning takes the settings of the model it starts from, and a learning rate of
-            // its own; a transfer has those of training from scratch.
+            // Fine-tuning inherits the settings of the model it starts from, except for the
+            // learning rate; a transfer uses those of training from scratch.
             let own_settings = !subject.is_fine_tuned();
             let settings = training.settings.iter().filter(|_| own_settings);
             let task = TrainTask {
@@ -141,14 +141,14 @@ impl<'a> Layout<'a> {
         })
     }
 
-    /// Scores models that decode in the same way.
+    /// Scores models with the same decoding.
     pub(super) fn score(&mut self, decoding: Decoding, subjects: &[Subject], part: PaperPart) {
         let name = format!("score-{}", decoding_name(decoding));
         let purpose = Purpose::Score(decoding, subjects.to_vec());
         self.add_score(name, purpose, decoding, subjects, part);
     }
 
-    /// Scores the models that were trained from one further seed.
+    /// Scores the models trained from one of the further seeds.
     pub(super) fn score_seed(&mut self, seed: u64, decoding: Decoding, subjects: &[Subject]) {
         for subject in subjects {
             self.perplexity(*subject);
@@ -158,7 +158,7 @@ impl<'a> Layout<'a> {
         self.add_score(name, purpose, decoding, subjects, PaperPart::Seeds);
     }
 
-    /// Scores F² as the authors' program trains and decodes it.
+    /// Scores F² as trained and decoded by the authors' program.
     pub(super) fn score_authors_program(&mut self) {
         let subject = Subject::Classes(Method::Author, None);
         self.perplexity(subject);
@@ -166,7 +166,7 @@ impl<'a> Layout<'a> {
         self.score(decoding, &[subject], PaperPart::Authors);
     }
 
-    /// Scores F² models with other classes, as the main table decodes.
+    /// Scores F² models with other classes, with the decoding of the main table.
     pub(super) fn score_trials(&mut self, subjects: &[Subject], part: PaperPart) {
         if subjects.is_empty() {
             return;
@@ -179,7 +179,7 @@ impl<'a> Layout<'a> {
         self.add_score(format!("score-{}", part.name()), purpose, decoding, subjects, part);
     }
 
-    /// Scores F² from scratch and transferred, as the main table decodes.
+    /// Scores F² from scratch and transferred, with the decoding of the main table.
     pub(super) fn score_transfer(&mut self) {
         let subjects = [Subject::FromScratch, Subject::Transferred];
         for subject in [Subject::Pretrained].iter().chain(&subjects) {

@@ -1,4 +1,4 @@
-//! A plan as stages, in an order in which each finds what it reads.
+//! A plan as a list of stages in topological order.
 
 mod command;
 mod corpus_place;
@@ -26,16 +26,16 @@ use f2_report::results::Decoding;
 use crate::{Corpora, Plan};
 use layout::Layout;
 
-/// Stages in an order in which each finds what it reads.
+/// Stages in topological order: each reads only earlier ones.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stages(pub Vec<Stage>);
 
-/// The sizes of test splits, once they are known.
+/// The sizes of the test splits in tokens, once they are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TestTokens {
-    /// That of the main corpus.
+    /// The main corpus.
     pub main: Option<u64>,
-    /// That of the corpus a model is transferred to.
+    /// The corpus a model is transferred to.
     pub target: Option<u64>,
 }
 
@@ -49,7 +49,7 @@ impl TestTokens {
     }
 }
 
-/// Lays out a plan.
+/// The stages of a plan.
 pub fn stages(plan: &Plan, corpora: &Corpora, test_tokens: TestTokens) -> Stages {
     let mut layout = Layout::new(plan, corpora, test_tokens);
     let subjects: Vec<Subject> = plan.models.iter().map(|model| Subject::Model(*model)).collect();
@@ -98,7 +98,7 @@ fn lay_out_ablations(layout: &mut Layout<'_>, plan: &Plan) {
     layout.score_trials(&[mefmax, equal].concat(), PaperPart::Classes);
 }
 
-/// The models of the tables again from further seeds, decoded as in the main and greedy tables.
+/// Adds the models of the tables with further seeds, decoded as in the main and greedy tables.
 fn lay_out_seeds(layout: &mut Layout<'_>, plan: &Plan) {
     let main = Decoding::TopK { k: plan.generation.k };
     let greedy = plan.generation.greedy.then_some(Decoding::Greedy);
@@ -112,7 +112,7 @@ fn lay_out_seeds(layout: &mut Layout<'_>, plan: &Plan) {
 }
 
 impl Stages {
-    /// Which stages these parts need; all stages where no part is named.
+    /// Which stages these parts need; all stages if `parts` is empty.
     pub fn needed_for(&self, parts: &[PaperPart]) -> Vec<bool> {
         let wanted = |part: PaperPart| {
             let beside = part == PaperPart::Main && parts.iter().any(|part| part.is_beside_main());
@@ -125,7 +125,7 @@ impl Stages {
                 self.0[number].reads().into_iter().for_each(|read| needed[read] = true);
             }
         }
-        // A model that is scored has its perplexity in the table.
+        // Tables include the perplexity of the models.
         for (number, stage) in self.0.iter().enumerate() {
             if matches!(stage.purpose, Purpose::Perplexity(_)) {
                 let trained = |read: &usize| matches!(self.0[*read].purpose, Purpose::Train(_));
@@ -216,7 +216,7 @@ mod tests {
                     && line.contains("/texts.jsonl --refs")
             }));
         }
-        // Fine-tuning begins with the model of its own seed.
+        // Fine-tuning starts from the model with the same seed.
         let from = |name: &str| commands.iter().position(|line| line.starts_with(name)).unwrap();
         let tuned = &commands[from("train-face-seed-2: ")];
         assert!(tuned.contains(&format!("--init {{{}}}/run", from("train-mle-seed-2: "))));

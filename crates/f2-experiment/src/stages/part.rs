@@ -1,4 +1,4 @@
-//! The parts of the paper that can be asked for alone.
+//! The parts of the paper that can be selected.
 
 /// A part of the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,15 +7,15 @@ pub enum PaperPart {
     Main,
     /// The greedy table and the matches.
     Greedy,
-    /// The tables of other k.
+    /// The tables for other values of k.
     TopK,
     /// Decoupled decoding on and off.
     Decoupling,
-    /// Nuclei of classes.
+    /// Class nuclei.
     Nucleus,
-    /// F² as the authors' program trains and decodes it.
+    /// F² as trained and decoded by the authors' program.
     Authors,
-    /// Classes cut by plain rules, over K.
+    /// Classes of equal tokens and of equal frequency, over K.
     Classes,
     /// The MefMax methods side by side.
     Methods,
@@ -40,12 +40,12 @@ impl PaperPart {
         Self::Transfer,
     ];
 
-    /// Whether it is read beside the main table.
+    /// Whether it is compared with the main table.
     pub fn is_beside_main(self) -> bool {
         !matches!(self, Self::Main | Self::Greedy | Self::TopK | Self::Transfer)
     }
 
-    /// A line about it, for help.
+    /// A one-line description, for help texts.
     pub fn about(self) -> &'static str {
         match self {
             Self::Main => "the main table, the bands and the samples",
@@ -61,7 +61,7 @@ impl PaperPart {
         }
     }
 
-    /// The name it is asked for by.
+    /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Main => "main",

@@ -1,4 +1,4 @@
-//! A stage: a task, its place in the experiment, and the files it makes.
+//! A stage: a task, its purpose in the experiment, and the files it writes.
 
 use std::path::PathBuf;
 
@@ -12,13 +12,13 @@ use super::{CorpusRole, DeviceFlags, PaperPart, Subject, Task};
 pub struct Stage {
     /// Its name, unique in an experiment.
     pub name: String,
-    /// Its purpose, by which its results are found.
+    /// Its purpose, which identifies its results.
     pub purpose: Purpose,
-    /// The part of the paper it completes, where it completes one.
+    /// The part of the paper it completes, if any.
     pub part: Option<PaperPart>,
-    /// Its work.
+    /// Its task.
     pub task: Task<Place>,
-    /// Files and folders it makes: they are there, and not empty, when it is done.
+    /// The files and folders it writes, which exist and are not empty once it is completed.
     pub makes: Vec<&'static str>,
 }
 
@@ -27,17 +27,17 @@ pub struct Stage {
 pub enum Purpose {
     /// The corpus of a role.
     Prepare(CorpusRole),
-    /// The classes of a corpus by a method, as many as given.
+    /// The classes of a corpus by a method, with the number of classes if it is given.
     Classes(CorpusRole, Method, Option<usize>),
     /// A trained model.
     Train(Subject),
-    /// Its perplexity on the test split.
+    /// The perplexity of a model on the test split.
     Perplexity(Subject),
-    /// Its texts.
+    /// The generated texts of a model.
     Generate(Subject, Decoding),
-    /// Scores of models that decode alike.
+    /// Scores of models with the same decoding.
     Score(Decoding, Vec<Subject>),
-    /// Scores of models of one further seed.
+    /// Scores of the models trained from one of the further seeds.
     ScoreSeed(u64, Decoding, Vec<Subject>),
     /// Scores of F² models with other classes.
     ScoreTrials(Vec<Subject>),
@@ -45,24 +45,24 @@ pub enum Purpose {
     ScoreTransfer(Decoding, Vec<Subject>),
 }
 
-/// Where a file or folder of a stage lies.
+/// The location of a file or folder that a stage reads or writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// With the user; told apart by its content.
+    /// The user's file or folder; identified by its content.
     Outside(PathBuf),
-    /// In what another stage makes.
+    /// In the folder of another stage.
     Made {
         /// The number of the stage.
         stage: usize,
         /// The path in that stage's folder.
         name: &'static str,
     },
-    /// In what this stage makes.
+    /// In the folder of this stage.
     Own(&'static str),
 }
 
 impl Stage {
-    /// Whether it makes a corpus out of text.
+    /// Whether it prepares a corpus from text.
     pub fn prepares(&self) -> bool {
         matches!(self.task, Task::Prepare(_))
     }
@@ -78,7 +78,7 @@ impl Stage {
         read
     }
 
-    /// The command, with names for places that are not known yet.
+    /// The command, with placeholders such as `{3}` for the folders of stages.
     pub fn shown(&self, flags: &DeviceFlags) -> String {
         let task = self.task.map(|place| match place {
             Place::Outside(path) => path.clone().into_os_string(),

@@ -1,4 +1,4 @@
-//! The models an experiment trains, and the corpora they learn from.
+//! The models of an experiment, and the corpora they are trained on.
 
 use f2_classes::Method;
 use f2_lm::config::ObjectiveName;
@@ -11,26 +11,26 @@ use crate::Plan;
 pub enum Subject {
     /// A model of the tables.
     Model(ObjectiveName),
-    /// The same from a further seed: so many above the plan's.
+    /// A model of the tables with another seed: the plan's plus this number.
     Repeated(ObjectiveName, u64),
-    /// An F² model with classes of this method, as many as given.
+    /// An F² model with classes of this method, with the number of classes if it is given.
     Classes(Method, Option<usize>),
     /// A plain model of another text, to be transferred.
     Pretrained,
-    /// An F² model that begins with the weights of the pretrained one.
+    /// An F² model initialised from the pretrained one.
     Transferred,
-    /// An F² model that does not, with the same tokens and as many steps.
+    /// An F² model from scratch, with the tokenizer and steps of the transferred one.
     FromScratch,
 }
 
 /// The use of a corpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CorpusRole {
-    /// Everything but transfer.
+    /// Everything except transfer.
     Main,
-    /// Pretraining, before a transfer.
+    /// Pretraining for a transfer.
     Pretraining,
-    /// The corpus to transfer to: the main text in the tokens of the pretraining.
+    /// The target of a transfer: the main text with the tokenizer of the pretraining.
     Target,
 }
 
@@ -48,7 +48,7 @@ impl Subject {
         }
     }
 
-    /// Its name in tables of texts that were decoded so.
+    /// Its name in tables of texts with this decoding.
     pub fn title(self, decoding: Decoding) -> String {
         match (self, decoding) {
             (_, Decoding::AuthorsProgram { .. }) => {
@@ -62,7 +62,7 @@ impl Subject {
         }
     }
 
-    /// The corpus it learns from and is scored on.
+    /// The corpus it is trained and scored on.
     pub fn corpus(self) -> CorpusRole {
         match self {
             Self::Model(_) | Self::Repeated(..) | Self::Classes(..) => CorpusRole::Main,
@@ -71,7 +71,7 @@ impl Subject {
         }
     }
 
-    /// The model of the tables it is trained like.
+    /// The model of the tables with the same objective.
     pub(crate) fn model(self) -> ObjectiveName {
         match self {
             Self::Model(model) | Self::Repeated(model, _) => model,
@@ -80,7 +80,7 @@ impl Subject {
         }
     }
 
-    /// How its classes are cut, where it has any.
+    /// The method of its classes and their number if it is given; `None` if it has no classes.
     pub(crate) fn classes(self) -> Option<(Method, Option<usize>)> {
         match self {
             Self::Classes(method, k) => Some((method, k)),
@@ -88,7 +88,7 @@ impl Subject {
         }
     }
 
-    /// Whose weights it begins with, where they are not random.
+    /// The model that its weights are initialised from; `None` if they are random.
     pub(crate) fn starts_from(self) -> Option<Self> {
         match self {
             Self::Model(model) => model.starts_from().map(Self::Model),
@@ -100,12 +100,12 @@ impl Subject {
         }
     }
 
-    /// Whether it takes the settings of the model it starts from, and a learning rate of its own.
+    /// Whether it inherits the settings of the model it starts from, except for the learning rate.
     pub(crate) fn is_fine_tuned(self) -> bool {
         matches!(self, Self::Model(model) | Self::Repeated(model, _) if model.starts_from().is_some())
     }
 
-    /// The seed of its training and of its texts.
+    /// The seed of its training and generation.
     pub(crate) fn seed(self, plan: &Plan) -> u64 {
         match self {
             Self::Repeated(_, further) => plan.seed + further,
@@ -113,7 +113,7 @@ impl Subject {
         }
     }
 
-    /// The steps it is trained for, where they are not left to the settings.
+    /// The number of training steps; `None` if it follows from the settings.
     pub(crate) fn steps(self, plan: &Plan) -> Option<u64> {
         let transfer = plan.transfer.as_ref();
         let own = match self {

@@ -1,4 +1,4 @@
-//! Tasks: the work of a stage as values, from which the request of its verb is built.
+//! Tasks: the parameters of a stage's work, from which the request of its verb is built.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -11,8 +11,8 @@ use serde::{Serialize, Serializer};
 
 use super::TaskKind;
 
-/// The work of a stage. `P` is a path: a [`Place`](super::Place) in a plan, a `PathBuf` on a disk,
-/// the hash of a content in a key.
+/// The work of a stage. `P` is a path: a [`Place`](super::Place) in a stage, a `PathBuf` on disk, a
+/// description of the content in a key.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "task", rename_all = "kebab-case")]
 pub enum Task<P> {
@@ -35,35 +35,35 @@ pub enum Task<P> {
 pub struct PrepareTask<P> {
     /// Files and folders.
     pub texts: Vec<P>,
-    /// The tokenizer that cuts it.
+    /// The tokenizer.
     pub tokenizer: TokenizerSource<P>,
-    /// Where one document ends, in the words of `f2 prepare --documents`.
+    /// How documents are separated, as in `f2 prepare --documents`.
     pub documents: Option<String>,
-    /// Whether a start symbol is put before every document.
+    /// Whether every document is preceded by a start symbol.
     pub start_of_text: bool,
     /// The corpus folder.
     pub out: P,
 }
 
-/// Where a tokenizer comes from.
+/// The source of a tokenizer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TokenizerSource<P> {
-    /// Learned from the text, with so many tokens.
+    /// Learned from the text, with this vocabulary size.
     Learnt(usize),
     /// A `tokenizer.json`.
     File(P),
 }
 
-/// Classes to cut.
+/// Classes to compute.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ClassesTask<P> {
     /// The corpus with the counts.
     pub corpus: P,
-    /// How they are cut.
+    /// The method.
     #[serde(rename = "rule")]
     pub method: Method,
-    /// How many; the method chooses where it is missing.
+    /// The number of classes; `None` if the method chooses it.
     pub k: Option<usize>,
     /// The file of classes.
     pub out: P,
@@ -74,22 +74,22 @@ pub struct ClassesTask<P> {
 pub struct TrainTask<P> {
     /// The corpus.
     pub corpus: P,
-    /// The settings it begins with; those of the initial model where it is missing.
+    /// The preset to start from; `None` for the settings of the initial model.
     #[serde(serialize_with = "preset_name")]
     pub preset: Option<Preset>,
-    /// The model of the tables whose objective it has.
+    /// The objective.
     pub model: ObjectiveName,
-    /// Decides initial weights, order of text and dropout.
+    /// The seed of initial weights, text order and dropout.
     pub seed: u64,
-    /// Steps; the settings' own limit where it is missing.
+    /// The number of steps; `None` for the limit of the settings.
     pub steps: Option<u64>,
     /// Further settings by name.
     pub settings: BTreeMap<String, String>,
-    /// The model it begins with, where its weights are not random.
+    /// The model to initialise from; `None` for random weights.
     pub init: Option<P>,
     /// The classes of an F² model.
     pub classes: Option<P>,
-    /// Whether an earlier try is continued.
+    /// Whether to resume an interrupted run.
     pub resume: bool,
     /// The run folder.
     pub out: P,
@@ -100,7 +100,7 @@ fn preset_name<S: Serializer>(preset: &Option<Preset>, serializer: S) -> Result<
     preset.map(Preset::name).serialize(serializer)
 }
 
-/// A perplexity to take.
+/// A perplexity to compute.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PerplexityTask<P> {
     /// The run.
@@ -116,24 +116,24 @@ pub struct PerplexityTask<P> {
 pub struct GenerateTask<P> {
     /// The run.
     pub model: P,
-    /// The corpus whose test split the prefixes are from.
+    /// The corpus whose test split contains the prefixes.
     pub corpus: P,
-    /// How they are cut.
+    /// How prefixes are cut from the test split.
     #[serde(serialize_with = "protocol_name")]
     pub protocol: ProtocolName,
-    /// Streams of the protocol that has them.
+    /// The number of streams, for the protocol that has them.
     pub streams: Option<usize>,
-    /// Tokens of a prefix.
+    /// The length of a prefix in tokens.
     pub prefix: usize,
-    /// Tokens of a continuation.
+    /// The length of a continuation in tokens.
     pub continuation: usize,
-    /// Texts at most.
+    /// The largest number of texts.
     pub texts: Option<usize>,
-    /// How tokens are chosen.
+    /// The decoding.
     pub decoding: Decoding,
-    /// Whether the model has frequency classes to choose from first.
+    /// Whether the model has frequency classes.
     pub factorised: bool,
-    /// Decides every draw.
+    /// The seed of sampling.
     pub seed: u64,
     /// The file for the references.
     pub references: P,
@@ -157,9 +157,9 @@ pub struct ScoreTask<P> {
     pub references: P,
     /// Token counts of the training split.
     pub counts: P,
-    /// The corpus whose training split n-grams are looked up in, where that is worth the time.
+    /// The corpus whose training split is searched for n-grams; `None` to skip these metrics.
     pub corpus: Option<P>,
-    /// How often texts are drawn for intervals; 0 for none.
+    /// The number of bootstrap replicates; 0 for no intervals.
     pub bootstrap: usize,
     /// The file for the scores.
     pub out: P,
@@ -178,7 +178,7 @@ impl<P> Task<P> {
         }
     }
 
-    /// Whether it works on the device that the user chose, which then decides its result too.
+    /// Whether it runs on the device that the user chose, which then affects its result.
     pub fn needs_device(&self) -> bool {
         matches!(self, Self::Train(_) | Self::Perplexity(_) | Self::Generate(_))
     }
@@ -189,7 +189,7 @@ impl<P> Task<P> {
         task
     }
 
-    /// The same task with other paths, where each can be found.
+    /// The same task with other paths, or the first error.
     pub fn try_map<Q, E>(&self, mut path: impl FnMut(&P) -> Result<Q, E>) -> Result<Task<Q>, E> {
         let path = &mut path;
         Ok(match self {

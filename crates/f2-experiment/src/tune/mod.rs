@@ -1,8 +1,8 @@
-//! Decoding chosen by measurement: the settings there are, and the search among them.
+//! Tuning of decoding: the space of settings, and the search in it.
 //!
-//! A [`Space`] says which [`Point`] stands for which strategy; [`search`] proposes points to a
-//! [`Judge`], who writes texts, measures their distance to human text and keeps the record. What the
-//! search proposes depends on the seed and the distances alone.
+//! A [`Space`] maps each [`Point`] to a strategy; [`search`] proposes points to a [`Judge`], which
+//! generates texts, measures their distance to human text and keeps a record. The proposals depend
+//! only on the seed and the distances.
 
 mod search;
 mod space;

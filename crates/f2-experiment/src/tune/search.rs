@@ -1,37 +1,37 @@
-//! The search: many settings on a part of the texts, the best of them on all, then step by step
-//! downhill from the best of those.
+//! The search: many settings are evaluated on a part of the texts, the best of them on all texts,
+//! and a local search starts from the best of those.
 
 use f2_lm::decode::Strategy;
 
 use super::space::{Point, Rule, Space};
 
-/// How many texts a setting is judged by.
+/// How many texts a setting is evaluated on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
-    /// A part of them, to find out where to look.
+    /// A part, for the exploration.
     Part,
-    /// All.
+    /// All texts.
     Whole,
 }
 
-/// The result of judging a setting.
+/// The result of evaluating a setting.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Judged {
-    /// Its distance to human text; none where it has no distance.
+    /// The distance to human text; `None` if it is not defined.
     Distance(Option<f64>),
-    /// The search is to end.
+    /// The search must end.
     Ended,
 }
 
-/// A measure of settings, with a budget.
+/// Evaluates settings within a budget.
 pub trait Judge {
-    /// A failure that ends the search.
+    /// An error that ends the search.
     type Error;
 
-    /// Measures a setting.
+    /// Evaluates a setting.
     fn judge(&mut self, strategy: &Strategy, size: Size) -> Result<Judged, Self::Error>;
 
-    /// The share of what the search may cost that is left, from 1 down.
+    /// The share of the budget that is left, from 1 down.
     fn left(&self) -> f64;
 }
 
@@ -39,16 +39,16 @@ pub trait Judge {
 const AFTER_EXPLORING: f64 = 0.7;
 /// The largest number of settings explored.
 const MOST_EXPLORED: usize = 96;
-/// How many of them are judged by all texts.
+/// The largest number of them that are evaluated on all texts.
 const PROMOTED: usize = 6;
-/// The first step of the walk, as a part of a side of the space, and where it ends.
+/// The first step of the local search, in units of the side of the space, and the smallest.
 const FIRST_STEP: f64 = 0.16;
 const LAST_STEP: f64 = 0.02;
-/// How many walks begin at the same time.
+/// The number of local searches in the first round.
 const WALKERS: usize = 4;
 
-/// Searches for the setting closest to human text until nothing is left to spend. `usual_k` is the k of
-/// untuned decoding, the first setting to be judged.
+/// Searches for the setting closest to human text until the budget is spent. `usual_k` is the k of
+/// untuned decoding, which is evaluated first.
 pub fn search<J: Judge>(
     space: Space,
     usual_k: usize,
@@ -75,8 +75,8 @@ pub fn search<J: Judge>(
     walk.descend(best_of_each_rule(walkers))
 }
 
-/// Where a walk is: the best point so far, the step, and the direction on each side that was better
-/// last, which is tried first.
+/// The state of a local search: the best point so far, the step, and for each coordinate the
+/// direction that improved last, which is tried first.
 struct Walker {
     point: Point,
     distance: f64,
@@ -102,7 +102,7 @@ fn best_of_each_rule(mut walkers: Vec<Walker>) -> Vec<Walker> {
     walkers
 }
 
-/// The best of those looked at, and the best of each rule.
+/// The best of the explored points, and the best of each rule.
 fn promising(mut looked: Vec<(Point, f64)>) -> Vec<Point> {
     looked.sort_by(|one, two| one.1.total_cmp(&two.1));
     let mut seen: Vec<Rule> = Vec::new();
@@ -117,7 +117,7 @@ fn promising(mut looked: Vec<(Point, f64)>) -> Vec<Point> {
     kept
 }
 
-/// A point of Halton's sequence, moved by the seed; the rules take turns.
+/// A point of the Halton sequence, shifted depending on the seed; the rules take turns.
 fn spread_out(space: Space, number: usize, seed: u64) -> Point {
     const BASES: [usize; 5] = [2, 3, 5, 7, 11];
     let rule = Rule::ALL[number % Rule::ALL.len()];
@@ -128,7 +128,7 @@ fn spread_out(space: Space, number: usize, seed: u64) -> Point {
     Point { rule, at: at.collect() }
 }
 
-/// The digits of a number mirrored at the point.
+/// The radical inverse: the digits of a number mirrored at the radix point.
 fn inverse(mut number: usize, base: usize) -> f64 {
     let (mut value, mut unit) = (0.0, 1.0);
     while number > 0 {
@@ -139,7 +139,7 @@ fn inverse(mut number: usize, base: usize) -> f64 {
     value
 }
 
-/// A number from 0 to 1 that differs from seed to seed (the finaliser of `SplitMix64`).
+/// A number from 0 to 1 derived from the seed (the finaliser of `SplitMix64`).
 fn mixed(seed: u64) -> f64 {
     let mut state = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -147,7 +147,7 @@ fn mixed(seed: u64) -> f64 {
     (state ^ (state >> 31)) as f64 / u64::MAX as f64
 }
 
-/// A walk downhill.
+/// A search in progress.
 struct Walk<'a, J: Judge> {
     space: Space,
     judge: &'a mut J,
@@ -159,7 +159,7 @@ impl<J: Judge> Walk<'_, J> {
         if self.ended { 0.0 } else { self.judge.left() }
     }
 
-    /// A point's distance; the farthest there is where it has none, or nothing is left to spend.
+    /// A point's distance; infinite if it is not defined or the budget is spent.
     fn distance(&mut self, point: &Point, size: Size) -> Result<f64, J::Error> {
         if self.left() <= 0.0 {
             return Ok(f64::INFINITY);
@@ -173,8 +173,8 @@ impl<J: Judge> Walk<'_, J> {
         })
     }
 
-    /// Goes downhill from several points, in each round from fewer: what is best after one step need not
-    /// be after many.
+    /// Local search from several points, from fewer in each round: the best after one step need not
+    /// be the best after many.
     fn descend(&mut self, mut walkers: Vec<Walker>) -> Result<(), J::Error> {
         for round in 0.. {
             walkers.sort_by(|one, two| one.distance.total_cmp(&two.distance));
@@ -192,7 +192,7 @@ impl<J: Judge> Walk<'_, J> {
         Ok(())
     }
 
-    /// Goes to the better neighbour along each side in turn, and halves the step where none is better.
+    /// Moves to a better neighbour along each coordinate in turn; halves the step if there is none.
     fn step(&mut self, walker: &mut Walker) -> Result<(), J::Error> {
         let Walker { point, distance, step, directions } = walker;
         let mut moved = false;
@@ -223,8 +223,8 @@ mod tests {
 
     use super::*;
 
-    /// A landscape with its lowest place where the class temperature is 0.9, the temperature 1.2 and the
-    /// nucleus 0.8, and other rules are worse.
+    /// An objective with its minimum at class temperature 0.9, temperature 1.2 and nucleus 0.8;
+    /// other rules are worse.
     struct Landscape {
         trials: usize,
         most: usize,
@@ -244,7 +244,7 @@ mod tests {
             let nucleus = truncations.top_p().unwrap_or(1.0);
             let squares = (10.0 * (draw.temperature - 0.9)).powi(2)
                 + (8.0 * (strategy.temperature - 1.2)).powi(2)
-                // The two lean on each other, as temperature and nucleus do.
+                // Coupled, as are temperature and nucleus in practice.
                 + (12.0 * (nucleus - 0.8) + 3.0 * (strategy.temperature - 1.2)).powi(2)
                 + (4.0 * (draw.top_p - 1.0)).powi(2);
             1.0 + (squares + 4.0 * other).sqrt()
@@ -258,7 +258,7 @@ mod tests {
             self.trials += 1;
             self.seen.push((strategy.clone(), size));
             let height = Self::height(strategy);
-            // A part of the texts shows it less clearly.
+            // On a part of the texts, distances are noisier.
             let blur =
                 if size == Size::Part { 0.2 * (self.trials as f64 * 2.3).sin() } else { 0.0 };
             if size == Size::Whole {
@@ -285,9 +285,9 @@ mod tests {
             .collect();
         let untuned = Landscape::height(&Strategy::top_k(3));
         assert!(untuned > 3.0, "{untuned}");
-        // 1 is the lowest.
+        // The minimum is 1.
         let found = heights.iter().filter(|height| **height < 1.3).count();
-        // A walk may begin with the wrong rule, and has little left when it comes to the right one.
+        // A search may start with the wrong rule, with little budget left for the right one.
         assert!(found >= 18, "{heights:?}");
         assert!(heights.iter().all(|height| *height < 2.0), "{heights:?}");
     }

@@ -1,19 +1,19 @@
-//! The settings of decoding that are searched, as points of the unit cube.
+//! The space of decoding settings, as points of the unit cube.
 
 use f2_lm::decode::{ClassDraw, Factorisation, Strategy, Truncations};
 
-/// The settings of a model that are searched.
+/// The space of settings for a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Space {
-    /// Whether classes are drawn first.
+    /// Whether classes are sampled first.
     pub factorised: bool,
-    /// The model's tokens.
+    /// The model's vocabulary size.
     pub vocabulary: usize,
-    /// Whether the k of top-k may grow with the class. Of no effect where no class is drawn.
+    /// Whether the k of top-k may grow with the class. No effect without classes.
     pub k_per_class: bool,
 }
 
-/// How tokens are truncated; inside the class where one is drawn.
+/// The truncation of the token distribution, within the class if there are classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rule {
     TopK,
@@ -26,38 +26,38 @@ impl Rule {
     pub(super) const ALL: [Self; 4] = [Self::TopK, Self::TopP, Self::MinP, Self::Typical];
 }
 
-/// One setting: a rule, and a number from 0 to 1 for each of temperature, the rule's own, class
-/// temperature, class nucleus and the growth of k.
+/// A setting: a truncation rule, and coordinates from 0 to 1 for the temperature, the rule's
+/// parameter, the class temperature, the class nucleus and the growth of k.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     pub(super) rule: Rule,
     pub(super) at: Vec<f64>,
 }
 
-/// The largest k that is tried.
+/// The largest k.
 const MOST_K: f64 = 1_000.0;
-/// The least share of min-p that is tried, and the most.
+/// The range of min-p.
 const MIN_P: (f64, f64) = (0.001, 0.5);
-/// Temperatures.
+/// The range of temperatures.
 const TEMPERATURES: (f64, f64) = (0.5, 1.5);
-/// Where masses begin. They reach 1 a little before the end of their side, so that keeping all is a
-/// choice of some size.
+/// The smallest masses. Masses reach 1 before the end of their side, so that a positive share of it
+/// keeps all tokens or classes.
 const LEAST_MASS: f64 = 0.3;
 const LEAST_CLASS_MASS: f64 = 0.5;
 const ALL_MASS: f64 = 1.1;
-/// Where the growth of k begins and ends. Below 0 it is 0, so that one k for all classes is a choice of
-/// some size too.
+/// The range of the growth of k. Negative values are clipped to 0, so that the same k for all
+/// classes has a positive share of the side.
 const GROWTHS: (f64, f64) = (-0.1, 1.0);
 
 impl Space {
-    /// How many numbers a point with this rule has.
+    /// The number of coordinates of a point with this rule.
     pub(super) fn dimensions(self, rule: Rule) -> usize {
         let k_grows = self.factorised && self.k_per_class && rule == Rule::TopK;
         let others = if self.factorised { 4 } else { 2 };
         others + usize::from(k_grows)
     }
 
-    /// The strategy of a point, in numbers of two or three digits, which a reader can take in.
+    /// The strategy of a point, with parameters rounded for readability.
     pub fn strategy(self, point: &Point) -> Strategy {
         let Point { rule, at } = point;
         let hundredths = |value: f64| (value * 100.0).round() / 100.0;
@@ -75,7 +75,7 @@ impl Space {
             Rule::Typical => all.with_typical(part(mass(LEAST_MASS, at[1]))),
             Rule::MinP => {
                 let (least, most) = MIN_P;
-                // The larger, the more is kept, as with the other rules.
+                // A larger coordinate keeps more, as with the other rules.
                 let share = most * (least / most).powf(at[1]);
                 all.with_min_p((share * 1_000.0).round() / 1_000.0)
             }
@@ -96,7 +96,7 @@ impl Space {
         }
     }
 
-    /// Top-k with this k on the model's own probabilities: what is used untuned.
+    /// Top-k with this k on the model's own probabilities, as in untuned decoding.
     pub(super) fn top_k(self, k: usize) -> Point {
         let most = MOST_K.min(self.vocabulary as f64).ln();
         let rule_at = if most > 0.0 { ((k as f64).ln() / most).min(1.0) } else { 0.0 };

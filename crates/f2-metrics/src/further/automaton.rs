@@ -1,4 +1,4 @@
-//! The suffix automaton of a set of texts: which of their substrings another text has.
+//! The suffix automaton of a set of texts, to find their substrings in another text.
 
 /// The state of the empty string.
 const ROOT: u32 = 0;
@@ -7,21 +7,22 @@ const NONE: u32 = u32::MAX;
 
 /// The smallest automaton that accepts every substring of some texts (Blumer et al., 1985).
 ///
-/// A state stands for substrings that end at the same places, each a suffix of the longest one; its
-/// link leads to the state of the next shorter suffix.
+/// A state represents substrings that end at the same positions, each a suffix of the longest one.
+/// Its link leads to the state of the next shorter suffix.
 #[derive(Debug)]
 pub(crate) struct SuffixAutomaton {
-    /// Tokens of each state's longest substring.
+    /// The length of each state's longest substring, in tokens.
     lengths: Vec<u32>,
     links: Vec<u32>,
     steps: Steps,
-    /// The tokens that lead out of each state: a list from its newest entry back to its oldest.
+    /// The tokens with a transition out of each state, as a linked list from the newest entry to
+    /// the oldest: its head, and each token with the next older entry.
     newest: Vec<u32>,
     leaving: Vec<(u32, u32)>,
 }
 
-/// Where a text that is read through the automaton stands: the longest suffix of what was read that
-/// is a substring of the automaton's texts.
+/// The position in the automaton while another text is read: the longest suffix of the tokens read
+/// so far that is a substring of the automaton's texts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reading {
     pub(crate) state: u32,
@@ -69,12 +70,12 @@ impl SuffixAutomaton {
         }
     }
 
-    /// From the longest match that ended in each state, 0 for none, the longest suffix of each state's
-    /// substrings that matched.
+    /// From the longest match that ended in each state (0 for none), computes the longest matched
+    /// suffix of each state's substrings.
     pub(crate) fn longest_suffixes(&self, mut matched: Vec<u32>) -> Vec<u32> {
         let mut states: Vec<u32> = (1..self.states() as u32).collect();
         states.sort_unstable_by_key(|state| self.lengths[*state as usize]);
-        // What matched ends in all its suffixes as well.
+        // All suffixes of a match matched as well.
         for &state in states.iter().rev() {
             let link = self.links[state as usize] as usize;
             if matched[state as usize] > 0 {
@@ -89,7 +90,7 @@ impl SuffixAutomaton {
         matched
     }
 
-    /// Adds a token to a text that stands in the state `last`, and returns its new state.
+    /// Appends a token to a text whose state is `last`, and returns the new state.
     fn extend(&mut self, last: u32, token: u32) -> u32 {
         let length = self.lengths[last as usize] + 1;
         if let Some(next) = self.steps.get(last, token) {
@@ -111,7 +112,8 @@ impl SuffixAutomaton {
         new
     }
 
-    /// Gives the shorter substrings of `next`, which a step from `state` ends in, a state of their own.
+    /// Splits off the shorter substrings of `next`, those reached from `state` by `token`, into a
+    /// state of their own.
     fn split(&mut self, mut state: u32, token: u32, next: u32) -> u32 {
         let copy = self.state(self.lengths[state as usize] + 1, self.links[next as usize]);
         let mut entry = self.newest[next as usize];
@@ -136,7 +138,7 @@ impl SuffixAutomaton {
         self.states() as u32 - 1
     }
 
-    /// Adds a step.
+    /// Adds a transition.
     fn lead(&mut self, state: u32, token: u32, target: u32) {
         self.steps.set(state, token, target);
         let newest = &mut self.newest[state as usize];
@@ -145,10 +147,11 @@ impl SuffixAutomaton {
     }
 }
 
-/// The steps of an automaton, by open addressing.
+/// The transitions of an automaton: a hash table with open addressing.
 #[derive(Debug)]
 struct Steps {
-    /// State and token, and the state they lead to. No step leads to the root, which marks a free place.
+    /// State and token, and the state they lead to. No transition leads to the root, which marks a
+    /// free slot.
     table: Vec<(u64, u32)>,
     used: usize,
 }
@@ -179,7 +182,7 @@ impl Steps {
         }
     }
 
-    /// Where a key is or would be.
+    /// The slot of a key, or the free slot where it would be inserted.
     fn place(&self, key: u64) -> usize {
         let mask = self.table.len() - 1;
         let mixed = (key ^ (key >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -4,8 +4,8 @@ use super::Features;
 use super::statistic::Statistic;
 use crate::Error;
 
-/// Coherence: the cosine of each prompt's point and its continuation's, averaged over the texts. Points
-/// of length 0, those of empty texts, are left out.
+/// Coherence: the mean cosine similarity between the features of each prompt and those of its
+/// continuation. Zero vectors, those of empty texts, are left out.
 ///
 /// ```
 /// use f2_metrics::{Features, coherence};

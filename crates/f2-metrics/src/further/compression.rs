@@ -4,17 +4,17 @@ use libz_sys as zlib;
 
 use crate::Error;
 
-/// The bytes of gzip's header and trailer around what is compressed.
+/// Bytes of gzip's header and trailer.
 const GZIP_FRAME: usize = 18;
-/// The same of zlib's own format.
+/// Bytes of the zlib format's header and trailer.
 const ZLIB_FRAME: usize = 6;
 /// The best compression, gzip's `-9`.
 const LEVEL: i32 = 9;
 
-/// How many times smaller gzip makes the texts, joined by spaces: the more alike they are and the more
-/// they repeat themselves, the higher.
+/// How many times smaller gzip makes the texts, joined by spaces: the more similar and repetitive
+/// they are, the higher.
 ///
-/// The compressor is zlib at level 9, so that the size is that of Python's `gzip.compress` to the byte.
+/// Compresses with zlib at level 9, so that the size equals that of Python's `gzip.compress`.
 ///
 /// ```
 /// let alike = vec!["the cat sat on the mat"; 100];
@@ -35,13 +35,13 @@ pub fn compression_ratio<S: AsRef<str>>(texts: &[S]) -> Result<f64, Error> {
     Ok(joined.len() as f64 / (GZIP_FRAME + deflated(joined.as_bytes())) as f64)
 }
 
-/// The bytes that deflate makes of others at level 9, with zlib's usual window and memory.
+/// The number of bytes after deflate at level 9, with zlib's default window and memory level.
 fn deflated(bytes: &[u8]) -> usize {
-    // SAFETY: a function of a number alone.
+    // SAFETY: `compressBound` only computes with its argument.
     let bound = unsafe { zlib::compressBound(bytes.len() as zlib::uLong) };
     let mut out = vec![0_u8; bound as usize];
     let mut size = bound;
-    // SAFETY: the buffers are as long as they are said to be, and the output holds the bound.
+    // SAFETY: the lengths passed are those of the buffers, and `size` is a valid pointer.
     let done = unsafe {
         zlib::compress2(
             out.as_mut_ptr(),

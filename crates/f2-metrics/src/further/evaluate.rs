@@ -1,4 +1,4 @@
-//! The further metrics that were asked for, on one shared index of n-grams.
+//! Evaluation of the selected further metrics on one shared n-gram index.
 
 use rayon::prelude::*;
 
@@ -13,14 +13,14 @@ use crate::bootstrap::{self, Weights};
 use crate::ngrams::NgramIndex;
 use crate::{Bootstrap, Error, Evaluation, Metrics};
 
-/// Which further metrics, and how.
+/// Which further metrics to compute, and how.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FurtherSettings {
     /// The metrics.
     pub chosen: Vec<Further>,
     /// The window of MATTR.
     pub mattr_window: usize,
-    /// How to draw texts for confidence intervals: as for the other metrics.
+    /// How to resample texts for confidence intervals: as for the other metrics.
     pub bootstrap: Option<Bootstrap>,
     /// How MAUVE clusters.
     pub mauve: MauveSettings,
@@ -37,23 +37,23 @@ impl Default for FurtherSettings {
     }
 }
 
-/// A set of texts, and what is known of it besides its tokens.
+/// A set of texts, and the optional inputs besides its tokens.
 #[derive(Debug)]
 pub struct FurtherTexts<'a, T> {
     /// Their tokens.
     pub tokens: &'a [T],
     /// The texts as strings.
     pub strings: Option<&'a [String]>,
-    /// Their matches in the training text, as [`training_matches`](crate::training_matches) finds them.
+    /// Their matches in the training text, from [`training_matches`](crate::training_matches).
     pub matches: Option<&'a [Vec<u32>]>,
     /// A model's last hidden states of human texts and of these.
     pub human_and_own: Option<[&'a Features; 2]>,
-    /// A model's mean hidden states of the prompts and of the texts, one of each for every text.
+    /// A model's mean hidden states of the prompts and of the texts, one pair per text.
     pub prompts_and_own: Option<[&'a Features; 2]>,
 }
 
 impl<'a, T> FurtherTexts<'a, T> {
-    /// Texts of which the tokens alone are known.
+    /// Texts without optional inputs.
     pub fn new(tokens: &'a [T]) -> Self {
         Self { tokens, strings: None, matches: None, human_and_own: None, prompts_and_own: None }
     }
@@ -68,12 +68,13 @@ impl<'a, T> FurtherTexts<'a, T> {
     }
 }
 
-/// The value of a metric at one order, before texts are counted together, or why it has none.
+/// A metric at one order: its per-text statistic, or why it is not defined.
 type Measured = (Further, usize, Result<Statistic, Error>);
 
 impl Evaluation {
-    /// Adds further metrics of the same texts, drawn for intervals as the others were. What is not
-    /// defined, or needs what is not there, is missing and named in [`Evaluation::undefined`].
+    /// Adds further metrics of the same texts, with intervals if the evaluation has any. Metrics
+    /// that are not defined, or whose input is missing, have no value; the reasons are added to
+    /// [`Evaluation::undefined`].
     ///
     /// ```
     /// use f2_metrics::{Further, FurtherSettings, FurtherTexts, Settings, evaluate};
@@ -112,7 +113,7 @@ impl Evaluation {
     }
 }
 
-/// The values of the texts, each counted as often as `weights` says.
+/// The values of the weighted texts.
 fn values(measured: &[Measured], weights: &Weights) -> FurtherMetrics {
     let mut values = FurtherMetrics::default();
     for (metric, order, statistic) in measured {
@@ -122,7 +123,7 @@ fn values(measured: &[Measured], weights: &Weights) -> FurtherMetrics {
     values
 }
 
-/// The values of drawn texts, where they can be computed.
+/// The values of resampled texts, of the metrics that support resampling.
 fn drawn(measured: &[Measured], weights: &Weights) -> FurtherMetrics {
     let mut values = FurtherMetrics::default();
     for (metric, order, statistic) in measured {
@@ -132,7 +133,7 @@ fn drawn(measured: &[Measured], weights: &Weights) -> FurtherMetrics {
     values
 }
 
-/// Measures the chosen metrics, each at all its orders.
+/// Computes the statistics of the selected metrics, each at all its orders.
 fn measure<T: AsRef<[u32]> + Sync>(
     texts: &FurtherTexts<'_, T>,
     settings: &FurtherSettings,
@@ -155,7 +156,7 @@ fn measure<T: AsRef<[u32]> + Sync>(
     Ok(each.into_par_iter().map(of_order).collect())
 }
 
-/// The tokens a text needs to have a value.
+/// The length of the shortest text with a value.
 fn shortest(metric: Further, order: usize) -> usize {
     match metric {
         Further::RepN | Further::Entropy | Further::Novelty => order,

@@ -1,4 +1,4 @@
-//! The list of the further metrics: names, directions, definitions and what each needs.
+//! The list of the further metrics: names, directions, definitions and required inputs.
 
 use std::fmt;
 
@@ -11,17 +11,17 @@ use crate::measure::Better;
 /// The metrics beyond the paper's seven, in the order of tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Further {
-    /// How far gzip compresses the texts (Shaib et al., 2024).
+    /// The compression ratio of gzip (Shaib et al., 2024).
     CompressionRatio,
-    /// 4-grams that other texts have too (Salkar et al., 2022).
+    /// 4-grams that also occur in other texts (Salkar et al., 2022).
     SelfRepetition,
-    /// The share of n-grams that their text has had before (Su et al., 2022).
+    /// The share of n-grams that occurred before in their text (Su et al., 2022).
     RepN,
     /// The product of 1 − rep-n (Su et al., 2022).
     Diversity,
-    /// The same share as rep-n, averaged over texts (Welleck et al., 2020).
+    /// The share of repeated n-grams of each text, averaged over texts (Welleck et al., 2020).
     SeqRep,
-    /// The share of tokens that are among those just before (Welleck et al., 2020).
+    /// The share of tokens that are among the l tokens before them (Welleck et al., 2020).
     RepL,
     /// The exponent of Zipf's law (Holtzman et al., 2020).
     Zipf,
@@ -29,15 +29,15 @@ pub enum Further {
     Entropy,
     /// The moving-average type-token ratio (Covington and `McFall`, 2010).
     Mattr,
-    /// The share of n-grams that the training text does not have (`McCoy` et al., 2023).
+    /// The share of n-grams that do not occur in the training text (`McCoy` et al., 2023).
     Novelty,
-    /// The longest stretch of tokens that the training text has.
+    /// The longest token sequence that also occurs in the training text.
     LongestMatch,
-    /// How many different texts a set is worth (Friedman and Dieng, 2023).
+    /// The effective number of distinct texts (Friedman and Dieng, 2023).
     Vendi,
-    /// How far the distribution of texts is from human text's (Pillutla et al., 2021).
+    /// How close the distribution of texts is to that of human texts (Pillutla et al., 2021).
     Mauve,
-    /// How close continuations are to their prompts (Su et al., 2022).
+    /// The similarity of continuations to their prompts (Su et al., 2022).
     Coherence,
 }
 
@@ -106,7 +106,7 @@ impl Further {
         }
     }
 
-    /// The name in files and programs.
+    /// The name in files and APIs.
     pub fn key(self) -> &'static str {
         match self {
             Self::CompressionRatio => "compression_ratio",
@@ -136,7 +136,7 @@ impl Further {
         Self::ALL.into_iter().find(|metric| metric.key() == key)
     }
 
-    /// The heading of a table's column. `order` is one of [`Further::orders`].
+    /// The heading of its column in tables. `order` is one of [`Further::orders`].
     pub fn heading(self, order: usize) -> String {
         match self {
             Self::CompressionRatio => "CR".to_owned(),
@@ -154,7 +154,7 @@ impl Further {
         }
     }
 
-    /// The lengths of n-grams or windows it has a value for; 1 alone where it has one value.
+    /// The lengths of n-grams or windows it has values for; `[1]` if it has a single value.
     pub fn orders(self) -> &'static [usize] {
         match self {
             Self::RepN => &[2, 3, 4],
@@ -178,7 +178,7 @@ impl Further {
         }
     }
 
-    /// Whether it is a share, from 0 to 1, which tables print times 100.
+    /// Whether it is a fraction from 0 to 1, which tables print times 100.
     fn is_share(self) -> bool {
         matches!(
             self,
@@ -198,7 +198,7 @@ impl Further {
         if self.is_share() { 1.0 } else { f64::INFINITY }
     }
 
-    /// How tables print it: the factor and the number of decimals.
+    /// How tables print it: the factor to multiply by and the number of decimals.
     pub fn printed(self) -> (f64, usize) {
         match self {
             share if share.is_share() => (100.0, 1),
@@ -218,7 +218,7 @@ impl Further {
         }
     }
 
-    /// The definition in one line, as a table's footnote gives it.
+    /// The definition in one line, for a table's footnote.
     pub fn definition(self) -> String {
         match self {
             Self::CompressionRatio => {
@@ -287,7 +287,7 @@ mod tests {
         let all = names.len();
         names.sort_unstable();
         names.dedup();
-        // One heading is its key.
+        // One metric's heading equals its key.
         assert_eq!(names.len(), all - 1);
     }
 }

@@ -4,15 +4,15 @@ use super::statistic::Statistic;
 use crate::Error;
 use crate::ngrams::{NgramIndex, Windows};
 
-/// The usual window.
+/// The default window.
 pub const MATTR_WINDOW: usize = 50;
 
-/// MATTR: the share of different tokens in every window of so many tokens, averaged over the windows
-/// of each text and then over the texts. A text that is shorter than the window is one window; an
-/// empty one is left out.
+/// MATTR: the share of distinct tokens in every window of this many tokens, averaged over the
+/// windows of each text and then over the texts. A text shorter than the window is a single window;
+/// empty texts are left out.
 ///
-/// Of each text it equals `mattr` of the Python packages `lexical-diversity` and, where the text is
-/// long enough, `lexicalrichness`.
+/// For a single text it equals `mattr` of the Python packages `lexical-diversity` and, if the text
+/// is long enough, `lexicalrichness`.
 ///
 /// ```
 /// let texts = [vec![1, 1, 2], vec![3], vec![]];
@@ -35,7 +35,7 @@ pub(crate) fn mean(index: &NgramIndex, window: usize) -> Statistic {
     Statistic::Mean((0..index.texts()).map(&mut of_text).collect())
 }
 
-/// MATTR of one text. `inside` counts the tokens of a window and is zero when it begins.
+/// MATTR of one text. `inside` counts the tokens in the window and is all zero at the beginning.
 fn of_tokens(tokens: &[u32], window: usize, inside: &mut [u32]) -> Option<f64> {
     let window = window.min(tokens.len());
     let (mut types, mut sum) = (0_u32, 0_u64);

@@ -1,7 +1,7 @@
-//! The metrics beyond the paper's seven: the list of them, and a file for each.
+//! The metrics beyond the paper's seven: their list, and a file for each.
 //!
-//! A new one is a file with its line here and in `lib.rs`, an entry of [`Further`] in `list.rs`, and its
-//! value in `evaluate.rs`.
+//! To add a metric, add its file with a line here and in `lib.rs`, an entry of [`Further`] in
+//! `list.rs`, and its statistic in `evaluate.rs`.
 
 mod automaton;
 mod coherence;

@@ -1,8 +1,8 @@
-//! Novelty against the training text: has a model learned to write, or does it copy?
+//! Novelty: how much of the generated texts does not occur in the training text.
 //!
-//! The generated texts are small and the training text is large, so the index is made of the former
-//! and the latter is read through it once: time linear in both, and memory for the generated texts
-//! alone.
+//! The generated texts are small and the training text is large. The index is therefore built of
+//! the generated texts, and the training text is passed through it once: time is linear in both,
+//! and memory depends only on the generated texts.
 
 use std::ops::Range;
 
@@ -12,19 +12,19 @@ use super::automaton::{Reading, SuffixAutomaton};
 use super::statistic::Statistic;
 use crate::Error;
 
-/// The n-grams novelty is reported for.
+/// The n-gram lengths for which novelty is reported.
 pub const NOVELTY_ORDERS: [usize; 3] = [2, 4, 8];
 
 /// Training tokens read by one task.
 const PART: u64 = 1 << 20;
-/// Training tokens held at a time.
+/// Training tokens in memory at a time, per task.
 const BUFFER: u64 = 1 << 15;
 
-/// The tokens a model was trained on, in the ids of the texts that are scored.
+/// The tokens a model was trained on, with the same ids as the texts to score.
 pub trait TrainingTokens: Sync {
     /// How many there are.
     fn tokens(&self) -> u64;
-    /// Copies some of them.
+    /// Copies a range of them.
     fn copy(&self, range: Range<u64>, out: &mut [u32]);
 }
 
@@ -38,10 +38,11 @@ impl TrainingTokens for [u32] {
     }
 }
 
-/// Of every token of every text, how many tokens up to and with it stand in a row in the training text.
+/// For every token of every text, the length of the longest token sequence ending with it that
+/// occurs in the training text.
 ///
-/// `watch` is called with the number of training tokens read since its last call, from several
-/// threads; `None` where it says no to going on.
+/// `watch` is called from several threads with the number of training tokens just read. Returns
+/// `None` if it returns `false`, to stop.
 ///
 /// ```
 /// let training = [1, 2, 3, 4, 5];
@@ -76,8 +77,8 @@ pub fn training_matches<T: AsRef<[u32]>>(
     Some(texts.iter().map(of_text).collect())
 }
 
-/// Reads the training tokens of one part, and on from its end as long as a match continues that began in
-/// it, and notes the longest match that ends in each state.
+/// Reads the training tokens of one part, and beyond its end while a match that began in it
+/// continues. Records the longest match that ends in each state.
 fn read_part(
     automaton: &SuffixAutomaton,
     training: &(impl TrainingTokens + ?Sized),
@@ -109,8 +110,7 @@ fn read_part(
     Some(())
 }
 
-/// The share of n-grams that the training text does not have, over all texts whose matches in it are
-/// known.
+/// The share of n-grams that do not occur in the training text, from the texts' matches in it.
 ///
 /// ```
 /// let matches = [vec![1, 2, 3, 1, 2]];
@@ -122,8 +122,8 @@ pub fn novelty(matches: &[Vec<u32>], order: usize) -> Result<f64, Error> {
     share(matches, order).of_all(matches.len(), missing)
 }
 
-/// The mean over texts of the longest stretch of tokens that the training text has; empty texts left
-/// out.
+/// The mean length of each text's longest token sequence that also occurs in the training text.
+/// Empty texts are left out.
 pub fn longest_match(matches: &[Vec<u32>]) -> Result<f64, Error> {
     longest(matches).of_all(matches.len(), Error::NoTokens("texts"))
 }

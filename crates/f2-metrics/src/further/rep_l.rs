@@ -1,17 +1,16 @@
-//! rep/l: tokens that were there a moment ago (Welleck et al., 2020).
+//! rep/l: tokens that occurred shortly before (Welleck et al., 2020).
 
 use super::statistic::Statistic;
 use crate::Error;
 use crate::ngrams::{NgramIndex, Windows};
 
-/// The windows l that the authors average over, but for 512, which is longer than the texts of the
-/// paper's protocol.
+/// The authors' windows l, except 512, which is longer than the texts of the paper's protocol.
 pub const REP_WINDOWS: [usize; 3] = [16, 32, 128];
 
 /// rep/l: the share of all tokens that are among the `window` tokens before them in their text.
 ///
-/// The authors ask it of a model's most likely next token after human text. Of a text that was
-/// generated greedily this is the same question with the text itself as the context.
+/// The authors apply it to a model's most likely next tokens given human text. For greedily
+/// generated text it is the same quantity, with the text itself as the context.
 ///
 /// ```
 /// let texts = [vec![1, 2, 1, 3, 3], vec![2]];
@@ -24,9 +23,9 @@ pub fn rep_l<T: AsRef<[u32]>>(texts: &[T], window: usize) -> Result<f64, Error> 
     share(&distances(&index), window).of_all(texts.len(), Error::NoTokens("texts"))
 }
 
-/// How far back each token of every text was there last; 0 where it was not.
+/// The distance of each token to its previous occurrence in the text; 0 if there is none.
 pub(crate) fn distances(index: &NgramIndex) -> Vec<Vec<u32>> {
-    // The text and the place, from 1, where each token was seen last.
+    // The text and the position, from 1, at which each token was last seen.
     let mut last = vec![(u32::MAX, 0_u32); index.distinct(1)];
     let of_text = |text: usize| {
         let tokens = index.ngrams(1, text, Windows::Inner);
@@ -40,7 +39,7 @@ pub(crate) fn distances(index: &NgramIndex) -> Vec<Vec<u32>> {
     (0..index.texts()).map(of_text).collect()
 }
 
-/// rep/l of texts whose distances are known.
+/// rep/l from the distances of each text.
 pub(crate) fn share(distances: &[Vec<u32>], window: usize) -> Statistic {
     let parts = |text: &Vec<u32>| {
         let near = |distance: &&u32| (1..=window).contains(&(**distance as usize));

@@ -7,15 +7,15 @@ use crate::ngrams::{NgramIndex, Windows};
 /// The n-grams of one order in one text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Repeats {
-    /// Different ones.
+    /// Distinct ones.
     pub(crate) distinct: usize,
     /// All of them.
     pub(crate) total: usize,
 }
 
-/// rep-n: the share of n-grams that their text has had before, added up over the texts.
+/// rep-n: the share of n-grams that occurred before in their text, with counts summed over texts.
 ///
-/// The published program leaves the last n-gram of each text out; the paper does not, nor do we.
+/// The published program omits the last n-gram of each text; the paper does not, nor does this.
 ///
 /// ```
 /// let texts = [vec![1, 2, 1, 2, 1], vec![3, 4]];
@@ -41,7 +41,7 @@ pub(crate) fn repeats(index: &NgramIndex, order: usize) -> Vec<Repeats> {
     (0..index.texts()).map(of_text).collect()
 }
 
-/// rep-n of texts whose n-grams were counted.
+/// rep-n from the n-gram counts of each text.
 pub(crate) fn share(repeats: &[Repeats]) -> Statistic {
     let parts = repeats.iter().map(|each| [(each.total - each.distinct) as f64, each.total as f64]);
     Statistic::Ratios(vec![parts.collect()])

@@ -1,14 +1,14 @@
-//! Self-repetition: n-grams that other texts have too (Salkar et al., 2022).
+//! Self-repetition: n-grams that also occur in other texts (Salkar et al., 2022).
 
 use super::statistic::Statistic;
 use crate::Error;
 use crate::ngrams::{NgramIndex, Windows};
 
-/// The length of the n-grams, the authors'.
+/// The authors' n-gram length.
 pub const SELF_REPETITION_ORDER: usize = 4;
 
-/// Self-repetition: of each text, for each of its different n-grams the number of other texts that
-/// have it, added up, plus 1; the mean of the logarithms.
+/// Self-repetition: the mean over texts of ln(1 + Σ over the text's distinct n-grams of the number
+/// of other texts that contain it).
 ///
 /// Equal to `self_repetition_score` of the Python package `diversity`.
 ///
@@ -24,7 +24,7 @@ pub fn self_repetition<T: AsRef<[u32]>>(texts: &[T], order: usize) -> Result<f64
 }
 
 pub(crate) fn mean(index: &NgramIndex, order: usize) -> Statistic {
-    // How many texts have each n-gram.
+    // The number of texts that contain each n-gram.
     let mut texts = vec![0_u64; index.distinct(order)];
     for_each_distinct(index, order, |_, ngram| texts[ngram] += 1);
     let mut elsewhere = vec![0_u64; index.texts()];
@@ -32,7 +32,7 @@ pub(crate) fn mean(index: &NgramIndex, order: usize) -> Statistic {
     Statistic::Mean(elsewhere.iter().map(|sum| Some((*sum as f64 + 1.0).ln())).collect())
 }
 
-/// Calls `see` with every text and each of its different n-grams.
+/// Calls `see` with every text and each of its distinct n-grams.
 fn for_each_distinct(index: &NgramIndex, order: usize, mut see: impl FnMut(usize, usize)) {
     let mut last_text = vec![u32::MAX; index.distinct(order)];
     for text in 0..index.texts() {

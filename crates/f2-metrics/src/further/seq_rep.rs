@@ -8,7 +8,7 @@ use crate::ngrams::NgramIndex;
 /// The order the authors report.
 pub const SEQ_REP_ORDER: usize = 4;
 
-/// seq-rep-n: 1 − different n-grams / n-grams of each text, averaged over the texts that have any.
+/// seq-rep-n: 1 − distinct n-grams / n-grams of each text, averaged over the texts that have any.
 ///
 /// ```
 /// let texts = [vec![1, 2, 1, 2, 1], vec![3, 4], vec![5]];
@@ -21,7 +21,7 @@ pub fn seq_rep<T: AsRef<[u32]>>(texts: &[T], order: usize) -> Result<f64, Error>
     mean(&repeats(&index, order)).of_all(texts.len(), missing)
 }
 
-/// seq-rep-n of texts whose n-grams were counted.
+/// seq-rep-n from the n-gram counts of each text.
 pub(crate) fn mean(repeats: &[Repeats]) -> Statistic {
     let share =
         |each: &Repeats| (each.total > 0).then(|| 1.0 - each.distinct as f64 / each.total as f64);

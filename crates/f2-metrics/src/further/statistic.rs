@@ -1,19 +1,19 @@
-//! A metric before its texts are counted together, so that drawn texts can be counted anew.
+//! The per-text parts of a metric, from which its value on resampled texts can be computed.
 
 use crate::Error;
 
-/// How a metric's value follows from those of single texts.
+/// How a metric's value is computed from those of single texts.
 pub(crate) enum Statistic {
     /// The mean over the texts that have a value.
     Mean(Vec<Option<f64>>),
-    /// The product of ratios, each of a sum over the texts to another.
+    /// The product of ratios, each of two sums over the texts.
     Ratios(Vec<Vec<[f64; 2]>>),
-    /// Of all texts together: drawn texts would have to be measured anew.
+    /// Of all texts together: resampled texts would have to be measured again.
     Whole(f64),
 }
 
 impl Statistic {
-    /// The value of the texts, each counted as often as `weights` says; `None` where no text counts.
+    /// The value of the weighted texts; `None` if no text has one.
     pub(crate) fn value(&self, weights: &[u32]) -> Option<f64> {
         match self {
             Self::Mean(values) => mean(values, weights),
@@ -22,12 +22,12 @@ impl Statistic {
         }
     }
 
-    /// Whether drawn texts have a value of their own.
+    /// Whether it has a value for resampled texts.
     pub(crate) fn can_be_drawn(&self) -> bool {
         !matches!(self, Self::Whole(_))
     }
 
-    /// The value with every text counted once.
+    /// The value with every text counted once, or the error `missing`.
     pub(crate) fn of_all(&self, texts: usize, missing: Error) -> Result<f64, Error> {
         self.value(&vec![1; texts]).filter(|value| value.is_finite()).ok_or(missing)
     }

@@ -1,20 +1,20 @@
 //! Eigenvalues and eigenvectors of symmetric matrices, in f64.
 //!
-//! A matrix is reduced to a tridiagonal one by reflections (Householder), several of them at a time so
-//! that most of the work runs through the matrix once for all of them (Dongarra et al., 1989); the
-//! eigenvalues of that follow by QL steps with implicit shifts. Sums have a fixed order: the result does
-//! not depend on the number of threads.
+//! A matrix is reduced to tridiagonal form by Householder reflections. These are applied in panels,
+//! so that most of the work passes over the matrix once per panel (Dongarra et al., 1989). The
+//! eigenvalues of the tridiagonal matrix are found by QL steps with implicit shifts. Sums have a
+//! fixed order: the result does not depend on the number of threads.
 
 use rayon::prelude::*;
 
-/// Reflections made before the rest of the matrix is updated by them.
+/// Reflections computed before the rest of the matrix is updated.
 const PANEL: usize = 32;
-/// Blocks of rows that are worked on in parallel.
+/// Blocks of rows that are processed in parallel.
 const BLOCKS: usize = 16;
-/// QL steps for one eigenvalue; some two are usual.
+/// The limit of QL steps per eigenvalue; about two are usual.
 const MOST_STEPS: usize = 60;
 
-/// A symmetric matrix by rows, of which the lower triangle is read.
+/// A symmetric matrix by rows; only the lower triangle is read.
 #[derive(Clone, Debug)]
 pub(crate) struct Symmetric {
     size: usize,
@@ -27,9 +27,10 @@ struct Reflection {
     vector: Vec<f64>,
 }
 
-/// The reduced matrix: its diagonal, the entries beside it, and the reflections that led there.
+/// The tridiagonal matrix: its diagonal, its off-diagonal, and the reflections that produced it.
 struct Tridiagonal {
     diagonal: Vec<f64>,
+    /// The off-diagonal.
     beside: Vec<f64>,
     reflections: Vec<Reflection>,
 }
@@ -41,7 +42,7 @@ pub(crate) struct Eigen {
 }
 
 impl Symmetric {
-    /// From the rows one after another.
+    /// From the concatenated rows.
     pub(crate) fn new(size: usize, rows: Vec<f64>) -> Self {
         assert_eq!(rows.len(), size * size, "a square matrix");
         Self { size, rows }
@@ -54,11 +55,12 @@ impl Symmetric {
         reduced.diagonal
     }
 
-    /// The eigenvalues, the largest first, and the vectors of as many of them as `keep` says.
+    /// The eigenvalues, the largest first, and the eigenvectors of the first `keep(values)` of
+    /// them.
     pub(crate) fn eigen(self, keep: impl FnOnce(&[f64]) -> usize) -> Eigen {
         let size = self.size;
         let mut reduced = self.reduce();
-        // Row i is the vector of the i-th eigenvalue of the tridiagonal matrix.
+        // Row i is the eigenvector of the tridiagonal matrix for its i-th eigenvalue.
         let mut rows: Vec<Vec<f64>> = (0..size)
             .map(|row| (0..size).map(|column| f64::from(u8::from(row == column))).collect())
             .collect();
@@ -78,7 +80,7 @@ impl Symmetric {
         Eigen { values, vectors }
     }
 
-    /// Reduces it from the last row up.
+    /// Reduces the matrix to tridiagonal form, from the last row up.
     fn reduce(mut self) -> Tridiagonal {
         let n = self.size;
         let mut reduced = Tridiagonal {
@@ -99,7 +101,7 @@ impl Symmetric {
         reduced
     }
 
-    /// Reduces one row; `pairs` are the updates of this panel that the matrix lacks.
+    /// Reduces one row; `pairs` are this panel's updates that are not yet applied to the matrix.
     fn reduce_row(
         &mut self,
         row: usize,
@@ -135,7 +137,7 @@ impl Symmetric {
         reduced.reflections.push(reflection);
     }
 
-    /// The leading square of the matrix times a vector.
+    /// The leading square submatrix times a vector.
     fn times(&self, vector: &[f64]) -> Vec<f64> {
         let (n, length) = (self.size, vector.len());
         let of_block = |block: usize| {
@@ -155,7 +157,7 @@ impl Symmetric {
         sum
     }
 
-    /// Takes the products of a panel's pairs from the leading square.
+    /// Subtracts the rank-2 updates of a panel's pairs from the leading square submatrix.
     fn update(&mut self, length: usize, pairs: &[[Vec<f64>; 2]]) {
         let n = self.size;
         let mut rest = &mut self.rows[..length * n];
@@ -177,7 +179,7 @@ impl Symmetric {
 }
 
 impl Tridiagonal {
-    /// A vector of the reduced matrix as one of the matrix itself.
+    /// Transforms an eigenvector of the tridiagonal matrix into one of the original matrix.
     fn turn_back(&self, mut vector: Vec<f64>) -> Vec<f64> {
         for Reflection { scale, vector: v } in self.reflections.iter().rev() {
             let along = scale * dot(&vector[..v.len()], v);
@@ -187,13 +189,13 @@ impl Tridiagonal {
     }
 }
 
-/// The first row of a block: all blocks of a triangle hold about as many entries.
+/// The first row of a block: all blocks of the triangle have about the same number of entries.
 fn border(block: usize, rows: usize) -> usize {
     let share = (block as f64 / BLOCKS as f64).sqrt();
     if block == BLOCKS { rows } else { (share * rows as f64) as usize }
 }
 
-/// The reflection that turns a vector onto its last coordinate, and where it comes to lie there.
+/// The reflection that maps a vector onto its last coordinate axis, and the resulting coordinate.
 fn reflect(line: &[f64]) -> (Reflection, f64) {
     let last = line.len() - 1;
     let largest = line.iter().fold(0.0_f64, |most, entry| most.max(entry.abs()));
@@ -203,7 +205,7 @@ fn reflect(line: &[f64]) -> (Reflection, f64) {
         vector[last] = 1.0;
         return (Reflection { scale: 0.0, vector }, line[last]);
     }
-    // Divided by the largest entry, no square overflows or vanishes.
+    // Divided by the largest entry first, so that no square overflows or underflows to 0.
     let norm = largest * line.iter().map(|entry| (entry / largest).powi(2)).sum::<f64>().sqrt();
     let beside = if line[last] > 0.0 { -norm } else { norm };
     let pivot = line[last] - beside;
@@ -212,7 +214,7 @@ fn reflect(line: &[f64]) -> (Reflection, f64) {
     (Reflection { scale: -pivot / beside, vector }, beside)
 }
 
-/// Row minus the products of one or two pairs.
+/// Subtracts the rank-2 updates of one or two pairs from a row.
 fn subtract(line: &mut [f64], row: usize, pairs: &[[Vec<f64>; 2]]) {
     if let [[v1, w1], [v2, w2]] = pairs {
         let at = [v1[row], w1[row], v2[row], w2[row]];
@@ -231,10 +233,10 @@ fn subtract(line: &mut [f64], row: usize, pairs: &[[Vec<f64>; 2]]) {
     }
 }
 
-/// Sums side by side, so that they can be made at once.
+/// Independent partial sums, so that the loop vectorises.
 const LANES: usize = 8;
 
-/// The product of two vectors, added up in lanes.
+/// The dot product of two vectors, summed in lanes.
 pub(crate) fn dot(one: &[f64], other: &[f64]) -> f64 {
     let mut sums = [0.0; LANES];
     let (ones, ones_rest) = one.as_chunks::<LANES>();
@@ -248,8 +250,8 @@ pub(crate) fn dot(one: &[f64], other: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + rest
 }
 
-/// The product of a row with a vector, while the row times `factor` is added to `sums`: the matrix is
-/// read once for its lower triangle and its upper one.
+/// The dot product of a row with a vector, while the row times `factor` is added to `sums`: one
+/// read of the row serves both the lower and the upper triangle.
 fn dot_and_add(line: &[f64], vector: &[f64], factor: f64, sums: &mut [f64]) -> f64 {
     let length = line.len();
     let mut products = [0.0; LANES];
@@ -270,8 +272,8 @@ fn dot_and_add(line: &[f64], vector: &[f64], factor: f64, sums: &mut [f64]) -> f
     product
 }
 
-/// Turns a tridiagonal matrix into a diagonal one. Each rotation of the coordinates `at` and `at + 1` is
-/// told with its cosine and sine.
+/// Diagonalises a tridiagonal matrix. Calls `turn` for each rotation of the coordinates `at` and
+/// `at + 1`, with its cosine and sine.
 fn ql(diagonal: &mut [f64], beside: &mut [f64], turn: &mut impl FnMut(usize, f64, f64)) {
     for first in 0..diagonal.len() {
         for _ in 0..MOST_STEPS {
@@ -307,7 +309,7 @@ fn step(
             beside[at + 1] = length;
         }
         if length == 0.0 {
-            // The block falls apart here.
+            // The block decouples here.
             diagonal[at + 1] -= moved;
             return;
         }

@@ -1,5 +1,5 @@
-//! The values of further metrics, as files hold them: an object by key, and by order where a
-//! metric has several.
+//! The values of further metrics and their JSON form: an object by key; for a metric with several
+//! orders, an object by order.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::Further;
 use crate::Measure;
 
-/// The values of the further metrics that were asked for; `None` where one is not defined.
+/// The values of the requested further metrics; `None` if one is not defined.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FurtherMetrics<V = f64> {
-    /// In the order of [`Further::ALL`]; the values in that of [`Further::orders`].
+    /// In the order of [`Further::ALL`], values in the order of [`Further::orders`].
     values: Vec<(Further, Vec<Option<V>>)>,
 }
 
@@ -23,12 +23,12 @@ impl<V> Default for FurtherMetrics<V> {
 }
 
 impl<V: Copy> FurtherMetrics<V> {
-    /// Whether none was asked for.
+    /// Whether no metric was requested.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// The metrics that were asked for.
+    /// The requested metrics.
     pub fn metrics(&self) -> impl Iterator<Item = Further> {
         self.values.iter().map(|(metric, _)| *metric)
     }
@@ -40,11 +40,11 @@ impl<V: Copy> FurtherMetrics<V> {
         values[place]
     }
 
-    /// Sets the value of a metric at one of its orders; those of its other orders are missing
-    /// until they are set.
+    /// Sets the value of a metric at one of its orders. Its values at other orders are `None` until
+    /// they are set.
     ///
     /// # Panics
-    /// Where the metric does not have this order.
+    /// If the metric does not have this order.
     pub fn set(&mut self, metric: Further, order: usize, value: Option<V>) {
         let place = metric.orders().iter().position(|each| *each == order);
         let place = place.expect("an order of the metric");
@@ -57,7 +57,7 @@ impl<V: Copy> FurtherMetrics<V> {
         self.values[at].1[place] = value;
     }
 
-    /// Replaces every value that is there.
+    /// Maps every value that is present.
     pub(crate) fn map<W: Copy>(
         &self,
         put: &mut impl FnMut(Measure, V) -> Option<W>,
@@ -73,7 +73,7 @@ impl<V: Copy> FurtherMetrics<V> {
     }
 }
 
-/// The values of one metric with orders, as an object in their order.
+/// The values of a metric with several orders, serialized as an object by order.
 struct ByOrder<'a, V>(Further, &'a [Option<V>]);
 
 impl<V: Serialize> Serialize for ByOrder<'_, V> {
@@ -106,7 +106,7 @@ enum Entry<V> {
 }
 
 impl<'de, V: Copy + Deserialize<'de>> Deserialize<'de> for FurtherMetrics<V> {
-    /// Metrics and orders that are not known are left out: a later version may have more.
+    /// Unknown metrics and orders are ignored: a later version may have more.
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let entries = BTreeMap::<String, Entry<V>>::deserialize(from)?;
         let mut all = Self::default();

@@ -1,4 +1,4 @@
-//! The n-gram Vendi score: how many different texts a set is worth (Friedman and Dieng, 2023).
+//! The n-gram Vendi score: the effective number of distinct texts (Friedman and Dieng, 2023).
 
 use rayon::prelude::*;
 
@@ -6,16 +6,17 @@ use super::symmetric::Symmetric;
 use crate::Error;
 use crate::ngrams::{NgramIndex, Windows};
 
-/// N-grams of the orders 1 to this, as the authors' program has it.
+/// N-grams of the orders 1 to this are used, as in the authors' program.
 pub const VENDI_ORDERS: usize = 4;
-/// The matrix of all pairs of more texts would take gigabytes and minutes.
+/// The largest number of texts: with more, the matrix of all pairs takes gigabytes and minutes.
 pub const VENDI_TEXTS: usize = 8192;
 
-/// The n-gram Vendi score: the exponential of the entropy of the eigenvalues of the matrix of
-/// similarities, divided by the number of texts. From 1, all texts alike, to their number.
+/// The n-gram Vendi score: the exponential of the entropy of the eigenvalues of the similarity
+/// matrix divided by the number of texts. It ranges from 1, if all texts are alike, to their
+/// number.
 ///
-/// The similarity of two texts is the cosine of their counts of n-grams, averaged over the orders 1 to
-/// `max_order`. Equal to `ngram_vendi_score` of the Python package `vendi-score`.
+/// The similarity of two texts is the cosine similarity of their n-gram counts, averaged over the
+/// orders 1 to `max_order`. Equal to `ngram_vendi_score` of the Python package `vendi-score`.
 ///
 /// ```
 /// let texts = [[1, 2, 3, 4], [1, 2, 3, 4], [5, 6, 7, 8]];
@@ -40,10 +41,10 @@ pub(crate) fn score(index: &NgramIndex, max_order: usize) -> Result<f64, Error> 
     Ok(shares.map(|share| -share * share.ln()).sum::<f64>().exp())
 }
 
-/// A text's n-grams with their weights, and an n-gram's texts with its weights there.
+/// The n-grams of each text with their weights, or the texts of each n-gram with its weights.
 type Weighted = Vec<Vec<(u32, f64)>>;
 
-/// The lower triangle of the matrix of similarities.
+/// The lower triangle of the similarity matrix.
 fn similarities(index: &NgramIndex, max_order: usize) -> Symmetric {
     let texts = index.texts();
     let mut rows = vec![0.0; texts * texts];
@@ -69,8 +70,8 @@ fn similarities(index: &NgramIndex, max_order: usize) -> Symmetric {
     Symmetric::new(texts, rows)
 }
 
-/// The different n-grams of a text with their counts, scaled so that the similarity of the text with
-/// itself is its share of the mean over the orders.
+/// The distinct n-grams of a text with their counts, scaled so that the text's similarity with
+/// itself is 1 / `orders`: one order's part of the mean.
 fn weights(ngrams: &[u32], orders: usize) -> Vec<(u32, f64)> {
     let mut sorted = ngrams.to_vec();
     sorted.sort_unstable();

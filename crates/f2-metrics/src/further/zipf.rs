@@ -3,11 +3,11 @@
 use crate::Error;
 use crate::ngrams::{NgramIndex, Windows};
 
-/// The most frequent tokens the line is laid through, as the authors have it.
+/// How many of the most frequent tokens the line is fitted to, as in the authors' program.
 pub const ZIPF_RANKS: usize = 5000;
 
-/// The exponent s of Zipf's law, count ≈ c / rankˢ: the negative slope of ln(count) over ln(rank) by
-/// least squares, over the most frequent `ranks` tokens. Human text is close to 1.
+/// The exponent s of Zipf's law, count ≈ c / rankˢ: the negative slope of ln(count) over ln(rank),
+/// fitted by least squares to the `ranks` most frequent tokens. Human text is close to 1.
 ///
 /// ```
 /// let texts = [vec![1; 12], vec![2; 6], vec![3; 4], vec![4; 3]];

@@ -6,10 +6,10 @@ use super::words::{between_spaces, mteval_13a};
 use super::{check, common, counted};
 use crate::Error;
 
-/// Longest n-grams.
+/// The longest n-grams.
 const ORDERS: usize = 4;
 
-/// The counts that texts are added up in.
+/// Counts summed over texts.
 #[derive(Clone, Copy, Default)]
 struct Counts {
     matches: [u64; ORDERS],
@@ -18,9 +18,9 @@ struct Counts {
     reference_length: u64,
 }
 
-/// BLEU-4 of a whole set of texts, each with one reference of its own: text is cut into words as by
-/// mteval-v13a, counts are added up over all texts, and an order without matches counts as half of a
-/// match, the next such as a quarter, and so on.
+/// BLEU-4 of a whole set of texts, each with its own reference. Text is tokenized as by
+/// mteval-v13a, counts are summed over all texts, and the first order without matches counts as
+/// half a match, the next such order as a quarter, and so on.
 ///
 /// ```
 /// use f2_metrics::corpus_bleu;

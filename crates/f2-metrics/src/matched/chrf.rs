@@ -6,7 +6,7 @@ use super::words::{is_space, off_punctuation};
 use super::{check, common, counted};
 use crate::Error;
 
-/// Longest n-grams of characters.
+/// The longest character n-grams.
 const CHARACTERS: usize = 6;
 /// Recall counts this many times as much as precision.
 const BETA: f64 = 2.0;
@@ -14,9 +14,9 @@ const BETA: f64 = 2.0;
 /// N-grams of a text, of its reference, and of both, for one order.
 type Counts = [u64; 3];
 
-/// chrF of a whole set of texts, each with one reference of its own: the F-score of precision and
-/// recall of n-grams of one to six characters, white space left out, each a mean over the orders. With
-/// `word_order` 2 n-grams of words are orders, too, and it is chrF++; with 0 it is chrF.
+/// chrF of a whole set of texts, each with its own reference: the F-score of the precision and
+/// recall of n-grams of 1 to 6 characters without white space, each averaged over the orders. A
+/// `word_order` above 0 adds word n-grams of the orders 1 to `word_order`: 0 is chrF, 2 is chrF++.
 ///
 /// ```
 /// use f2_metrics::chrf;
@@ -49,7 +49,7 @@ fn of(reference: &str, text: &str, word_order: usize) -> Vec<Counts> {
 fn ngrams<T: Eq + std::hash::Hash>(reference: &[T], text: &[T], order: usize) -> Counts {
     let [theirs, ours] = [reference, text].map(|each| counted(each.windows(order)));
     let [total, of_text] = [&theirs, &ours].map(|counts| counts.values().sum());
-    // Where a reference has no n-grams of an order, those of the text are not counted.
+    // If a reference has no n-grams of an order, those of the text are not counted.
     [if theirs.is_empty() { 0 } else { of_text }, total, common(&ours, &theirs)]
 }
 
@@ -60,7 +60,7 @@ fn plus(mut left: Vec<Counts>, right: Vec<Counts>) -> Vec<Counts> {
     left
 }
 
-/// Orders without n-grams on either side are left out of the means.
+/// Orders that lack n-grams on one side are left out of the means.
 fn score(counts: &[Counts]) -> f64 {
     let (mut precision, mut recall, mut orders) = (0.0, 0.0, 0.0);
     for &[ours, theirs, matches] in counts {

@@ -1,7 +1,7 @@
-//! Scores of texts each of which has a reference of its own, as in translation and summarisation:
-//! BLEU and chrF as sacreBLEU has them, ROUGE as rouge-score has it.
+//! Scores of texts with one reference each, as in translation and summarisation: BLEU and chrF as
+//! in sacreBLEU, ROUGE as in rouge-score.
 //!
-//! These compare words and characters, so they take text, not token ids.
+//! They compare words and characters, so they take strings, not token ids.
 
 mod bleu;
 mod chrf;
@@ -34,7 +34,7 @@ fn counted<K: Eq + Hash>(ngrams: impl Iterator<Item = K>) -> HashMap<K, u64> {
     counts
 }
 
-/// How many n-grams both have, each as often as it occurs in both.
+/// The number of n-grams in common, each clipped to its smaller count.
 fn common<K: Eq + Hash>(left: &HashMap<K, u64>, right: &HashMap<K, u64>) -> u64 {
     left.iter().map(|(ngram, count)| right.get(ngram).map_or(0, |other| *count.min(other))).sum()
 }

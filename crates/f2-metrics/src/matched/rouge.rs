@@ -7,20 +7,20 @@ use super::words::alphanumeric;
 use super::{check, common, counted};
 use crate::Error;
 
-/// The means of F-scores over texts.
+/// Mean F-scores over texts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Rouge {
     /// Of words.
     pub rouge_1: f64,
-    /// Of pairs of words.
+    /// Of word bigrams.
     pub rouge_2: f64,
     /// Of the longest common subsequence.
     pub rouge_l: f64,
 }
 
-/// ROUGE of texts, each with one reference of its own: the mean over texts of the F-score of their
-/// words, pairs of words, and longest common subsequence. Words are runs of a to z and digits, so that
-/// scripts other than Latin have none.
+/// ROUGE of texts, each with its own reference: the mean over texts of the F-scores of words, word
+/// bigrams, and the longest common subsequence. Words are runs of a–z and 0–9 after lower-casing,
+/// so that other scripts have none.
 ///
 /// ```
 /// use f2_metrics::rouge;
@@ -35,7 +35,7 @@ pub fn rouge<R: AsRef<str> + Sync, H: AsRef<str> + Sync>(
 ) -> Result<Rouge, Error> {
     check(references.len(), texts.len())?;
     let pairs = references.par_iter().zip(texts);
-    // Collected first: a sum in whatever order would have other bits.
+    // Collected first, so that the sum is in a fixed order and reproducible.
     let each: Vec<[f64; 3]> =
         pairs.map(|(reference, text)| of(reference.as_ref(), text.as_ref())).collect();
     let mean = |score: usize| each.iter().map(|all| all[score]).sum::<f64>() / each.len() as f64;
@@ -61,7 +61,7 @@ fn f_score(matches: u64, ours: u64, theirs: u64) -> f64 {
     2.0 * precision * recall / (precision + recall)
 }
 
-/// Length of the longest common subsequence, by a row of the table at a time.
+/// The length of the longest common subsequence, computed row by row.
 fn common_subsequence(left: &[String], right: &[String]) -> u64 {
     let mut row = vec![0; right.len() + 1];
     for one in left {

@@ -1,17 +1,17 @@
-//! Text to words, as each of the scores cuts it.
+//! The tokenization of text into words for each of the scores.
 
-/// White space as Python's `str.split` has it: four control characters more than Unicode's.
+/// White space as in Python's `str.split`: Unicode's plus four control characters.
 pub(super) fn is_space(character: char) -> bool {
     character.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&character)
 }
 
-/// Words between white space.
+/// The words between white space.
 pub(super) fn between_spaces(text: &str) -> impl Iterator<Item = &str> {
     text.split(is_space).filter(|word| !word.is_empty())
 }
 
-/// The tokenization of mteval-v13a, which BLEU is reported in: punctuation is cut off, but for dots
-/// and commas within numbers. Returned with white space between the words.
+/// The tokenization of mteval-v13a, the usual one for BLEU: punctuation marks are split off, except
+/// for dots and commas within numbers. Returns the words separated by white space.
 pub(super) fn mteval_13a(text: &str) -> String {
     let text = text.trim_end_matches(is_space);
     let text = text.replace("<skipped>", "").replace("-\n", "").replace('\n', " ");
@@ -36,14 +36,14 @@ pub(super) fn mteval_13a(text: &str) -> String {
     spaced.into_iter().collect()
 }
 
-/// Signs of ASCII but for the apostrophe, the comma, the dash and the dot.
+/// ASCII punctuation, except for the apostrophe, comma, dash and dot.
 fn is_cut_off(character: char) -> bool {
     let signs = ['{'..='~', '['..='`', ' '..='&', '('..='+', ':'..='@', '/'..='/'];
     signs.iter().any(|signs| signs.contains(&character))
 }
 
-/// Replaces neighbours of which the first and the second are such characters, from left to right; the
-/// second of two is not the first of another two.
+/// Replaces adjacent characters that match `first` and `second`, from left to right and without
+/// overlap.
 fn neighbours(
     text: &[char],
     first: impl Fn(char) -> bool,
@@ -67,7 +67,7 @@ fn neighbours(
     out
 }
 
-/// Words with one sign of punctuation at the end, or else at the beginning, cut off.
+/// Words with one punctuation mark split off at the end, or else at the beginning.
 pub(super) fn off_punctuation(text: &str) -> Vec<&str> {
     let mut words = Vec::new();
     for word in between_spaces(text) {
@@ -87,7 +87,7 @@ pub(super) fn off_punctuation(text: &str) -> Vec<&str> {
     words
 }
 
-/// ROUGE's words: runs of the letters a to z and digits, in lower case; all else separates.
+/// ROUGE's words: runs of a–z and 0–9 after lower-casing; everything else separates words.
 pub(super) fn alphanumeric(text: &str) -> Vec<String> {
     let lower = text.to_lowercase();
     let words = lower.split(|character: char| !character.is_ascii_alphanumeric());

@@ -1,4 +1,4 @@
-//! Attention to keys and values of earlier tokens.
+//! Attention to cached keys and values.
 
 use super::reorder::{Move, moves};
 use crate::cpu::memory::Buffer;
@@ -27,24 +27,24 @@ impl Cache {
         Ok(Self { elements: Buffer::zeroed(len)?, sequences, capacity, heads })
     }
 
-    /// Floats of one head of one sequence.
+    /// The number of floats in the keys of one head of one sequence.
     fn head_len(&self) -> usize {
         self.capacity * self.heads.width
     }
 
-    /// Where a head's keys (`part` 0) or values (1) begin.
+    /// The offset of a head's keys (`part` 0) or values (`part` 1).
     fn start(&self, layer: usize, part: usize, sequence: usize, head: usize) -> usize {
         (((layer * 2 + part) * self.sequences + sequence) * self.heads.count + head)
             * self.head_len()
     }
 
-    /// Sequence `i` becomes a copy of sequence `parents[i]`'s first `length` tokens. Other
-    /// sequences do not change.
+    /// Makes sequence `i` a copy of the first `length` tokens of sequence `parents[i]`, for all `i`
+    /// in `parents`. Other sequences do not change.
     pub(super) fn reorder(&mut self, parents: &[u32], length: usize) {
         let moves = moves(parents, self.sequences);
         let (count, head_len) = (self.heads.count, self.head_len());
         let used = length * self.heads.width;
-        let mut lifted = vec![0.0; used];
+        let mut saved = vec![0.0; used];
         for part in self.elements.chunks_mut(self.sequences * count * head_len) {
             for head in 0..count {
                 let start = |sequence: usize| (sequence * count + head) * head_len;
@@ -53,15 +53,15 @@ impl Cache {
                         Move::Copy { from, to } => {
                             part.copy_within(start(from)..start(from) + used, start(to));
                         }
-                        Move::Lift(from) => lifted.copy_from_slice(&part[start(from)..][..used]),
-                        Move::Drop(to) => part[start(to)..][..used].copy_from_slice(&lifted),
+                        Move::Save(from) => saved.copy_from_slice(&part[start(from)..][..used]),
+                        Move::Restore(to) => part[start(to)..][..used].copy_from_slice(&saved),
                     }
                 }
             }
         }
     }
 
-    /// Writes the spans' keys and values.
+    /// Stores the keys and values of the spans' tokens.
     pub(super) fn store(&mut self, layer: usize, spans: &[Span], qkv: &[f32]) {
         let AttentionHeads { count, width } = self.heads;
         for span in spans {
@@ -79,7 +79,7 @@ impl Cache {
         }
     }
 
-    /// One head's new queries over all cached positions up to each of them.
+    /// Attention of one head's new queries, each to all positions up to its own.
     pub(super) fn attend(
         &self,
         layer: usize,
@@ -100,7 +100,7 @@ impl Cache {
                 let query = &qkv[position * 3 * count * width + head * width..][..width];
                 let scores = &mut scores[..seen];
                 similarities(scale, query, keys, scores);
-                // SAFETY: this head's columns of this span's rows belong to this task.
+                // SAFETY: only this task writes to this head's columns of this span's rows.
                 let out = unsafe { out.piece((position * count + head) * width, width) };
                 average(scores, values, out);
             }
@@ -126,7 +126,7 @@ vectorised! {
     fn average(scores: &mut [f32], values: &[f32], out: &mut [f32]) = average_kernel
 }
 
-/// Columns whose sums are held in registers.
+/// Columns whose sums are kept in registers together.
 const TOGETHER: usize = 64;
 
 #[inline(always)]

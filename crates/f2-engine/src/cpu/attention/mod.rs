@@ -1,7 +1,7 @@
 //! Causal attention, in strips of queries.
 //!
-//! A strip's scores fit the cache: they are computed, turned into probabilities and used, but
-//! not stored. The backward pass recomputes them from the saved log-sums.
+//! The scores of a strip fit the cache: they are computed, turned into probabilities and used, but
+//! not stored. The backward pass recomputes the probabilities with the saved log-sums.
 
 mod cache;
 mod reorder;
@@ -13,7 +13,7 @@ use super::product::{Packed, Write};
 use super::threads::{Shared, with_scratch};
 use crate::{Attention, AttentionHeads, Error, Sequences, Span};
 use cache::Cache;
-use strip::{Backward, Head, HeadInput, KeysAndValues, Strip, backward_strip, strip};
+use strip::{Backward, Head, HeadInput, KeysAndValues, Strip, backward_strip_rows, strip_rows};
 
 impl Attention for Cpu {
     type Cache = Cache;
@@ -37,7 +37,7 @@ impl Attention for Cpu {
         log_sums: &mut Buffer,
     ) {
         let precision = self.precision;
-        let strip_rows = strip(precision);
+        let strip_rows = strip_rows(precision);
         let out = Shared::new(out);
         let log_sums = &mut log_sums[..heads.count * sequences.positions()];
         self.threads.zip_chunks([(log_sums, sequences.length)], |task, [log_sums]| {
@@ -70,7 +70,7 @@ impl Attention for Cpu {
     ) {
         let from = &Backward { qkv, out, log_sums, d_out };
         let precision = self.precision;
-        let strip_rows = backward_strip(precision);
+        let strip_rows = backward_strip_rows(precision);
         let d_qkv = Shared::new(d_qkv);
         self.threads.each(sequences.count * heads.count, |task| {
             let head = Head::of(sequences, heads, task);
@@ -87,7 +87,7 @@ impl Attention for Cpu {
                     values_transposed: source.pack_transposed(2, value_panels),
                     keys: source.pack(1, keys),
                 };
-                // The last strip comes first, since it sees every key: it overwrites, the others add.
+                // The last strip sees every key, so it comes first and overwrites; the others add.
                 let mut write = Write::Overwrite;
                 for start in (0..head.length).step_by(strip_rows).rev() {
                     let rows = strip_rows.min(head.length - start);

@@ -1,23 +1,24 @@
-//! The order in which sequences of a cache are copied over one another.
+//! The copies that reorder the sequences of a cache in place.
 
-/// One copy of a reordering.
+/// One step of a reordering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Move {
-    /// A sequence over another that is not read again.
+    /// Copies a sequence over another that is not read again.
     Copy {
         /// The source.
         from: usize,
-        /// The sequence that is overwritten.
+        /// The destination.
         to: usize,
     },
-    /// A sequence into a temporary copy.
-    Lift(usize),
-    /// The temporary copy over a sequence.
-    Drop(usize),
+    /// Saves a sequence to the temporary buffer.
+    Save(usize),
+    /// Copies the temporary buffer over a sequence.
+    Restore(usize),
 }
 
-/// The copies after which sequence `i` is what `parents[i]` was, in an order in which none is
-/// overwritten before it was read. A sequence that stays is not touched.
+/// The steps after which sequence `i` is a copy of the former sequence `parents[i]`, in an order in
+/// which no sequence is overwritten before it is read. A sequence that is its own parent is left
+/// alone.
 pub(super) fn moves(parents: &[u32], sequences: usize) -> Vec<Move> {
     let parent = |sequence: usize| parents[sequence] as usize;
     let mut waits: Vec<bool> =
@@ -36,18 +37,23 @@ pub(super) fn moves(parents: &[u32], sequences: usize) -> Vec<Move> {
             unread.push(from);
         }
     }
-    // Every sequence left has one reader: they form cycles.
+    // Every remaining sequence has one reader: they form cycles.
     for first in 0..sequences {
         if waits[first] {
-            turn(first, parent, &mut waits, &mut moves);
+            rotate(first, parent, &mut waits, &mut moves);
         }
     }
     moves
 }
 
 /// Rotates one cycle by one place.
-fn turn(first: usize, parent: impl Fn(usize) -> usize, waits: &mut [bool], moves: &mut Vec<Move>) {
-    moves.push(Move::Lift(first));
+fn rotate(
+    first: usize,
+    parent: impl Fn(usize) -> usize,
+    waits: &mut [bool],
+    moves: &mut Vec<Move>,
+) {
+    moves.push(Move::Save(first));
     let mut to = first;
     waits[to] = false;
     while parent(to) != first {
@@ -56,31 +62,31 @@ fn turn(first: usize, parent: impl Fn(usize) -> usize, waits: &mut [bool], moves
         waits[from] = false;
         to = from;
     }
-    moves.push(Move::Drop(to));
+    moves.push(Move::Restore(to));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Numbered sequences after the moves; those that are overwritten, in order.
+    /// The sequence at each place after the moves, and the overwritten places in order.
     fn follow(moves: &[Move], sequences: usize) -> (Vec<usize>, Vec<usize>) {
         let mut now: Vec<usize> = (0..sequences).collect();
-        let (mut lifted, mut overwritten) = (None, Vec::new());
+        let (mut saved, mut overwritten) = (None, Vec::new());
         for step in moves {
             match *step {
                 Move::Copy { from, to } => now[to] = now[from],
-                Move::Lift(from) => lifted = Some(now[from]),
-                Move::Drop(to) => now[to] = lifted.take().unwrap(),
+                Move::Save(from) => saved = Some(now[from]),
+                Move::Restore(to) => now[to] = saved.take().unwrap(),
             }
-            if let Move::Copy { to, .. } | Move::Drop(to) = *step {
+            if let Move::Copy { to, .. } | Move::Restore(to) = *step {
                 overwritten.push(to);
             }
         }
         (now, overwritten)
     }
 
-    /// All mappings of five sequences.
+    /// All mappings of five sequences onto themselves.
     #[test]
     fn every_sequence_becomes_its_parent_at_one_copy_each() {
         for number in 0..5_u32.pow(5) {
@@ -97,7 +103,7 @@ mod tests {
     fn sequences_that_stay_or_are_not_named_are_left_alone() {
         assert_eq!(moves(&[0, 1, 2], 5), []);
         assert_eq!(moves(&[4, 1], 5), [Move::Copy { from: 4, to: 0 }]);
-        let swap = [Move::Lift(0), Move::Copy { from: 1, to: 0 }, Move::Drop(1)];
+        let swap = [Move::Save(0), Move::Copy { from: 1, to: 0 }, Move::Restore(1)];
         assert_eq!(moves(&[1, 0], 2), swap);
     }
 }

@@ -5,26 +5,28 @@ use crate::cpu::simd::{self, Arithmetic, dot, exp, maximum, vectorised};
 use crate::cpu::threads::Shared;
 use crate::{AttentionHeads, Sequences};
 
-/// Queries of a strip, at most.
+/// The maximum number of queries in a strip.
 const MOST_ROWS: usize = 64;
 
-/// Queries of a strip: few, so that little is computed beyond the diagonal; whole tiles.
-pub(super) fn strip(precision: Precision) -> usize {
+/// The number of queries in a strip: whole tiles, but few, so that little is computed beyond the
+/// diagonal.
+pub(super) fn strip_rows(precision: Precision) -> usize {
     match precision {
         Precision::F32 => 24,
         Precision::Bf16 => 32,
     }
 }
 
-/// The backward pass also sums over a strip's queries, which is faster with more of them.
-pub(super) fn backward_strip(precision: Precision) -> usize {
+/// [`strip_rows`] for the backward pass, which also sums over a strip's queries: that is faster
+/// with more of them.
+pub(super) fn backward_strip_rows(precision: Precision) -> usize {
     match precision {
         Precision::F32 => 48,
         Precision::Bf16 => 64,
     }
 }
 
-/// One head of one sequence: where its rows lie in the batch.
+/// The location of one head of one sequence in the batch.
 #[derive(Clone, Copy)]
 pub(super) struct Head {
     first_position: usize,
@@ -49,20 +51,20 @@ impl Head {
         1.0 / (self.width as f32).sqrt()
     }
 
-    /// Part 0, 1 or 2 of `qkv`, from this row of the sequence on.
+    /// The queries (0), keys (1) or values (2) of `qkv`, from a row of the sequence on.
     fn part(self, qkv: &[f32], part: usize, row: usize) -> Matrix<'_> {
         let start = (self.first_position + row) * 3 * self.total + part * self.total + self.column;
         Matrix::rows(&qkv[start..], 3 * self.total)
     }
 
-    /// Rows of a `[positions, width]` matrix, from this one of the sequence on.
+    /// This head's columns of a `[positions, width]` matrix, from a row of the sequence on.
     fn rows(self, matrix: &[f32], row: usize) -> Matrix<'_> {
         let start = (self.first_position + row) * self.total + self.column;
         Matrix::rows(&matrix[start..], self.total)
     }
 }
 
-/// The head of `qkv` that is copied for products, and the precision of the copies.
+/// A head of `qkv` to be packed for products, and the precision of the packed copies.
 #[derive(Clone, Copy)]
 pub(super) struct HeadInput<'a> {
     pub(super) head: Head,
@@ -71,13 +73,13 @@ pub(super) struct HeadInput<'a> {
 }
 
 impl HeadInput<'_> {
-    /// A part, `[length, width]`.
+    /// Packs a part, `[length, width]`.
     pub(super) fn pack(self, part: usize, panels: &mut [f32]) -> Packed<'_> {
         let Head { length, width, .. } = self.head;
         Packed::new(self.precision, self.head.part(self.qkv, part, 0), length, width, panels)
     }
 
-    /// The same, transposed.
+    /// Packs the transpose of a part, `[width, length]`.
     pub(super) fn pack_transposed(self, part: usize, panels: &mut [f32]) -> Packed<'_> {
         let Head { length, width, .. } = self.head;
         let matrix = self.head.part(self.qkv, part, 0).transposed();
@@ -85,7 +87,7 @@ impl HeadInput<'_> {
     }
 }
 
-/// Some queries of a head, which see the keys up to their own.
+/// Consecutive queries of a head, each of which sees the keys up to its own.
 #[derive(Clone, Copy)]
 pub(super) struct Strip {
     pub(super) head: Head,
@@ -120,7 +122,7 @@ impl Strip {
         let offset = (head.first_position + start) * head.total + head.column;
         let dims = [rows, head.width, seen];
         let scores = Matrix::rows(scores, seen);
-        // SAFETY: these rows of these columns belong to this head's task.
+        // SAFETY: only this head's task writes to its columns of these rows.
         unsafe { out.packed_product(offset, dims, scores, values, head.total) };
         for (row, sum) in sums.iter().enumerate().take(rows) {
             // SAFETY: as above.
@@ -152,7 +154,7 @@ pub(super) struct Backward<'a> {
     pub(super) d_out: &'a [f32],
 }
 
-/// A head's keys and values as the products read them.
+/// A head's packed keys and values.
 pub(super) struct KeysAndValues<'a> {
     pub(super) precision: Precision,
     pub(super) keys_transposed: Packed<'a>,
@@ -161,7 +163,7 @@ pub(super) struct KeysAndValues<'a> {
 }
 
 impl Strip {
-    /// The probabilities, and the gradient of the scores: `[rows, seen]` each.
+    /// Computes the probabilities and the gradients of the scores, `[rows, seen]` each.
     pub(super) fn scores(
         self,
         from: &Backward<'_>,
@@ -190,7 +192,7 @@ impl Strip {
         }
     }
 
-    /// The gradients of queries, keys and values from that of the scores.
+    /// Computes the gradients of queries, keys and values from those of the scores.
     pub(super) fn propagate(
         self,
         from: &Backward<'_>,
@@ -211,7 +213,7 @@ impl Strip {
         let (queries, d_out) = (head.part(from.qkv, 0, start), head.rows(from.d_out, start));
         let by_query = [rows, head.width, seen];
         let by_key = [seen, head.width, rows];
-        // SAFETY: this sequence's rows of this head's columns belong to its task.
+        // SAFETY: only this task writes to this head's columns of this sequence's rows.
         unsafe {
             d_qkv.packed_product(place(0, start), by_query, d_scores, packed.keys, stride);
             let d_keys = Operands { dims: by_key, lhs: d_scores.transposed(), rhs: queries, write };
@@ -224,7 +226,7 @@ impl Strip {
 }
 
 vectorised! {
-    /// Turns scores into probabilities and `d` from their gradient into that of the scores.
+    /// Turns scores into probabilities, and `d` from the gradient of these into that of the scores.
     fn score_gradients(scale: f32, log_sum: f32, delta: f32, scores: &mut [f32], d: &mut [f32])
     = score_gradients_kernel
 }

@@ -1,5 +1,5 @@
-//! A softmax over some rows of the output matrix for some positions, a chunk of positions at a time:
-//! one such pass over all tokens for the plain softmax, one for each class for F².
+//! The softmax over the token vectors of one class, for the positions whose targets are in it, a
+//! chunk of positions at a time. The plain softmax is a single class of all tokens.
 
 use super::row::RowTarget;
 use super::targets::{OwnedPenalties, Targets};
@@ -8,7 +8,7 @@ use crate::cpu::simd::add;
 use crate::cpu::threads::{Shared, Threads};
 use crate::{Head, IGNORED};
 
-/// Rows of logits one task works on.
+/// Rows of logits processed by one task.
 const BLOCK: usize = 4;
 
 /// A slice of the output matrix: the token vectors of ids from `first` on.
@@ -20,7 +20,7 @@ pub(super) struct Vectors<'a> {
 }
 
 impl<'a> Vectors<'a> {
-    /// Those of a class.
+    /// The token vectors of a class.
     pub(super) fn of(head: &Head, class: usize, weights: &'a [f32]) -> Self {
         let (members, vectors) = head.part(class);
         let (rows, width) = (&weights[vectors.range()], vectors.columns);
@@ -32,18 +32,18 @@ impl<'a> Vectors<'a> {
     }
 }
 
-/// Destination of the gradients.
+/// The destination of the gradients.
 pub(super) struct Gradients<'a> {
     /// `[positions, width]`.
     pub(super) d_hidden: &'a mut [f32],
-    /// Whether `d_hidden` is overwritten or added to.
+    /// Whether to overwrite or add to `d_hidden`.
     pub(super) write: Write<'a>,
-    /// `[count, width]`, added to.
+    /// `[count, width]`; gradients are added.
     pub(super) d_vectors: &'a mut [f32],
 }
 
-/// Calls `each` with the logits of every chunk of a class's positions. Where the workspace still
-/// holds those of the last chunk, that one is processed first and needs no product.
+/// Calls `each` with the logits of every chunk of a class's positions. If the workspace still holds
+/// those of the last chunk, that chunk is processed first and needs no product.
 pub(super) fn for_each_chunk(
     products: Products<'_>,
     class: usize,
@@ -89,7 +89,7 @@ pub(super) fn for_each_chunk(
     }
 }
 
-/// Some positions' logits, and the workspace of the passes over them.
+/// The logits of some positions, and the workspace for processing them.
 pub(super) struct Chunk<'a> {
     pub(super) hidden: &'a [f32],
     pub(super) logits: &'a mut [f32],
@@ -119,18 +119,19 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// The loss of a class's positions: `add(position, [likelihood, penalties])` for each.
+/// Computes the losses of a class's positions and calls `record(position, [likelihood, penalties])`
+/// for each.
 pub(super) fn loss(
     products: Products<'_>,
     class: usize,
     vectors: Vectors<'_>,
     targets: &mut Targets,
     hidden: &[f32],
-    mut add: impl FnMut(usize, [f32; 2]),
+    mut record: impl FnMut(usize, [f32; 2]),
 ) {
     for_each_chunk(products, class, vectors, targets, hidden, |positions, chunk| {
         chunk.each_row(products.threads, positions, vectors, |target, logits| target.loss(logits));
-        hand_out(positions, chunk.losses, &mut add);
+        record_all(positions, chunk.losses, &mut record);
     });
 }
 
@@ -142,23 +143,23 @@ pub(super) fn loss_backward(
     targets: &mut Targets,
     hidden: &[f32],
     gradients: &mut Gradients<'_>,
-    mut add: impl FnMut(usize, [f32; 2]),
+    mut record: impl FnMut(usize, [f32; 2]),
 ) {
     for_each_chunk(products, class, vectors, targets, hidden, |positions, chunk| {
         chunk.each_row(products.threads, positions, vectors, RowTarget::loss_backward);
-        hand_out(positions, chunk.losses, &mut add);
+        record_all(positions, chunk.losses, &mut record);
         chunk.propagate(products, positions, vectors, gradients);
     });
 }
 
-fn hand_out(positions: &[u32], losses: &[f32], add: &mut impl FnMut(usize, [f32; 2])) {
+fn record_all(positions: &[u32], losses: &[f32], record: &mut impl FnMut(usize, [f32; 2])) {
     for (&position, losses) in positions.iter().zip(losses.chunks(2)) {
-        add(position as usize, [losses[0], losses[1]]);
+        record(position as usize, [losses[0], losses[1]]);
     }
 }
 
 impl<'a> Chunk<'a> {
-    /// Gives every row of logits, with its target, to `row`, which returns its loss in two parts.
+    /// Calls `row` with every target and its row of logits; it returns the two terms of the loss.
     fn each_row(
         &mut self,
         threads: &Threads,
@@ -179,7 +180,7 @@ impl<'a> Chunk<'a> {
         );
     }
 
-    /// The gradients of hidden states and token vectors from that of the logits.
+    /// Computes the gradients of hidden states and token vectors from those of the logits.
     fn propagate(
         &mut self,
         products: Products<'_>,
@@ -220,7 +221,7 @@ fn gather(positions: &[u32], width: usize, from: &[f32], to: &mut [f32]) {
     }
 }
 
-/// Scatters rows back to their positions, overwriting or adding.
+/// Scatters rows to their positions, overwriting or adding.
 fn scatter(
     threads: &Threads,
     positions: &[u32],
@@ -233,7 +234,7 @@ fn scatter(
     let rows = 64;
     threads.each(positions.len().div_ceil(rows), |block| {
         for (row, &position) in positions.iter().enumerate().skip(block * rows).take(rows) {
-            // SAFETY: a position occurs once.
+            // SAFETY: every position occurs once.
             let to = unsafe { to.piece(position as usize * width, width) };
             let from = &from[row * width..][..width];
             match write {

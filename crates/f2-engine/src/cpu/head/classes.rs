@@ -6,7 +6,7 @@ use crate::cpu::product::{Matrix, Products, Write};
 use crate::cpu::threads::Threads;
 use crate::{Classes, IGNORED};
 
-/// Rows one task works on.
+/// Rows processed by one task.
 const BLOCK: usize = 64;
 
 /// `hidden · Uᵀ` for all positions, into the workspace.
@@ -25,7 +25,8 @@ pub(super) fn logits(
     products.product(dims, hidden, matrix, logits, Write::Overwrite);
 }
 
-/// Runs `row` on every position's class logits; ignored ones add nothing.
+/// Calls `row` with every position's target class and class logits, and stores the loss it returns.
+/// An ignored position has no target column.
 pub(super) fn each_row(
     threads: &Threads,
     classes: &Classes,

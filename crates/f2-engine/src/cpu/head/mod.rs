@@ -1,4 +1,4 @@
-//! Output heads: a softmax over all tokens, or F²'s over classes and within each.
+//! Output heads: a softmax over all tokens, or those of F² over classes and within each class.
 
 mod chunks;
 mod classes;
@@ -58,8 +58,8 @@ impl Heads for Cpu {
         }
         for class in 0..targets.classes() {
             let vectors = Vectors::of(head, class, weights);
-            let add = |position, parts| losses.set(position, parts);
-            chunks::loss(products, class, vectors, targets, hidden, add);
+            let record = |position, parts| losses.set(position, parts);
+            chunks::loss(products, class, vectors, targets, hidden, record);
         }
     }
 
@@ -84,14 +84,14 @@ impl Heads for Cpu {
         } else if targets.order.len() < positions {
             d_hidden[..positions * head.tokens.columns].fill(0.0);
         }
-        // The classes' softmax has written the gradient of every hidden state.
+        // The softmax over classes has written the gradients of all hidden states.
         let write = if head.classes.is_some() { Write::Add } else { Write::Overwrite };
         for class in 0..targets.classes() {
             let vectors = Vectors::of(head, class, weights);
             let d_vectors = &mut gradients[head.part(class).1.range()];
             let mut into = Gradients { d_hidden, write, d_vectors };
-            let add = |position, parts| losses.set(position, parts);
-            chunks::loss_backward(products, class, vectors, targets, hidden, &mut into, add);
+            let record = |position, parts| losses.set(position, parts);
+            chunks::loss_backward(products, class, vectors, targets, hidden, &mut into, record);
         }
     }
 
@@ -117,7 +117,7 @@ impl Heads for Cpu {
                     if let Some(classes) = &head.classes {
                         add_class_logs(classes, weights, &hidden[row * width..][..width], logits);
                     }
-                    // Ids are far below 2²⁴: a float holds them exactly.
+                    // `f32` represents ids below 2²⁴ exactly.
                     winner[0] = first_maximum(logits) as f32;
                 });
                 for (&position, winner) in positions.iter().zip(winners) {
@@ -194,7 +194,7 @@ impl Heads for Cpu {
     }
 }
 
-/// The two parts of every position's loss, zero for positions that are ignored.
+/// The two terms of every position's loss, zero at ignored positions.
 struct Losses<'a> {
     parts: [&'a mut [f32]; 2],
     has_classes: bool,
@@ -209,7 +209,8 @@ impl<'a> Losses<'a> {
         Self { parts: [first, second], has_classes: head.classes.is_some() }
     }
 
-    /// Writes a token's likelihood and penalties. With classes, the first part is the class's.
+    /// Writes a token's likelihood and penalties. With classes, the first term is the class's and
+    /// is not changed.
     fn set(&mut self, position: usize, [likelihood, penalties]: [f32; 2]) {
         let [first, second] = &mut self.parts;
         if self.has_classes {
@@ -220,7 +221,7 @@ impl<'a> Losses<'a> {
     }
 }
 
-/// Turns the logits of all tokens into log-posteriors, for one hidden state.
+/// Turns the logits of all tokens into log-posteriors, for one hidden state of an F² head.
 fn add_class_logs(classes: &Classes, weights: &[f32], hidden: &[f32], tokens: &mut [f32]) {
     let vectors = weights[classes.vectors.range()].chunks(hidden.len());
     let logits: Vec<f32> = vectors.map(|vector| dot(hidden, vector)).collect();

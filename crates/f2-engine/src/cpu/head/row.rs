@@ -1,4 +1,4 @@
-//! Softmax losses of single rows of logits; the gradient overwrites the logits.
+//! Softmax losses of single rows of logits. Gradients overwrite the logits.
 
 use crate::cpu::simd::{self, Arithmetic, maximum, vectorised};
 use crate::cpu::threads::with_scratch;
@@ -44,10 +44,10 @@ fn multiply_kernel<A: Arithmetic>(factor: f32, x: &mut [f32]) {
     }
 }
 
-/// One position's target among the columns of a row.
+/// The target of one position, as a column of its row of logits.
 #[derive(Clone, Copy)]
 pub(super) struct RowTarget<'a> {
-    /// The target's column; `None` for a position that only has candidates.
+    /// The column of the target; `None` if the position only has candidates.
     pub(super) column: Option<usize>,
     pub(super) weight: f32,
     /// Columns to penalise.
@@ -68,7 +68,7 @@ impl RowTarget<'_> {
         [self.likelihood(logits, log_sum), self.penalty * penalty]
     }
 
-    /// [`Self::loss`], its gradient written over the logits.
+    /// [`Self::loss`]; the gradient overwrites the logits.
     pub(super) fn loss_backward(self, logits: &mut [f32]) -> [f32; 2] {
         let target = self.column.map_or(0.0, |column| logits[column]);
         let (log_sum, sum) = exponentials(logits);
@@ -88,12 +88,13 @@ impl RowTarget<'_> {
         [likelihood, self.penalty * penalty]
     }
 
-    /// The gradients of the candidates' own columns; returns the penalty and the pull the
-    /// candidates have on all other columns, in proportion to probability.
+    /// Computes the gradients of the candidates' own columns. Returns the penalty and the sum of
+    /// the candidates' pulls, which changes the gradients of all other columns in proportion to
+    /// their probabilities.
     ///
-    /// A candidate of probability p pulls by a = p / (1 - p), and its own column gets
-    /// p (1 - Σ of the others' pulls). Written as a - p Σ, it would lose all its digits where the
-    /// model is almost sure, which is where the penalty matters.
+    /// A candidate of probability `p` has the pull `a = p / (1 - p)`, and its own column gets
+    /// `p (1 - s)` with the sum `s` of the others' pulls. Written as `a - p (a + s)`, this would
+    /// lose all digits when the model is almost certain, which is when the penalty matters.
     fn own_gradients(
         self,
         weight: f32,
@@ -122,15 +123,15 @@ impl RowTarget<'_> {
         self.column.map_or(0.0, |column| self.weight * (log_sum - logits[column]))
     }
 
-    /// The candidates' columns, the target left out.
+    /// The columns of the candidates, without the target's.
     fn penalised(self) -> impl Iterator<Item = usize> {
         let columns = self.candidates.iter().map(|&candidate| candidate as usize);
         columns.filter(move |&column| Some(column) != self.column)
     }
 }
 
-/// `1 - p` of a column. Where that is small, it is the sum of all other probabilities: a difference
-/// from one would lose any remainder below 6e-8.
+/// `1 - p` of a column. If `p` is large, it is computed as the sum of all other probabilities: a
+/// difference from one would lose any remainder below 6e-8.
 fn rest_of_logits(column: usize, logits: &[f32], log_sum: f32) -> f32 {
     let probability = (logits[column] - log_sum).exp();
     if probability < 0.5 {
@@ -140,7 +141,7 @@ fn rest_of_logits(column: usize, logits: &[f32], log_sum: f32) -> f32 {
     share(&logits[..column]) + share(&logits[column + 1..])
 }
 
-/// [`rest_of_logits`], from exponentials and their sum.
+/// [`rest_of_logits`], from the exponentials and their sum.
 fn rest_of_exponentials(column: usize, exponentials: &[f32], sum: f32) -> f32 {
     let probability = exponentials[column] / sum;
     if probability < 0.5 {

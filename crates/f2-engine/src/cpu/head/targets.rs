@@ -5,29 +5,29 @@ use std::ops::Range;
 use crate::cpu::memory::Buffer;
 use crate::{Error, Head, IGNORED, Labels, Penalties};
 
-/// Positions a chunk has at least, so that matrix products stay matrix products.
+/// The minimum number of positions in a chunk, so that products do not become memory-bound.
 const FEWEST_ROWS: usize = 32;
-/// Logits that a last-level cache may hold: 16 MiB.
+/// Logits assumed to fit the last-level cache: 16 MiB.
 const CACHED: usize = 1 << 22;
-/// The most logits held at once: 128 MiB, whatever the batch.
+/// The maximum number of logits held at once, unless [`FEWEST_ROWS`] need more: 128 MiB.
 const CHUNK: usize = 1 << 25;
 
-/// Positions of a chunk of logits over `members` tokens. The output matrix is read three times for
-/// each chunk: small chunks mean too many passes over it. A small vocabulary's logits stay in the
-/// cache with 512 rows; those that do not may as well be twice as many.
+/// The maximum number of positions in a chunk of logits over `members` tokens. The output matrix is
+/// read three times for each chunk, so chunks should not be small. If 512 rows of logits fit the
+/// cache, chunks have at most 512; if not, more rows cost nothing, and they have up to 1024.
 fn chunk_rows(members: usize) -> usize {
     let most = if 512 * members <= CACHED { 512 } else { 1024 };
     (CHUNK / members).clamp(FEWEST_ROWS, most)
 }
 
-/// Targets grouped by class, with the workspace of the head's loss.
+/// Targets grouped by class, with the workspace for the head's loss.
 #[derive(Debug)]
 pub struct Targets {
     pub(super) ids: Vec<u32>,
     pub(super) weights: Vec<f32>,
-    /// Positions that count, sorted by class, then position.
+    /// The positions that are not ignored or have candidates, sorted by class, then position.
     pub(super) order: Vec<u32>,
-    /// Where each class's positions begin in `order`, and the end.
+    /// Where each class's positions begin in `order`, and `order`'s length.
     pub(super) starts: Vec<u32>,
     pub(super) penalties: OwnedPenalties,
     pub(super) workspace: Workspace,
@@ -37,15 +37,16 @@ pub struct Targets {
 /// The state of the workspace's logits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Logits {
-    /// Not reusable.
+    /// The logits cannot be reused.
     Spent,
-    /// Those predictions were made from: of the last chunk.
+    /// The logits of the last chunk, from which predictions were made.
     Predicted,
-    /// The same, and the caller has said that nothing else has changed since.
+    /// As [`Self::Predicted`], and the targets were reweighed: the caller guarantees that nothing
+    /// else has changed.
     Reusable,
 }
 
-/// [`Penalties`] that own their lists.
+/// [`Penalties`] with owned lists.
 #[derive(Debug, Default)]
 pub(super) struct OwnedPenalties {
     candidates: Vec<u32>,
@@ -73,7 +74,7 @@ impl OwnedPenalties {
     }
 }
 
-/// Buffers for one chunk of positions (all of them, for the small ones).
+/// Buffers for one chunk of positions; all but the logits have room for all positions.
 #[derive(Debug)]
 pub(super) struct Workspace {
     pub(super) logits: Buffer,
@@ -87,7 +88,7 @@ pub(super) struct Workspace {
 }
 
 impl Workspace {
-    /// How many floats each buffer holds, in their order.
+    /// The lengths of the buffers, in order.
     fn lens(positions: usize, head: &Head) -> [usize; 5] {
         let (vocabulary, width) = (head.tokens.rows, head.tokens.columns);
         let rows = chunk_rows(vocabulary).min(positions);
@@ -116,7 +117,7 @@ impl Targets {
         })
     }
 
-    /// The bytes of [`new`](Self::new).
+    /// The bytes allocated by [`new`](Self::new).
     pub(super) fn bytes(positions: usize, head: &Head) -> usize {
         // Ids, weights and the order of the positions.
         let lists = 3 * positions + head.parts() + 1;
@@ -141,17 +142,18 @@ impl Targets {
         }
     }
 
-    /// Marks the logits of the last chunk as those that predictions were made from.
+    /// Marks the workspace as holding the last chunk's logits, from which predictions were made.
     pub(super) fn predicted(&mut self) {
         self.logits = Logits::Predicted;
     }
 
-    /// Whether the workspace holds the last chunk's logits, which the caller will overwrite.
+    /// Whether the workspace holds the last chunk's logits for reuse. Resets the state, since the
+    /// caller overwrites them.
     pub(super) fn take_logits(&mut self) -> bool {
         std::mem::replace(&mut self.logits, Logits::Spent) == Logits::Reusable
     }
 
-    /// A counting sort by class.
+    /// Sorts the positions by class with a counting sort.
     fn group(&mut self, ends: &[u32]) {
         let class_of =
             |id: u32| ends.partition_point(|&end| end <= id).min(ends.len().saturating_sub(1));
@@ -179,17 +181,17 @@ impl Targets {
         }
     }
 
-    /// How many classes the targets were grouped by.
+    /// The number of classes the targets are grouped by.
     pub(super) fn classes(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// Where class `class`'s positions lie in the order.
+    /// The range of a class's positions in `order`.
     pub(super) fn class(&self, class: usize) -> Range<usize> {
         self.starts[class] as usize..self.starts[class + 1] as usize
     }
 
-    /// Cuts the positions of a class into chunks whose logits over `members` tokens fit the
+    /// Divides the positions of a class into chunks whose logits over `members` tokens fit the
     /// workspace.
     pub(super) fn chunks(
         &self,
@@ -198,7 +200,7 @@ impl Targets {
     ) -> impl ExactSizeIterator<Item = Range<usize>> + Clone + use<> {
         let Range { start, end } = self.class(class);
         let most = chunk_rows(members).min(self.workspace.logits.len() / members);
-        // Equal chunks: a last one of a few rows would waste a pass over the matrix.
+        // Equal chunks: a short last one would waste a pass over the matrix.
         let count = (end - start).div_ceil(most.max(1)).max(1);
         let rows = (end - start).div_ceil(count).max(1);
         (start..end).step_by(rows).map(move |from| from..end.min(from + rows))
@@ -210,7 +212,7 @@ mod tests {
     use super::*;
     use crate::{Classes, Layout, Weighting};
 
-    /// Ten tokens, in classes where there are any.
+    /// A head of ten tokens, with classes if there are ends.
     fn head(ends: &[u32]) -> Head {
         let mut layout = Layout::new();
         let tokens = layout.add("tokens", &[10, 3], true);

@@ -1,9 +1,9 @@
-//! The innermost part of a matrix product: tiles of the output that live in registers.
+//! The microkernel of the matrix product: tiles of the output that stay in registers.
 //!
-//! A tile is a few rows by one or two registers of columns. At every step a register per row is
-//! filled with one element of the left operand and multiplied with the right operand's columns: one
-//! fused multiply-add per accumulator. An element is one chain of such steps whatever the tile's
-//! shape, so all shapes and instruction sets with FMA give the same bits.
+//! A tile is a few rows by one or two registers of columns. At every step one element of the left
+//! operand is broadcast for each row and multiplied with the right operand's columns: one fused
+//! multiply-add per accumulator. An output element is one chain of such steps for any tile shape,
+//! so all shapes and instruction sets with FMA give the same bits.
 
 #[cfg(not(target_arch = "aarch64"))]
 use super::registers::Portable;
@@ -11,27 +11,27 @@ use super::registers::Register;
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::simd::Simd;
 
-/// Columns of a panel of the right operand: one register of AVX-512, two of AVX2, four of NEON.
+/// Columns in a panel of the right operand: one register of AVX-512, two of AVX2, four of NEON.
 pub(super) const COLUMNS: usize = 16;
 
 /// Floats of a cache line.
 const LINE: usize = 16;
-/// How far ahead rows are prefetched: memory latency is below the time of a tile.
+/// How far ahead rows are prefetched, in tiles: memory latency is shorter than the time of a tile.
 const TILES_AHEAD: usize = 1;
 
-/// The value an element starts from.
+/// The initial value of an output element, to which the product is added.
 #[derive(Clone, Copy)]
 pub(in crate::cpu) enum Write<'a> {
-    /// Zero: the old content is lost.
+    /// Zero.
     Overwrite,
-    /// The old content.
+    /// The element's old value.
     Add,
     /// The bias of its column.
     Bias(&'a [f32]),
 }
 
 impl Write<'_> {
-    /// The same for columns from `column` on.
+    /// The same for the columns from `column` on.
     pub(super) fn from(self, column: usize) -> Self {
         match self {
             Self::Bias(bias) => Self::Bias(&bias[column..]),
@@ -40,35 +40,35 @@ impl Write<'_> {
     }
 }
 
-/// A block of the output and the operands it is the product of.
+/// A block of the output and its operands.
 #[derive(Clone, Copy)]
 pub(super) struct Block<'a> {
-    /// Rows, columns and the length of the sums.
+    /// Rows, columns and depth.
     pub(super) dims: [usize; 3],
     pub(super) lhs: Left<'a>,
-    /// Panels `[depth, 16]`, anything where columns end.
+    /// Panels `[depth, 16]`; padding columns may have any value.
     pub(super) rhs: &'a [f32],
-    /// From one panel to the next.
+    /// The stride from one panel to the next.
     pub(super) panel: usize,
     pub(super) out: *mut f32,
     pub(super) stride: usize,
     pub(super) write: Write<'a>,
 }
 
-/// Where the left operand's elements lie.
+/// The left operand of a block.
 #[derive(Clone, Copy)]
 pub(super) enum Left<'a> {
-    /// In rows this far apart, read where they are.
+    /// Rows with this stride, read in place.
     Rows(&'a [f32], usize),
-    /// The same, streamed from memory once and in order, with prefetching. The last number is the
-    /// index of the first step within the row.
+    /// Rows with this stride, streamed from memory once and in order, with prefetching. The last
+    /// number is the index of the block's first step within the row.
     Streamed(&'a [f32], usize, usize),
-    /// Copied: `[rows / tile, depth, tile]`.
+    /// Packed: `[rows / tile, depth, tile]`.
     Packed(&'a [f32]),
 }
 
-/// Rows of a tile. Its accumulators, two registers of columns, and one for the left operand's
-/// element must fit the registers: 32 of AVX-512 and NEON, 16 of AVX2 and SSE.
+/// Rows in a tile. Its accumulators, the registers of columns and one for the left operand's
+/// element must fit the register file: 32 registers with AVX-512 and NEON, 16 with AVX2 and SSE.
 #[cfg(target_arch = "x86_64")]
 const AVX512_ROWS: usize = 12;
 #[cfg(target_arch = "x86_64")]
@@ -78,7 +78,7 @@ const NEON_ROWS: usize = 6;
 #[cfg(not(target_arch = "aarch64"))]
 const PORTABLE_ROWS: usize = 2;
 
-/// Rows of a tile on the instruction set in use.
+/// Rows in a tile of the instruction set in use.
 pub(super) fn tile_rows() -> usize {
     #[cfg(target_arch = "x86_64")]
     return match Simd::used() {
@@ -96,7 +96,7 @@ pub(super) fn tile_rows() -> usize {
 ///
 /// # Safety
 /// The operands must hold the block's rows and columns, `out` must be valid for its rows and
-/// columns, and nothing else may touch them.
+/// columns, and nothing else may access `out`.
 pub(super) unsafe fn multiply(block: Block<'_>) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: the features are available; the caller guarantees the rest.
@@ -139,8 +139,8 @@ unsafe fn portable(block: Block<'_>) {
     unsafe { tiles::<Portable, PORTABLE_ROWS, 4, 2>(block) }
 }
 
-/// All tiles of a block: `WIDE` registers of columns at a time, the last ones in `NARROW` registers
-/// where they fit.
+/// All tiles of a block: `WIDE` registers of columns at a time, or `NARROW` for the last columns if
+/// they fit.
 #[inline(always)]
 unsafe fn tiles<R: Register, const ROWS: usize, const WIDE: usize, const NARROW: usize>(
     block: Block<'_>,
@@ -162,7 +162,7 @@ unsafe fn tiles<R: Register, const ROWS: usize, const WIDE: usize, const NARROW:
     }
 }
 
-/// The tiles of `WIDTH` registers of columns, row by row.
+/// The tiles in `WIDTH` registers of columns, from top to bottom.
 #[inline(always)]
 unsafe fn strip<R: Register, const ROWS: usize, const WIDTH: usize>(
     block: Block<'_>,
@@ -208,9 +208,9 @@ unsafe fn strip<R: Register, const ROWS: usize, const WIDTH: usize>(
     }
 }
 
-/// Where a tile finds the left operand.
+/// The left operand as a tile reads it.
 trait LeftTile: Copy {
-    /// The element of a row at a step.
+    /// The address of a row's element at a step.
     ///
     /// # Safety
     /// Row and step must lie within the operand.
@@ -220,10 +220,10 @@ trait LeftTile: Copy {
     #[inline(always)]
     fn prefetch<const ROWS: usize>(self, _step: usize) {}
 
-    /// The same, without its first rows.
+    /// The operand without its first `rows` rows.
     ///
     /// # Safety
-    /// The operand must have so many rows.
+    /// The operand must have that many rows.
     unsafe fn skip(self, rows: usize) -> Self;
 }
 
@@ -249,8 +249,8 @@ impl LeftTile for InPlace {
 }
 
 /// Rows streamed from memory. While the rows of one tile are multiplied, those of the next are
-/// prefetched from first line to last at an even rate: a core has few line-fill buffers, and current
-/// reads need some of them.
+/// prefetched in order at an even rate: a core has few line-fill buffers, and demand loads need
+/// some of them.
 #[derive(Clone, Copy)]
 struct Streamed {
     rows: InPlace,
@@ -266,7 +266,7 @@ impl LeftTile for Streamed {
 
     #[inline(always)]
     fn prefetch<const ROWS: usize>(self, step: usize) {
-        // As many lines as rows in every line of steps, evenly.
+        // One line per row for every `LINE` steps, evenly spaced.
         if step * ROWS % LINE < ROWS {
             let line = step * ROWS / LINE * LINE;
             prefetch(self.rows.start.wrapping_add(self.ahead + line));
@@ -280,7 +280,7 @@ impl LeftTile for Streamed {
     }
 }
 
-/// A copied panel, `[depth, TILE]`.
+/// A packed panel, `[depth, TILE]`.
 #[derive(Clone, Copy)]
 struct Panel<const TILE: usize> {
     start: *const f32,
@@ -304,7 +304,7 @@ impl<const TILE: usize> LeftTile for Panel<TILE> {
 #[inline(always)]
 fn prefetch(address: *const f32) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a hint; no address is wrong.
+    // SAFETY: a hint, for which any address is allowed.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T2, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T2>(address.cast());
@@ -313,21 +313,21 @@ fn prefetch(address: *const f32) {
     let _ = address;
 }
 
-/// `WIDTH` registers of columns of the right operand, and where their products go.
+/// `WIDTH` registers of columns of the right operand, and how their products are written.
 #[derive(Clone, Copy)]
 struct Strip<'a, const WIDTH: usize> {
-    /// Where each register's columns begin; the next step's lie [`COLUMNS`] further on.
+    /// The first step of each register's columns; every next step is [`COLUMNS`] further on.
     panels: [*const f32; WIDTH],
     depth: usize,
     stride: usize,
-    /// Columns to write, at most.
+    /// The number of columns left in the block.
     columns: usize,
     write: Write<'a>,
 }
 
 impl<const WIDTH: usize> Strip<'_, WIDTH> {
-    /// A tile of `count` rows, at most `ROWS`. Fewer are split into halves, quarters and so on: the
-    /// cost per row hardly depends on their number.
+    /// A tile of `count` rows, at most `ROWS`. Fewer rows are split into tiles of 8, 4, 2 and 1:
+    /// the cost per row hardly depends on the size of a tile.
     ///
     /// # Safety
     /// The left operand must hold the rows, and `out` must be valid for them.
@@ -359,7 +359,7 @@ impl<const WIDTH: usize> Strip<'_, WIDTH> {
         }
     }
 
-    /// `ROWS` rows from this one on.
+    /// A tile of `ROWS` rows from `row` on, which it advances.
     ///
     /// # Safety
     /// As for [`Self::tile`].
@@ -378,6 +378,8 @@ impl<const WIDTH: usize> Strip<'_, WIDTH> {
         *row += ROWS;
     }
 
+    /// The products of `ROWS` rows.
+    ///
     /// # Safety
     /// The left operand must hold the rows.
     #[inline(always)]
@@ -403,7 +405,8 @@ impl<const WIDTH: usize> Strip<'_, WIDTH> {
         }
     }
 
-    /// Plain loops over values: a closure or a reference would spill the sums from registers.
+    /// Writes the sums. With loops over values, since closures or references would spill the sums
+    /// from registers.
     ///
     /// # Safety
     /// `out` must be valid for these rows of the strip's columns.
@@ -448,7 +451,7 @@ impl<const WIDTH: usize> Strip<'_, WIDTH> {
     }
 }
 
-/// A row with fewer columns than its registers.
+/// Writes a row with fewer columns than its registers hold.
 #[inline(never)]
 fn store_short_row(write: Write<'_>, sums: &[f32; 2 * COLUMNS], out: &mut [f32]) {
     for column in 0..out.len() {

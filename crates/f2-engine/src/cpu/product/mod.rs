@@ -1,10 +1,10 @@
-//! Matrix products, split over the threads.
+//! Matrix products, split among the threads.
 //!
-//! A block of the right operand is copied so that tiles of the output read it in order; the left
-//! one is read in place where its rows are contiguous. Both stay in the second-level cache.
+//! Blocks of the right operand are packed in the order in which tiles of the output read them; the
+//! left operand is read in place if its rows are contiguous. Both blocks fit the L2 cache.
 //!
-//! Three methods of splitting a product, by its shape: [`few_rows`] for a handful of rows, [`row_blocks`] for
-//! most others, and by columns where there are many more of them than rows.
+//! Depending on its shape, a product is split in one of three ways: [`few_rows`] for a handful of
+//! rows, [`row_blocks`] for most shapes, and by columns if there are many more columns than rows.
 
 #[cfg(target_arch = "x86_64")]
 mod bf16;
@@ -27,15 +27,15 @@ pub(super) use self::row_blocks::Then;
 pub use self::speed::ProductSpeeds;
 use super::threads::{Shared, Threads, with_packing};
 
-/// Rows, columns and sum length of a block: 96 and 256 KiB of the operands.
+/// Rows, columns and depth of a block: 96 and 256 KiB of the two operands.
 const ROWS: usize = 96;
 const COLUMNS: usize = 256;
 const DEPTH: usize = 256;
 
-/// Columns a thread takes at once, at least: the left operand is read for each piece.
+/// The minimum number of columns in a task, since each task reads the whole left operand.
 const FEWEST_COLUMNS: usize = 64;
 
-/// A matrix to read: element `(i, j)` lies at `i · row_stride + j · column_stride`.
+/// A matrix to read: element `(i, j)` is at `i · row_stride + j · column_stride`.
 #[derive(Clone, Copy)]
 pub(super) struct Matrix<'a> {
     elements: &'a [f32],
@@ -44,17 +44,17 @@ pub(super) struct Matrix<'a> {
 }
 
 impl<'a> Matrix<'a> {
-    /// Rows that lie `stride` elements apart.
+    /// A matrix with contiguous rows `stride` elements apart.
     pub(super) fn rows(elements: &'a [f32], stride: usize) -> Self {
         Self { elements, row_stride: stride, column_stride: 1 }
     }
 
-    /// The same memory, read by columns.
+    /// The transpose, in the same memory.
     pub(super) fn transposed(self) -> Self {
         Self { row_stride: self.column_stride, column_stride: self.row_stride, ..self }
     }
 
-    /// The rest of the matrix from this element on.
+    /// The submatrix from this element on.
     fn from(self, row: usize, column: usize) -> Self {
         let start = row * self.row_stride + column * self.column_stride;
         Self { elements: self.elements.get(start..).unwrap_or(&[]), ..self }
@@ -66,7 +66,7 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// A product `lhs · rhs` of `lhs: [m, k]` and `rhs: [k, n]`, and how it is written.
+/// A product of `lhs: [m, k]` and `rhs: [k, n]`, and how it is written.
 #[derive(Clone, Copy)]
 pub(super) struct Operands<'a> {
     /// `[m, n, k]`.
@@ -77,13 +77,13 @@ pub(super) struct Operands<'a> {
 }
 
 impl Operands<'_> {
-    /// Panics where a matrix is smaller than the sizes say.
+    /// Panics if a matrix is smaller than its dimensions.
     fn check(&self) {
         let [m, n, k] = self.dims;
         assert!(k > 0 && self.lhs.fits(m, k) && self.rhs.fits(k, n), "an operand is too small");
     }
 
-    /// Some columns of the output.
+    /// The part of the product for a range of output columns.
     fn columns(self, range: Range<usize>) -> Self {
         let Self { dims: [m, _, k], rhs, write, .. } = self;
         let dims = [m, range.len(), k];
@@ -95,12 +95,12 @@ impl Operands<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Precision {
     F32,
-    /// Only where [`Simd::has_bf16`](crate::Simd::has_bf16).
+    /// Only if [`Simd::has_bf16`](crate::Simd::has_bf16).
     Bf16,
 }
 
 impl Precision {
-    /// The precisions this processor has.
+    /// The precisions available on this processor.
     #[cfg(test)]
     fn available() -> Vec<Self> {
         let bf16 = crate::Simd::has_bf16().then_some(Self::Bf16);
@@ -116,8 +116,8 @@ pub(super) struct Products<'a> {
 }
 
 impl Products<'_> {
-    /// `out = lhs · rhs`, or what `write` says, with `lhs: [m, k]`, `rhs: [k, n]` and the rows of
-    /// `out` side by side.
+    /// Writes `lhs · rhs` to `out` according to `write`, with `lhs: [m, k]`, `rhs: [k, n]` and
+    /// `out: [m, n]`.
     pub(super) fn product(
         self,
         dims: [usize; 3],
@@ -129,7 +129,8 @@ impl Products<'_> {
         self.product_then(dims, lhs, rhs, out, write, None);
     }
 
-    /// [`Self::product`], and what is to be done with its rows while they are in the cache.
+    /// [`Self::product`] with an epilogue, applied to parts of the output while they are in the
+    /// cache.
     pub(super) fn product_then(
         self,
         dims @ [m, n, _]: [usize; 3],
@@ -170,7 +171,8 @@ fn f32_product(threads: &Threads, operands: Operands<'_>, out: &mut [f32], then:
     }
 }
 
-/// Every thread has its own columns of the right operand to copy, and reads all of the left one.
+/// Splits by columns: every task packs its own columns of the right operand and reads the whole
+/// left one.
 fn by_columns(threads: &Threads, operands: Operands<'_>, out: &mut [f32]) {
     let [_, n, _] = operands.dims;
     let pieces = threads.shares(n, kernel::COLUMNS, FEWEST_COLUMNS);
@@ -178,13 +180,14 @@ fn by_columns(threads: &Threads, operands: Operands<'_>, out: &mut [f32]) {
     threads.each(pieces.len(), |piece| {
         let range = pieces[piece].clone();
         let start = range.start;
-        // SAFETY: columns `range` of the output, which no other piece touches.
+        // SAFETY: only this task writes to the columns `range` of the output.
         unsafe { out.product(Precision::F32, start, operands.columns(range), n) };
     });
 }
 
 impl Shared<'_> {
-    /// Writes `lhs · rhs` with its first element at `offset` and its rows `stride` apart.
+    /// Computes a product on the calling thread, with its first element at `offset` and its rows
+    /// `stride` apart.
     ///
     /// # Safety
     /// No other thread may touch these elements meanwhile.
@@ -201,7 +204,7 @@ impl Shared<'_> {
         }
         assert!(stride >= n && offset + (m - 1) * stride + n <= self.len());
         operands.check();
-        // SAFETY: within the matrix, and not touched by another thread.
+        // SAFETY: within the slice, and not touched by another thread.
         unsafe {
             let out = self.start().add(offset);
             match precision {
@@ -215,14 +218,16 @@ impl Shared<'_> {
     }
 }
 
-/// The length of equal parts of at most `most`: a last one of a few would cost a whole pass.
+/// The length of nearly equal parts of at most `most`: a short last one would cost a whole pass.
 fn part_len(len: usize, most: usize) -> usize {
     len.div_ceil(len.div_ceil(most))
 }
 
+/// Computes a product block by block, on the calling thread.
+///
 /// # Safety
-/// `out` must be valid for `m` rows of `n` floats `stride` apart, not touched by
-/// anything else; the operands must hold their matrices.
+/// `out` must be valid for `m` rows of `n` floats `stride` apart and not be accessed by anything
+/// else; the operands must hold their matrices.
 unsafe fn blocks(operands: Operands<'_>, out: *mut f32, stride: usize) {
     let Operands { dims: [m, n, k], lhs, rhs, write } = operands;
     let tile = tile_rows();
@@ -239,7 +244,7 @@ unsafe fn blocks(operands: Operands<'_>, out: *mut f32, stride: usize) {
                     let rows = ROWS.min(m - row);
                     let lhs = self::left(lhs.from(row, step), rows, depth, tile, left);
                     let dims = [rows, columns, depth];
-                    // SAFETY: this block of the matrices the caller guarantees.
+                    // SAFETY: a block of the matrices guaranteed by the caller.
                     unsafe {
                         let out = out.add(row * stride + column);
                         let (rhs, panel) = (&*right, kernel::COLUMNS * depth);
@@ -251,8 +256,7 @@ unsafe fn blocks(operands: Operands<'_>, out: *mut f32, stride: usize) {
     });
 }
 
-/// The left operand as the tiles read it: in place when its columns lie side by side, else
-/// copied.
+/// The left operand as the tiles read it: in place if its rows are contiguous, otherwise packed.
 fn left<'a>(
     lhs: Matrix<'a>,
     rows: usize,
@@ -267,7 +271,8 @@ fn left<'a>(
     Left::Packed(packed)
 }
 
-/// Repeats one block that stays in the first cache; returns its floating-point operations.
+/// Multiplies a block that stays in the L1 cache `repetitions` times; returns the floating-point
+/// operations of one multiplication.
 pub(super) fn resident_flops(precision: Precision, repetitions: usize) -> f64 {
     const ROWS: usize = 12;
     const COLUMNS: usize = 2 * kernel::COLUMNS;
@@ -327,8 +332,8 @@ mod tests {
         }
     }
 
-    /// A row's product has the same bits alone, in a small batch and in a large one, and on any
-    /// number of threads.
+    /// The product of a row has the same bits alone, in a small batch and in a large one, and with
+    /// any number of threads.
     #[test]
     fn rows_do_not_depend_on_their_batch() {
         let [m, n, k] = [70, 213, 517];
@@ -352,15 +357,16 @@ mod tests {
         }
     }
 
-    /// bf16 to nearest, ties to even, by the definition.
+    /// Rounds to bf16, to nearest with ties to even, by definition.
     fn rounded(x: f32) -> f64 {
         let bits = x.to_bits();
         let half = 0x7fff + (bits >> 16 & 1);
         f64::from(f32::from_bits((bits + half) & 0xffff_0000))
     }
 
-    /// Against a sum in `f64` of operands rounded by the definition. What is left are the roundings
-    /// of `f32` sums: 2⁻²⁴ of the terms' size for each of up to 600 additions, in truth far less.
+    /// Compared with a sum in `f64` of operands rounded by definition. The remaining error is the
+    /// rounding of `f32` sums: at most 2⁻²⁴ of the terms' size for each addition, in practice far
+    /// less.
     #[test]
     fn bf16_rounds_operands_and_nothing_else() {
         if !crate::Simd::has_bf16() {

@@ -1,11 +1,11 @@
-//! Copies of operand blocks in the order the tiles read them.
+//! Packing of operand blocks in the order in which the tiles read them.
 
 use super::Matrix;
 use super::kernel::COLUMNS;
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::simd::Simd;
 
-/// Copies `[depth, columns]` of the right operand into panels of 16 columns, zero-padded.
+/// Packs `[depth, columns]` of the right operand into panels of 16 columns, zero-padded.
 pub(super) fn right(matrix: Matrix<'_>, depth: usize, columns: usize, packed: &mut [f32]) {
     for (index, panel) in packed.chunks_exact_mut(COLUMNS * depth).enumerate() {
         let first = index * COLUMNS;
@@ -34,7 +34,7 @@ fn partial_panel(matrix: Matrix<'_>, count: usize, panel: &mut [f32]) {
     }
 }
 
-/// The columns are contiguous.
+/// Packs a panel from contiguous rows.
 fn contiguous_panel(matrix: Matrix<'_>, panel: &mut [f32]) {
     for (step, packed) in panel.as_chunks_mut::<COLUMNS>().0.iter_mut().enumerate() {
         let start = step * matrix.row_stride;
@@ -42,7 +42,7 @@ fn contiguous_panel(matrix: Matrix<'_>, panel: &mut [f32]) {
     }
 }
 
-/// The rows are contiguous: the panel is a transpose.
+/// Packs a panel by transposition, for contiguous columns.
 fn transposed_panel(matrix: Matrix<'_>, depth: usize, panel: &mut [f32]) {
     for step in transpose_blocks(matrix, depth, panel)..depth {
         for column in 0..COLUMNS {
@@ -52,7 +52,7 @@ fn transposed_panel(matrix: Matrix<'_>, depth: usize, panel: &mut [f32]) {
     }
 }
 
-/// Transposes blocks of eight steps where AVX2 is available; returns how many steps are done.
+/// Transposes blocks of eight steps if AVX2 is available; returns the number of steps packed.
 #[cfg(target_arch = "x86_64")]
 fn transpose_blocks(matrix: Matrix<'_>, depth: usize, panel: &mut [f32]) -> usize {
     if Simd::used() >= Simd::Avx2 && matrix.row_stride == 1 {
@@ -74,13 +74,13 @@ fn transpose_blocks(matrix: Matrix<'_>, depth: usize, panel: &mut [f32]) -> usiz
     0
 }
 
-/// Other targets have no block transposition.
+/// Other targets have no block transpose.
 #[cfg(not(target_arch = "x86_64"))]
 fn transpose_blocks(_: Matrix<'_>, _: usize, _: &mut [f32]) -> usize {
     0
 }
 
-/// Eight rows of eight, `from_stride` apart, become eight columns.
+/// Transposes an 8 × 8 block.
 ///
 /// # Safety
 /// `from` must be valid for eight rows of eight floats `from_stride` apart, `to` for as many
@@ -119,11 +119,11 @@ unsafe fn transpose_8x8(from: *const f32, from_stride: usize, to: *mut f32, to_s
     }
 }
 
-/// Writes `[columns, rows]`, whose rows lie `from_stride` apart, as `[rows, columns]`.
+/// Transposes `from: [columns, rows]` to `to: [rows, columns]`, with the given row strides.
 ///
 /// # Safety
-/// Both matrices must be valid, and nothing else may touch `to`.
-pub(super) unsafe fn turn(
+/// Both matrices must be valid, and nothing else may access `to`.
+pub(super) unsafe fn transpose(
     [rows, columns]: [usize; 2],
     from: *const f32,
     from_stride: usize,
@@ -151,8 +151,8 @@ pub(super) unsafe fn turn(
     }
 }
 
-/// Copies `[rows, depth]` of the left operand into panels of `tile` rows: `[rows / tile, depth,
-/// tile]`. For operands with a row stride of 1.
+/// Packs `[rows, depth]` of the left operand into panels of `tile` rows,
+/// `[rows / tile, depth, tile]`. For operands with a row stride of 1.
 pub(super) fn left(matrix: Matrix<'_>, rows: usize, depth: usize, tile: usize, packed: &mut [f32]) {
     match tile {
         12 => left_panels::<12>(matrix, rows, depth, packed),
@@ -169,7 +169,7 @@ fn left_panels<const TILE: usize>(
 ) {
     debug_assert_eq!(matrix.row_stride, 1);
     let panel = TILE * depth;
-    // Column by column of the matrix: each is read once, as it lies.
+    // Column by column: each is contiguous and read once.
     for step in 0..depth {
         let column = &matrix.elements[step * matrix.column_stride..][..rows];
         let (tiles, rest) = column.as_chunks::<TILE>();

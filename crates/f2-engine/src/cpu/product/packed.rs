@@ -1,4 +1,4 @@
-//! Products with a right operand that was copied before, for use by several of them.
+//! Products with a right operand that is packed once and used by several of them.
 
 #[cfg(target_arch = "x86_64")]
 use super::bf16;
@@ -6,8 +6,8 @@ use super::kernel::{self, Block, COLUMNS, Left, Write};
 use super::{Matrix, Precision, pack};
 use crate::cpu::threads::Shared;
 
-/// A right operand in panels of 16 columns, or in tiles of bf16. A product may use its first rows
-/// and columns alone.
+/// A right operand packed in panels of 16 columns, or in tiles of bf16. A product may use only its
+/// first rows and columns.
 #[derive(Clone, Copy)]
 pub(in crate::cpu) struct Packed<'a> {
     precision: Precision,
@@ -17,7 +17,7 @@ pub(in crate::cpu) struct Packed<'a> {
 }
 
 impl<'a> Packed<'a> {
-    /// Copies `[depth, columns]` of a matrix into `panels`.
+    /// Packs `[depth, columns]` of a matrix into `panels`.
     pub(in crate::cpu) fn new(
         precision: Precision,
         matrix: Matrix<'_>,
@@ -37,7 +37,7 @@ impl<'a> Packed<'a> {
         Self { precision, panels, depth, columns }
     }
 
-    /// Floats the panels take; tiles of bf16 take half as many, but whole ones.
+    /// The length of the panels in floats; sufficient for tiles of bf16, too.
     pub(in crate::cpu) fn len(depth: usize, columns: usize) -> usize {
         columns.next_multiple_of(COLUMNS) * depth.next_multiple_of(COLUMNS)
     }
@@ -56,7 +56,8 @@ pub(in crate::cpu) fn packed_product(
 }
 
 impl Shared<'_> {
-    /// Writes `lhs · rhs` with its first element at `offset` and its rows `stride` apart.
+    /// Computes `lhs · rhs` on the calling thread, with its first element at `offset` and its rows
+    /// `stride` apart.
     ///
     /// # Safety
     /// No other thread may touch these elements meanwhile.
@@ -72,7 +73,7 @@ impl Shared<'_> {
         assert!(m > 0 && stride >= n && offset + (m - 1) * stride + n <= self.len());
         assert!(lhs.column_stride == 1 && lhs.fits(m, k), "the left operand is too small");
         assert!(k <= rhs.depth && n <= rhs.columns, "the right operand is too small");
-        // SAFETY: within the matrix, and not touched by another thread.
+        // SAFETY: within the slice, and not touched by another thread.
         unsafe {
             let out = self.start().add(offset);
             match rhs.precision {

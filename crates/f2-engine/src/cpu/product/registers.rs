@@ -1,36 +1,36 @@
-//! Vector registers of the instruction sets, as the tiles use them.
+//! The vector registers of each instruction set, for the tiles.
 
 /// A vector register.
 ///
 /// # Safety
-/// Every function may run only where the register's instruction set is available, and pointers must be
-/// valid for [`Self::LANES`] floats, or for one where one is read.
+/// The register's instruction set must be available, and pointers must be valid for [`Self::LANES`]
+/// floats, or for one in [`Self::splat`].
 pub(super) unsafe trait Register: Copy {
-    /// Floats it holds: a divisor of a panel's columns.
+    /// The number of floats it holds: a divisor of a panel's columns.
     const LANES: usize;
 
     /// All lanes zero.
     unsafe fn zero() -> Self;
-    /// As many floats as there are lanes.
+    /// Loads all lanes.
     unsafe fn load(from: *const f32) -> Self;
-    /// One float in all lanes.
+    /// Loads one float into all lanes.
     unsafe fn splat(from: *const f32) -> Self;
     /// `self · factor + sum`.
     unsafe fn mul_add(self, factor: Self, sum: Self) -> Self;
     /// `self + other`.
     unsafe fn add(self, other: Self) -> Self;
-    /// Writes all lanes.
+    /// Stores all lanes.
     unsafe fn store(self, to: *mut f32);
 }
 
-/// Four lanes in plain Rust, for processors without one of the others; products are rounded before
-/// they are added.
+/// Four lanes in plain Rust, for processors without the other registers. Products are rounded
+/// before they are added.
 #[cfg(any(test, not(target_arch = "aarch64")))]
 #[derive(Clone, Copy)]
 pub(super) struct Portable([f32; 4]);
 
 #[cfg(any(test, not(target_arch = "aarch64")))]
-// SAFETY: needs no instruction set; pointers are read and written for four floats.
+// SAFETY: no instruction set is needed; four floats are read and written.
 unsafe impl Register for Portable {
     const LANES: usize = 4;
 
@@ -68,12 +68,12 @@ unsafe impl Register for Portable {
     }
 }
 
-/// Implements [`Register`] by intrinsics.
+/// Implements [`Register`] with intrinsics.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! register {
     ($type:ty, $lanes:literal, zero: $zero:expr, load: $load:path, splat: $splat:expr,
      mul_add: $mul_add:expr, add: $add:path, store: $store:path) => {
-        // SAFETY: the intrinsics ask for what the trait's callers guarantee.
+        // SAFETY: the intrinsics require what callers of the trait guarantee.
         unsafe impl Register for $type {
             const LANES: usize = $lanes;
 

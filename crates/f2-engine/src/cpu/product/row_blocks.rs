@@ -1,8 +1,8 @@
-//! Products cut by rows: the right operand is copied once, for all threads, and each takes the next
-//! rows when it is done with its last ones.
+//! Products split by rows: the right operand is packed once for all threads, which then take blocks
+//! of rows until none is left.
 //!
-//! On a shared machine threads are not equally fast. The rows are therefore handed out in
-//! pieces that get smaller towards the end, so that no thread waits long for the last one.
+//! On a shared machine threads are not equally fast. The blocks therefore get smaller towards the
+//! end, so that no thread waits long for the last one.
 
 use std::ops::Range;
 
@@ -10,27 +10,28 @@ use super::kernel::{self, Block, tile_rows};
 use super::{DEPTH, Matrix, Operands, ROWS, Write, pack, part_len};
 use crate::cpu::threads::{Shared, Threads, with_packing, with_shared};
 
-/// Floats of the right operand copied at once: 8 MiB, which a last-level cache holds.
+/// The size of the packed part of the right operand in floats: 8 MiB, which fits a last-level
+/// cache.
 const COPIED: usize = 1 << 21;
-/// Columns one task copies.
+/// Columns packed by one task.
 const COPY: usize = 8 * kernel::COLUMNS;
-/// Rows worth a task of their own.
+/// The minimum number of rows in a task.
 const FEWEST_ROWS: usize = 24;
 
-/// Whether these operands are multiplied here.
+/// Whether this method suits these operands.
 pub(super) fn suits(operands: Operands<'_>) -> bool {
     let Operands { dims: [m, n, k], lhs, .. } = operands;
     let slice = n * part_len(k, DEPTH);
-    // A left operand that must be packed too is packed only once by this method.
+    // This method packs a left operand without contiguous rows only once.
     let enough = if lhs.column_stride == 1 { 2 * m >= n } else { m >= 4 * FEWEST_ROWS || m >= n };
     slice <= COPIED && enough
 }
 
-/// An operation on a piece of the output as soon as it is ready: rows side by side, or a part of
-/// one row. The number is that of its first element.
+/// The epilogue of a product: called with every finished part of the output, whole rows or a part
+/// of one row, and the index of its first element.
 pub(in crate::cpu) type Then<'a> = &'a (dyn Fn(usize, &mut [f32]) + Sync);
 
-/// `out = lhs · rhs`, or what `write` says, the rows of `out` contiguous.
+/// Computes a product, with contiguous rows of `out`.
 pub(super) fn product(
     threads: &Threads,
     operands: Operands<'_>,
@@ -61,7 +62,7 @@ pub(super) fn product(
     });
 }
 
-/// Copies rows `steps` of the right operand: for every `depth` of them all panels of 16 columns.
+/// Packs rows `steps` of the right operand: for each `depth` of them, all panels of 16 columns.
 fn copy(
     threads: &Threads,
     [n, depth]: [usize; 2],
@@ -83,21 +84,21 @@ fn copy(
     });
 }
 
-/// A copied part of the right operand.
+/// A packed slice of the right operand, and the dimensions of the product.
 struct Slice<'a> {
-    /// Columns, and the same with those that fill the last panel.
+    /// The number of columns, without and with the padding of the last panel.
     n: usize,
     width: usize,
-    /// The length of sums that are added to the output at once.
+    /// The length of the sums that are added to the output at a time.
     depth: usize,
-    /// The rows of the right operand that were copied.
+    /// The packed rows of the right operand.
     steps: Range<usize>,
     panels: &'a [f32],
     write: Write<'a>,
 }
 
 impl Slice<'_> {
-    /// This slice's part of some rows, `out: [rows, n]`.
+    /// Adds this slice's contribution to some rows, `out: [rows, n]`.
     fn multiply(&self, lhs: Matrix<'_>, rows: usize, out: &mut [f32]) {
         assert!(out.len() >= rows * self.n && lhs.fits(rows, self.steps.end));
         let tile = tile_rows();

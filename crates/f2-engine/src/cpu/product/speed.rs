@@ -1,4 +1,4 @@
-//! The measured speed of products: the peak, and the shapes of training and generation beside it.
+//! The measured speed of products: the peak, and the shapes of training and generation.
 
 use std::time::Instant;
 
@@ -7,16 +7,16 @@ use crate::cpu::Cpu;
 use crate::cpu::threads::Shared;
 use crate::{Device, Error, Memory};
 
-/// Products measured together: how fast, and the peak at that time.
+/// The speeds of several products, with the peak measured at the same time.
 #[derive(Clone, Debug)]
 pub struct ProductSpeeds {
-    /// Operations per second of a block that stays in registers and the first cache.
+    /// Operations per second of a block that stays in registers and the L1 cache.
     pub peak: f64,
-    /// Every shape's name, and its operations per second.
+    /// The name of each shape, and its operations per second.
     pub shapes: Vec<(&'static str, f64)>,
 }
 
-/// Rows, columns and length of the sums; how the operands lie.
+/// A product's dimensions `[m, n, k]` and the layout of its operands.
 struct Shape {
     name: &'static str,
     dims: [usize; 3],
@@ -28,7 +28,7 @@ enum Kind {
     Layer,
     /// `dyᵀ · x`: a weight's gradient.
     Gradient,
-    /// One product for each head, `query · keyᵀ`, every thread its own heads.
+    /// One product for each head, `query · keyᵀ`, with the heads divided among the threads.
     Heads(usize),
 }
 
@@ -52,8 +52,8 @@ impl Cpu {
 }
 
 impl Products<'_> {
-    /// Multiply-adds per second times two, from tiles whose operands stay in the first cache, on
-    /// all threads at once: an upper bound for matrix products. The best of a few short rounds.
+    /// Floating-point operations per second of tiles whose operands stay in the L1 cache, on all
+    /// threads at once: an upper bound for matrix products. The best of some short rounds.
     pub(in crate::cpu) fn measured_peak(self) -> f64 {
         const ROUNDS: usize = 40;
         const REPETITIONS: usize = 1000;
@@ -72,7 +72,7 @@ impl Products<'_> {
 }
 
 impl Shape {
-    /// Operations per second, by the best of many tries.
+    /// Operations per second in the fastest of many runs.
     fn speed(&self, cpu: &Cpu) -> Result<f64, Error> {
         let [m, n, k] = self.dims;
         let count = if let Kind::Heads(count) = self.kind { count } else { 1 };
@@ -107,7 +107,7 @@ impl Shape {
                     let rhs = Matrix::rows(&rhs[head * n * k..], k).transposed();
                     let (precision, start) = (products.precision, head * m * n);
                     let operands = Operands { dims, lhs, rhs, write: Write::Overwrite };
-                    // SAFETY: every head has its own part of the output.
+                    // SAFETY: every head writes to its own part of the output.
                     unsafe { out.product(precision, start, operands, n) };
                 });
             }

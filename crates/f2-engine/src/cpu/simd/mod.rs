@@ -1,9 +1,8 @@
-//! One source for every instruction set.
+//! Vector kernels, from one source for every instruction set.
 //!
-//! A kernel is plain Rust over slices, generic in how it multiplies and adds. [`vectorised`]
-//! compiles it once for AVX-512, once for AVX2 with FMA and once for the target's baseline,
-//! and chooses at run time. Sums run in [`LANES`] independent lanes, so every instruction set
-//! adds in the same order.
+//! A kernel is plain Rust over slices, generic over its [`Arithmetic`]. [`vectorised`] compiles it
+//! for AVX-512, for AVX2 with FMA and for the target's baseline, and selects one at run time. Sums
+//! use [`LANES`] independent accumulators, so every instruction set adds in the same order.
 
 mod path;
 mod vectors;
@@ -14,16 +13,16 @@ pub(super) use vectors::{add, dot, dot_kernel};
 /// Independent accumulators of a sum: one AVX-512 register, two of AVX2.
 pub(super) const LANES: usize = 16;
 
-/// How a product is added.
+/// How products are added: with or without intermediate rounding.
 pub(super) trait Arithmetic {
     fn mul_add(a: f32, b: f32, c: f32) -> f32;
 }
 
-/// With one rounding; where the instruction exists.
+/// Fused multiply-add, with a single rounding; for targets that have the instruction.
 pub(super) struct Fused;
 
-/// With two roundings: without the instruction a fused product is a slow library call. ARM always
-/// has it.
+/// Multiplication and addition, with two roundings: without the instruction, `f32::mul_add` is a
+/// slow library call. ARM always has it.
 #[cfg(any(test, not(target_arch = "aarch64")))]
 pub(super) struct Separate;
 
@@ -42,8 +41,8 @@ impl Arithmetic for Separate {
     }
 }
 
-/// Defines a function that runs the kernel compiled for the best instruction set present. The
-/// kernel must be `#[inline(always)]`, so that each version compiles its own copy.
+/// Defines a function that runs the version of a kernel for the instruction set in use. The kernel
+/// must be `#[inline(always)]`, so that each version contains its own copy.
 macro_rules! vectorised {
     ($(#[$attribute:meta])* $visibility:vis fn $name:ident($($argument:ident: $type:ty),* $(,)?)
      $(-> $result:ty)? = $kernel:path) => {
@@ -62,7 +61,7 @@ macro_rules! vectorised {
                 }
                 let used = $crate::cpu::simd::Simd::used();
                 if used >= $crate::cpu::simd::Simd::Avx512 {
-                    // SAFETY: an instruction set is used only where it is available.
+                    // SAFETY: an instruction set is used only if it is available.
                     return unsafe { avx512($($argument),*) };
                 }
                 if used == $crate::cpu::simd::Simd::Avx2 {
@@ -126,8 +125,7 @@ pub(super) fn sum_by_three([a, b, c]: [&[f32]; 3], term: impl Fn(f32, f32, f32) 
 
 /// Turns every `x` into `exp(scale · x - shift)` and returns their sum.
 ///
-/// Two passes, since each alone is a plain vector loop and the second finds its input in the
-/// first cache.
+/// In two passes: each is a simple vector loop, and the second finds its input in the L1 cache.
 #[inline(always)]
 pub(super) fn exponentials<A: Arithmetic>(scale: f32, shift: f32, x: &mut [f32]) -> f32 {
     for x in &mut *x {
@@ -136,7 +134,7 @@ pub(super) fn exponentials<A: Arithmetic>(scale: f32, shift: f32, x: &mut [f32])
     sum_by(x, |x| x)
 }
 
-/// The largest element; `-∞` of none.
+/// The largest element; `-∞` if there is none.
 #[inline(always)]
 pub(super) fn maximum(x: &[f32]) -> f32 {
     let mut lanes = [f32::NEG_INFINITY; LANES];
@@ -150,18 +148,18 @@ pub(super) fn maximum(x: &[f32]) -> f32 {
     seen.fold(f32::NEG_INFINITY, |a, b| if b > a { b } else { a })
 }
 
-/// `e^x` to about one unit in the last place; 0 below the smallest normal number, infinity above
-/// the largest, NaN of NaN.
+/// `e^x` to about one unit in the last place; 0 for `x < -87` and infinity for `x > 88`, both just
+/// within the range of normal numbers; NaN for NaN.
 #[inline(always)]
 pub(super) fn exp<A: Arithmetic>(x: f32) -> f32 {
     // x = n ln 2 + r with |r| ≤ ln 2 / 2. Adding 1.5 · 2²³ leaves the nearest integer in the lowest
-    // bits, subtracting it gives n, and ln 2 is split into two parts so that n ln 2 is exact enough.
+    // bits, and subtracting it gives n. ln 2 is split into two parts so that r is accurate.
     const ROUND: f32 = 12_582_912.0;
     let rounded = A::mul_add(x, std::f32::consts::LOG2_E, ROUND);
     let n = rounded - ROUND;
     let r = A::mul_add(n, -0.693_145_75, x);
     let r = A::mul_add(n, -1.428_606_8e-6, r);
-    // The polynomial of degree six with the smallest relative error on that interval, 3e-9.
+    // The minimax polynomial of degree six on that interval, with a relative error of 3e-9.
     let mut p = 1.381_459_9e-3;
     p = A::mul_add(p, r, 8.368_717e-3);
     p = A::mul_add(p, r, 4.166_839e-2);

@@ -1,16 +1,16 @@
-//! Which instruction set the kernels run on: the best one found, or a lower one by `F2_SIMD`.
+//! The instruction set the kernels use: the best one available, or a lower one set by `F2_SIMD`.
 
 use std::sync::OnceLock;
 
 use crate::Error;
 
-/// The environment variable that chooses a lower instruction set than the best.
+/// The environment variable that selects a lower instruction set than the best.
 const VARIABLE: &str = "F2_SIMD";
 
-/// An instruction set that the CPU's kernels are compiled for.
+/// An instruction set for which the CPU's kernels are compiled.
 ///
-/// AVX2 and AVX-512 give the same bits; the baseline of x86-64 rounds products and sums apart and
-/// differs in the last places.
+/// AVX2 and AVX-512 give the same bits; the baseline of x86-64 rounds products before adding them
+/// and differs in the last digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Simd {
     /// The baseline of the target: SSE2 on x86-64, NEON on ARM.
@@ -19,8 +19,8 @@ pub enum Simd {
     Avx2,
     /// AVX-512: F, BW, DQ and VL.
     Avx512,
-    /// AVX-512 with `AVX512_BF16`, and AMX for products in bf16, granted by the operating system. In
-    /// `f32` it is the same as [`Simd::Avx512`].
+    /// AVX-512 with `AVX512_BF16`, and AMX for products in bf16, if the operating system permits
+    /// it. In `f32` the same as [`Simd::Avx512`].
     Amx,
 }
 
@@ -28,19 +28,19 @@ impl Simd {
     /// All of them, lowest first.
     const ALL: [Self; 4] = [Self::Baseline, Self::Avx2, Self::Avx512, Self::Amx];
 
-    /// The sets this processor has, lowest first.
+    /// The sets available on this processor, lowest first.
     pub fn available() -> Vec<Self> {
         Self::ALL.into_iter().filter(|simd| simd.is_available()).collect()
     }
 
-    /// The set the kernels use: the best one, or what `F2_SIMD` says. A value that cannot be used
-    /// counts as none here; [`Cpu::new`](crate::Cpu::new) refuses it.
+    /// The set the kernels use: the best one, or that named by `F2_SIMD`. An invalid value is
+    /// ignored here and rejected by [`Cpu::new`](crate::Cpu::new).
     pub fn used() -> Self {
         static USED: OnceLock<Simd> = OnceLock::new();
         *USED.get_or_init(|| Self::chosen().unwrap_or_else(|_| Self::best()))
     }
 
-    /// The word that `F2_SIMD` takes.
+    /// Its name as a value of `F2_SIMD`.
     pub fn word(self) -> &'static str {
         match self {
             Self::Baseline => "baseline",
@@ -62,7 +62,7 @@ impl Simd {
         }
     }
 
-    /// The set `F2_SIMD` names, or the best one.
+    /// The set named by `F2_SIMD`, or the best one.
     pub(in crate::cpu) fn chosen() -> Result<Self, Error> {
         let Some(value) = std::env::var_os(VARIABLE) else { return Ok(Self::best()) };
         Self::named(&value.to_string_lossy())
@@ -101,7 +101,7 @@ impl Simd {
         }
     }
 
-    /// Whether products in bf16 have instructions of their own on the instruction set in use.
+    /// Whether the instruction set in use has instructions for products in bf16.
     pub fn has_bf16() -> bool {
         #[cfg(target_arch = "x86_64")]
         return Self::used() >= Self::Avx512 && x86_has_bf16();
@@ -115,8 +115,9 @@ fn x86_has_bf16() -> bool {
     is_x86_feature_detected!("avx512bf16")
 }
 
-/// Whether the processor has AMX with bf16 and the system lets this process use it. Linux requires a
-/// request, since tiles enlarge every thread's saved state; other systems are not supported.
+/// Whether the processor has AMX with bf16 and the system permits this process to use it. Linux
+/// requires a request, since tiles enlarge every thread's saved state; other systems are not
+/// supported.
 #[cfg(target_arch = "x86_64")]
 fn amx_is_granted() -> bool {
     const BF16: u32 = 1 << 22;
@@ -129,7 +130,7 @@ fn amx_is_granted() -> bool {
 fn request_tiles() -> bool {
     const ARCH_REQ_XCOMP_PERM: libc::c_int = 0x1023;
     const TILE_DATA: libc::c_int = 18;
-    // SAFETY: the call takes two numbers and changes what this process may use.
+    // SAFETY: the call takes two integers and only changes the permissions of this process.
     unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, TILE_DATA) == 0 }
 }
 
@@ -152,7 +153,7 @@ mod tests {
         assert!(error.contains("avx1024") && error.contains("baseline"), "{error}");
     }
 
-    /// All tests of this binary on every lower instruction set, each in a process of its own.
+    /// Runs all tests of this binary on every lower instruction set, each in a separate process.
     #[test]
     fn these_tests_pass_on_every_instruction_set() {
         if std::env::var_os(VARIABLE).is_some() {

@@ -1,10 +1,10 @@
-//! Whether the system grants threads, for libraries that panic where it does not.
+//! A check that threads can be started, for use before libraries that panic if they cannot.
 
 use std::io;
 use std::thread::{self, Builder};
 
-/// Starts this many threads at the same time and ends them; the error is that of the first one that the
-/// system refuses.
+/// Checks that this many threads can run at the same time by starting and ending them. Returns the
+/// error of the first that cannot be started.
 pub fn check_threads(count: usize) -> io::Result<()> {
     thread::scope(|scope| {
         let mut running = Vec::new();

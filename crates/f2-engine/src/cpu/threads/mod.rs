@@ -1,4 +1,4 @@
-//! The threads that share an operation's work, and the memory they work on.
+//! The threads that share the work of an operation, and their scratch and shared memory.
 
 mod available;
 mod scratch;
@@ -15,7 +15,7 @@ pub(super) use shared::Shared;
 
 use crate::Error;
 
-/// Tasks per thread, so that faster threads can take more of them.
+/// Tasks per thread: more than one, so that faster threads can take more of them.
 const SHARES: usize = 4;
 
 /// A fixed set of threads.
@@ -36,8 +36,8 @@ impl Threads {
         self.0.run(tasks, &task);
     }
 
-    /// Cuts `0..len` into pieces of at most `most` that get shorter towards the end, down to
-    /// `least`, at its multiples.
+    /// Splits `0..len` into pieces of at most `most` that get shorter towards the end, down to
+    /// `least`. Their lengths are multiples of `least`, except that of the last.
     pub(super) fn dwindling(&self, len: usize, least: usize, most: usize) -> Vec<Range<usize>> {
         let mut pieces = Vec::new();
         let mut start = 0;
@@ -50,8 +50,8 @@ impl Threads {
         pieces
     }
 
-    /// Cuts `0..len` into up to [`SHARES`] pieces per thread, at multiples of `grain`; where there
-    /// is enough for all threads, none is shorter than `least`.
+    /// Splits `0..len` into up to [`SHARES`] pieces per thread, at multiples of `grain`. Pieces are
+    /// at least `least` long unless that would leave threads idle.
     pub(super) fn shares(&self, len: usize, grain: usize, least: usize) -> Vec<Range<usize>> {
         let even = len.div_ceil(self.count());
         let shares = if self.count() == 1 { 1 } else { SHARES };
@@ -59,7 +59,8 @@ impl Threads {
         (0..len).step_by(piece).map(|start| start..len.min(start + piece)).collect()
     }
 
-    /// Runs `task` on every chunk of every slice: chunk `i` of all of them goes to one call.
+    /// Splits every slice into chunks of the given size and calls `task(i, …)` with chunk `i` of
+    /// each.
     pub(super) fn zip_chunks<const N: usize>(
         &self,
         outputs: [(&mut [f32], usize); N],
@@ -71,7 +72,7 @@ impl Threads {
             let chunk = |slot: usize| {
                 let (len, size, shared) = &outputs[slot];
                 let start = (index * size).min(*len);
-                // SAFETY: every index is given to one call only, and chunks do not overlap.
+                // SAFETY: every index is used by one call only, and chunks do not overlap.
                 unsafe { shared.piece(start, *size.min(&(len - start))) }
             };
             task(index, std::array::from_fn(chunk));

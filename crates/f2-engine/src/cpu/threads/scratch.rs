@@ -1,4 +1,4 @@
-//! Every thread's own workspace, reused from one operation to the next.
+//! Thread-local workspaces, reused by successive operations.
 
 use std::cell::RefCell;
 
@@ -10,10 +10,10 @@ thread_local! {
     static SHARED: RefCell<Option<Buffer>> = const { RefCell::new(None) };
 }
 
-/// Lends an operation slices of these lengths, their content left over from earlier uses.
+/// Calls `body` with slices of these lengths, whose content is left over from earlier uses.
 ///
 /// # Panics
-/// When the first use on a thread finds no memory, or when uses are nested.
+/// If memory runs out, or if uses are nested.
 pub(in crate::cpu) fn with_scratch<const N: usize, R>(
     lens: [usize; N],
     body: impl FnOnce([&mut [f32]; N]) -> R,
@@ -21,7 +21,7 @@ pub(in crate::cpu) fn with_scratch<const N: usize, R>(
     WORKSPACE.with_borrow_mut(|buffer| body(slices(buffer, lens)))
 }
 
-/// [`with_scratch`] for the copies a matrix product makes, which may happen within.
+/// [`with_scratch`] for the packed copies of a matrix product, which may run inside it.
 pub(in crate::cpu) fn with_packing<const N: usize, R>(
     lens: [usize; N],
     body: impl FnOnce([&mut [f32]; N]) -> R,
@@ -29,7 +29,8 @@ pub(in crate::cpu) fn with_packing<const N: usize, R>(
     PACKING.with_borrow_mut(|buffer| body(slices(buffer, lens)))
 }
 
-/// [`with_scratch`] for a copy that one thread makes for all, and multiplies by itself, too.
+/// [`with_scratch`] for packed copies shared by all threads; the thread that owns them may use
+/// [`with_packing`] inside.
 pub(in crate::cpu) fn with_shared<R>(len: usize, body: impl FnOnce(&mut [f32]) -> R) -> R {
     SHARED.with_borrow_mut(|buffer| {
         let [shared] = slices(buffer, [len]);

@@ -1,4 +1,4 @@
-//! Memory that several threads write at once, each its own part.
+//! Memory that several threads write concurrently, each its own part.
 
 use std::marker::PhantomData;
 
@@ -27,14 +27,14 @@ impl<'a> Shared<'a> {
         self.start
     }
 
-    /// A piece of it.
+    /// A piece of the slice.
     ///
     /// # Safety
     /// Nothing else may touch these elements while the slice lives.
     #[allow(clippy::mut_from_ref, reason = "the caller guarantees that pieces are disjoint")]
     pub(in crate::cpu) unsafe fn piece(&self, offset: usize, len: usize) -> &mut [f32] {
         assert!(offset + len <= self.len);
-        // SAFETY: within the matrix, and not touched by anything else.
+        // SAFETY: within the slice, and not touched by anything else.
         unsafe { std::slice::from_raw_parts_mut(self.start.add(offset), len) }
     }
 }

@@ -3,7 +3,7 @@
 //! A training step is hundreds of jobs, most of them shorter than it takes to put a thread to
 //! sleep and wake it. So workers spin for a while before they sleep, the caller runs tasks too, and
 //! it waits only for workers that have joined the job: one that wakes late finds the job closed and
-//! does not delay anybody.
+//! delays no one.
 
 use std::any::Any;
 use std::cell::UnsafeCell;
@@ -16,16 +16,16 @@ use crate::Error;
 
 /// Iterations a waiting thread spins before it yields: tens of microseconds.
 const SPINS: usize = 2_000;
-/// How often a worker yields before it sleeps: a millisecond in all. A thread that is woken may be
-/// scheduled on the core of another that is running; within a step no worker should sleep.
+/// How often a worker yields before it sleeps: about a millisecond in total. A woken thread may be
+/// scheduled on the core of another that is running, so no worker should sleep within a step.
 const YIELDS: usize = 20;
 
-/// The bit of [`State::status`] that is set while workers may join the job. Below it is the number
-/// of workers that have joined, from [`GENERATION_SHIFT`] on the job's generation.
+/// The bit of [`State::status`] that is set while workers may join the job. The bits below count
+/// the workers that have joined; those from [`GENERATION_SHIFT`] on are the job's generation.
 const OPEN: u64 = 1 << 31;
 const GENERATION_SHIFT: u32 = 32;
 
-/// A fixed set of threads, the caller's among them.
+/// A fixed set of threads, including the caller's.
 #[derive(Debug)]
 pub(super) struct Team {
     state: Arc<State>,
@@ -38,14 +38,14 @@ struct State {
     /// The job's generation, whether it is open, and how many workers have joined it.
     status: AtomicU64,
     job: UnsafeCell<Job>,
-    /// The first task that no thread has taken.
+    /// The next task to be taken.
     next: AtomicUsize,
     failure: Mutex<Option<Box<dyn Any + Send>>>,
     asleep: Box<[AtomicBool]>,
     shutdown: AtomicBool,
 }
 
-/// `task(0)`, …, `task(tasks - 1)`.
+/// The calls `task(0)`, …, `task(tasks - 1)`.
 #[derive(Clone, Copy)]
 struct Job {
     task: *const (dyn Fn(usize) + Sync),
@@ -65,7 +65,7 @@ impl std::fmt::Debug for State {
 }
 
 impl Team {
-    /// The caller and `count - 1` workers.
+    /// A team of the caller and `count - 1` workers.
     pub(super) fn new(count: usize) -> Result<Self, Error> {
         let workers = count - 1;
         let state = Arc::new(State {
@@ -92,13 +92,13 @@ impl Team {
         self.workers.len() + 1
     }
 
-    /// Runs `task(0)`, …, `task(tasks - 1)`, each once, on any thread, in any order. A caller that
-    /// finds the workers busy with another caller's job runs all tasks itself.
+    /// Runs `task(0)`, …, `task(tasks - 1)`, each once, on any thread, in any order. If the workers
+    /// are busy with another caller's job, the caller runs all tasks itself.
     pub(super) fn run(&self, tasks: usize, task: &(dyn Fn(usize) + Sync)) {
         let caller = match self.caller.try_lock() {
             _ if tasks <= 1 || self.workers.is_empty() => None,
             Ok(guard) => Some(guard),
-            // A task panicked on the calling thread; its job was closed nevertheless.
+            // A task panicked on a calling thread; its job was closed nevertheless.
             Err(TryLockError::Poisoned(error)) => Some(error.into_inner()),
             Err(TryLockError::WouldBlock) => None,
         };
@@ -106,7 +106,7 @@ impl Team {
             return (0..tasks).for_each(task);
         }
         let state = &*self.state;
-        // SAFETY: the task outlives this call, and no thread reads it after the job is closed below.
+        // SAFETY: the task outlives this call, and no thread uses it after the job is closed below.
         let task = unsafe {
             std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(task)
         };
@@ -144,13 +144,13 @@ impl Drop for Team {
         self.state.shutdown.store(true, Ordering::SeqCst);
         for worker in self.workers.drain(..) {
             worker.thread().unpark();
-            // Panics of tasks were passed to the caller; a worker has none of its own.
+            // Panics of tasks are passed to the caller; workers do not panic otherwise.
             let _ = worker.join();
         }
     }
 }
 
-/// Closes the job when the caller is done, also by a panic, and waits for the workers that joined.
+/// Closes the job when the caller has finished or panicked, and waits for workers that have joined.
 struct Closing<'a>(&'a State);
 
 impl Drop for Closing<'_> {
@@ -197,7 +197,7 @@ impl State {
         }
     }
 
-    /// Waits for a job other than the last one; `None` on shutdown.
+    /// Waits for a job after the one of generation `last`; `None` on shutdown.
     fn next_job(&self, index: usize, last: u64) -> Option<u64> {
         let changed = || {
             let generation = self.status.load(Ordering::SeqCst) >> GENERATION_SHIFT;
@@ -207,7 +207,7 @@ impl State {
         while !changed() {
             pause(&mut spins);
             if spins > YIELDS * SPINS {
-                // Set before the last check, so that a caller that opens a job after it sees the flag.
+                // Set before the check, so that a caller that opens a job after it sees the flag.
                 self.asleep[index].store(true, Ordering::SeqCst);
                 if !changed() {
                     thread::park();
@@ -219,7 +219,7 @@ impl State {
         (!self.shutdown.load(Ordering::SeqCst)).then_some(generation)
     }
 
-    /// Joins the job of a generation. False if it is closed already.
+    /// Joins the job of a generation; false if it is already closed.
     fn join(&self, generation: u64) -> bool {
         let open = |status: u64| status >> GENERATION_SHIFT == generation && status & OPEN != 0;
         self.status

@@ -1,5 +1,5 @@
-// Causal attention for any width of heads and either precision, and attention to a cache. A warp
-// takes one row of one head; its lanes share the columns. Its sums are in shared memory.
+// Causal attention for any head width and either precision, and attention to a cache. A warp
+// processes one row of one head; its lanes share the columns. Its sums are in shared memory.
 //
 // `qkv: [positions, 3 · total]`, `out: [positions, total]`, `log_sums: [heads, positions]`.
 
@@ -9,8 +9,8 @@ __device__ __forceinline__ float dot(const float* a, const real* b, int width, i
     return warp_sum(sum);
 }
 
-// Softmax-weighted values of `keys` rows, `stride` apart. `query` and `sum` lie in shared memory.
-// Returns the logarithm of the softmax's denominator; the sum is left divided by it.
+// The softmax-weighted sum of the values of `keys` rows, `stride` elements apart, in `sum`. `query`
+// and `sum` are in shared memory. Returns the logarithm of the softmax's denominator.
 __device__ __forceinline__ float attend(int keys, i64 stride, int width, int lane, float scale,
                                         const float* query, const real* k, const real* v,
                                         float* sum) {
@@ -48,7 +48,7 @@ KERNEL attention_any(int positions, int length, int heads, int width, float scal
     if (lane == 0) log_sums[(i64)head * positions + position] = log_sum;
 }
 
-// Σ out · d_out of every row and head: `deltas: [heads, positions]`.
+// Σ out · d_out for every row and head: `deltas: [heads, positions]`.
 KERNEL attention_deltas(int positions, int heads, int width, const real* out, const real* d_out,
                         float* deltas) {
     int lane = threadIdx.x % 32, position = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
@@ -124,8 +124,8 @@ KERNEL attention_any_backward_keys(int positions, int length, int heads, int wid
     }
 }
 
-// The cache of a layer: keys `[sequences, heads, capacity, width]`, values after them. Row `r` of
-// the batch is place `places[r]` of sequence `sequences[r]`.
+// The cache of a layer: keys `[sequences, heads, capacity, width]`, then values likewise. Row `r`
+// of the batch is at position `places[r]` of sequence `sequences[r]`.
 KERNEL store_in_cache(int rows, int heads, int width, int capacity, const u32* sequences,
                       const u32* places, const real* qkv, real* keys, real* values) {
     int row = blockIdx.x, total = heads * width;
@@ -156,7 +156,8 @@ KERNEL attend_to_cache(int rows, int heads, int width, int capacity, float scale
         out[row * total + head * width + i] = narrow(sum[i]);
 }
 
-// `to[i]`'s first `used` elements of every head become those of `from[parents[i]]`.
+// Copies the first `used` elements of every head of `from[parents[i]]` to `to[i]`; without
+// `parents`, of `from[i]`.
 KERNEL copy_sequences(int heads, int head_len, int used, const u32* parents, const real* from,
                       real* to) {
     i64 target = ((i64)blockIdx.x * heads + blockIdx.y) * head_len;

@@ -9,7 +9,7 @@ use crate::{AttentionHeads, Error, Span};
 #[derive(Debug)]
 pub struct Cache<E> {
     elements: Buffer<E>,
-    /// Keys or values of one layer, while they are reordered.
+    /// A copy of one layer's keys or values, while they are reordered.
     pub(super) part: Buffer<E>,
     pub(super) parents: Upload,
     pub(super) layers: usize,
@@ -38,13 +38,13 @@ impl<E: Copy> Cache<E> {
         })
     }
 
-    /// Where a layer's keys (0) or values (1) begin.
+    /// The address of a layer's keys (0) or values (1).
     pub(super) fn start(&self, layer: usize, part: usize) -> u64 {
         self.elements.at((layer * 2 + part) * self.part.len())
     }
 }
 
-/// Every row's sequence and place in it, as the GPU reads them: `[sequences | places]`.
+/// The sequence of every row and its position there, on the GPU: `[sequences | places]`.
 #[derive(Debug)]
 pub struct Spans {
     words: Upload,

@@ -3,8 +3,8 @@
 // operands the tensor cores read from shared memory, transposed or not.
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL) && !defined(F32)
-// The WGMMA descriptor of a tile, in units of 16 bytes: its start address, 1,024 bytes from one group of
-// eight rows to the next, and the 128-byte swizzle.
+// The WGMMA descriptor of a tile, in units of 16 bytes: its start address, 1,024 bytes from one
+// group of eight rows to the next, and the 128-byte swizzle.
 __device__ __forceinline__ u64 wgmma_descriptor(u32 tile) {
     return (u64)(tile >> 4) | (u64)1 << 16 | (u64)64 << 32 | (u64)1 << 62;
 }
@@ -16,7 +16,7 @@ __device__ __forceinline__ u64 wgmma_descriptor(u32 tile) {
     "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,"  \
     "%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31}, "
 
-// The products own their registers from here on, until they are waited for.
+// From here on the registers of the products must not be accessed until `wait_products`.
 __device__ __forceinline__ void begin_products() {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
@@ -25,7 +25,8 @@ __device__ __forceinline__ void commit_products() {
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-// Waits for all but the last `PENDING` committed groups, which include the products written to `x`.
+// Waits for all committed groups but the last `PENDING`; the products written to `x` must be among
+// those waited for.
 template <int PENDING>
 __device__ __forceinline__ void wait_products(float (&x)[8][4]) {
     asm volatile("wgmma.wait_group.sync.aligned %32;" : ALL(x) : "n"(PENDING) : "memory");
@@ -57,7 +58,7 @@ __device__ __forceinline__ void add_product(float (&to)[8][4], const u32 (&value
     commit_products();
 }
 
-// A product's result has the form of a left operand once it is rounded.
+// Once rounded, a product's result has the register layout of a left operand.
 __device__ __forceinline__ void round_values(u32 (&to)[4][4], const float (&from)[8][4]) {
 #pragma unroll
     for (int step = 0; step < 4; step++) {
@@ -74,14 +75,15 @@ __device__ __forceinline__ void receive() {
     __syncthreads();
 }
 
-// Copies a float to shared memory asynchronously; writes zero where there is nothing to read.
+// Copies a float to shared memory asynchronously; writes zero if `there` is false.
 __device__ __forceinline__ void copy_float(u32 to, const float* from, bool there) {
     int bytes = there ? 4 : 0;
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(bytes));
 }
 
-// 128 queries of one head of one sequence, 64 to four warps; 64 keys at a time. A tile is read while
-// the next one is copied; the last one's product may still be running.
+// Attention of 128 queries of one head of one sequence, 64 for each group of four warps, to 64 keys
+// at a time. While a tile is processed, the next one is copied and the previous one's product may
+// still be running.
 KERNEL __launch_bounds__(256, 2)
 attention_64_hopper(int positions, int length, int heads, float scale, const real* qkv, real* out,
                     float* log_sums) {
@@ -119,7 +121,7 @@ attention_64_hopper(int positions, int length, int heads, float scale, const rea
         round_values(weights, scores);
         add_product(output, weights, v);
     } while (++tile <= diagonal);
-    // The other four warps share one more tile.
+    // The other four warps process one more tile.
     if (tile <= last) receive();
     wait_products<0>(output);
     int start = sequence * length + first;
@@ -127,8 +129,9 @@ attention_64_hopper(int positions, int length, int heads, float scale, const rea
                  log_sums + (i64)head * positions + start, lane);
 }
 
-// The gradient of 64 queries. Leaves logarithms of sums to base 2 and Σ out · d_out in
-// `statistics: [2, heads, positions]`, and the sums of its rows in `sums: [sequences, blocks, 3 · total]`.
+// The gradient of 64 queries. Writes logarithms of sums to base 2 and Σ out · d_out to
+// `statistics: [2, heads, positions]`, and the sums over its rows to
+// `sums: [sequences, blocks, 3 · total]`.
 KERNEL __launch_bounds__(128, 4)
 attention_64_backward_queries_hopper(int positions, int length, int heads, float scale,
                                      const real* qkv, const real* out, const float* log_sums,
@@ -162,7 +165,7 @@ attention_64_backward_queries_hopper(int positions, int length, int heads, float
     float scores[8][4], d_scores[8][4], gradient[8][4] = {};
     int last = first / 64, tile = 0;
     do {
-        // The next tile overwrites the last one.
+        // The next tile overwrites the previous one.
         wait_products<0>(gradient);
         receive();
         if (tile < last) copy(tile + 1);
@@ -205,8 +208,8 @@ attention_64_backward_queries_hopper(int positions, int length, int heads, float
                       sums + block * stride + head * HEAD, lane);
 }
 
-// The gradients of 64 keys and values over all later queries. Scores are transposed here: keys
-// are rows, queries columns.
+// The gradients of 64 keys and values, summed over all later queries. Scores are transposed here:
+// keys are rows, queries columns.
 KERNEL __launch_bounds__(128, 3)
 attention_64_backward_keys_hopper(int positions, int length, int heads, float scale,
                                   const real* qkv, const real* d_out, const float* statistics,
@@ -218,7 +221,8 @@ attention_64_backward_keys_hopper(int positions, int length, int heads, float sc
     int total = heads * HEAD, stride = 3 * total, start = sequence * length + first;
     const real* rows = qkv + (i64)start * stride + head * HEAD;
     u32 keys = shared_address(tiles), values = keys + TILE_BYTES;
-    // Logarithms of sums and Σ out · d_out of three tiles' queries; half of the threads copies each.
+    // Logarithms of sums and Σ out · d_out of three tiles' queries, copied by half of the threads
+    // each.
     float* statistics_tiles = (float*)(tiles + 8 * TILE_BYTES);
     statistics += (i64)(threadIdx.x / 64 * heads + head) * positions + start + threadIdx.x % 64;
     auto queries = [=](int tile) { return keys + (2 + tile % 3 * 2) * TILE_BYTES; };
@@ -229,7 +233,7 @@ attention_64_backward_keys_hopper(int positions, int length, int heads, float sc
         u32 to = own_chunk(queries(tile));
         copy_rows<64, 128>(to, next, stride, left);
         copy_rows<64, 128>(to + TILE_BYTES, d_next, total, left);
-        // Zeros where there is no query: results computed from them are discarded but must be finite.
+        // Zeros after the last query: results computed from them are discarded but must be finite.
         copy_float(shared_address(statistics_tiles + tile % 3 * 128 + threadIdx.x), statistics,
                    threadIdx.x % 64 < left);
         commit();
@@ -243,7 +247,7 @@ attention_64_backward_keys_hopper(int positions, int length, int heads, float sc
     do {
         receive();
         if (tile + 1 < end) copy(tile + 1);
-        // The last tile's products still read the registers written next.
+        // The previous tile's products still read the registers written next.
         wait_products<0>(d_key);
         wait_products<0>(d_value);
         u32 q = queries(tile), d = q + TILE_BYTES;

@@ -1,4 +1,4 @@
-//! Causal attention: on the tensor cores where heads have 64 columns of bf16, row by row elsewhere.
+//! Causal attention: on the tensor cores if heads have 64 columns of bf16, otherwise row by row.
 
 mod cache;
 
@@ -11,22 +11,22 @@ use cache::Cache;
 
 pub(super) use cache::Spans;
 
-/// Columns of a head the tensor cores' kernels are written for.
+/// The head width that the tensor core kernels support.
 const TENSOR_WIDTH: usize = 64;
-/// Queries that one of their blocks takes, and queries or keys in the backward pass.
+/// Queries per block of these kernels, and queries or keys per block in the backward pass.
 const QUERIES: usize = 128;
 const BACKWARD_ROWS: usize = 64;
 /// Bytes of 64 rows of a head.
 const TILE_BYTES: usize = 64 * TENSOR_WIDTH * 2;
-/// Rows a block of the other kernels takes, one to a warp.
+/// Rows per block of the other kernels, one per warp.
 const WARPS: usize = 4;
 
-/// Positions, length and heads; scale; what is read and what is written.
+/// Positions, length and heads; scale; inputs; outputs.
 type OnTensorCores = (usize, usize, usize, f32, Address, Address, Address);
 type QueriesOnTensorCores =
     (usize, usize, usize, f32, Address, Address, Address, Address, Address, Address, Address);
 type KeysOnTensorCores = (usize, usize, usize, f32, Address, Address, Address, Address, Address);
-/// The same for any width.
+/// Positions, length, heads and their width; scale; inputs; output.
 type BackwardRows = (usize, usize, usize, usize, f32, Address, Address, Address, Address, Address);
 
 kernels! {
@@ -210,7 +210,7 @@ impl<P: Precision> Attention for Cuda<P> {
     }
 }
 
-/// The kernels on the tensor cores, and the bytes that a block of each shares.
+/// The tensor core kernels, each with the dynamic shared memory of a block in bytes.
 struct TensorKernels {
     forward: (Kernel<OnTensorCores>, usize),
     forward_threads: u32,
@@ -218,7 +218,7 @@ struct TensorKernels {
     keys: (Kernel<KeysOnTensorCores>, usize),
 }
 
-/// For any GPU. Zero bytes: the kernel declares its shared memory itself.
+/// For any GPU. Zero bytes: the kernel declares its shared memory statically.
 const ANY: TensorKernels = TensorKernels {
     forward: (ATTENTION_64, 0),
     forward_threads: 128,
@@ -226,7 +226,8 @@ const ANY: TensorKernels = TensorKernels {
     keys: (ATTENTION_64_BACKWARD_KEYS, 6 * TILE_BYTES),
 };
 
-/// For compute capability 9.0: tiles of their own and of two or three steps; statistics of three.
+/// For compute capability 9.0. A block has its own tiles, those of two or three steps, and for keys
+/// the statistics of three steps.
 const HOPPER: TensorKernels = TensorKernels {
     forward: (ATTENTION_64_HOPPER, 8 * TILE_BYTES),
     forward_threads: 256,
@@ -242,12 +243,12 @@ struct Backward<'a, E> {
     d_out: &'a Buffer<E>,
 }
 
-/// The factor of scores.
+/// The factor by which scores are multiplied.
 fn scale(heads: AttentionHeads) -> f32 {
     1.0 / (heads.width as f32).sqrt()
 }
 
-/// A warp for every row and head, with `shared` rows of floats each in shared memory.
+/// One warp per row and head, each with `shared` rows of floats in shared memory.
 fn by_rows(rows: usize, heads: AttentionHeads, shared: usize) -> Grid {
     Grid::blocks(rows.div_ceil(WARPS), 32 * WARPS as u32)
         .by(heads.count)

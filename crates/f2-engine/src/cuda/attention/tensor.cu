@@ -1,6 +1,6 @@
-// Causal attention on the tensor cores: bf16, heads of 64 columns. Scores live in registers, one tile
-// of keys at a time, and are recomputed in the backward pass. Queries' gradients and those of
-// keys and values have kernels of their own, so that no sum depends on the order of blocks.
+// Causal attention on the tensor cores: bf16, heads of 64 columns. Scores are in registers, for one
+// tile of keys at a time, and are recomputed in the backward pass. The gradients of queries and
+// those of keys and values have separate kernels, so that no sum depends on the order of blocks.
 
 #ifndef F32
 __device__ __forceinline__ void load_matrices(u32 (&r)[4], u32 address) {
@@ -27,7 +27,7 @@ __device__ __forceinline__ void load_right_rows(u32 (&r)[4], u32 tile, int pair,
     load_matrices(r, chunk_address(tile, row, 2 * step + lane / 8 % 2));
 }
 
-// Right operand as it lies in memory: sums run along rows `16 step..`, outputs are columns
+// Right operand as stored in memory: sums run along rows `16 step..`, outputs are columns
 // `16 pair..`.
 __device__ __forceinline__ void load_right_columns(u32 (&r)[4], u32 tile, int pair, int step,
                                                    int lane) {
@@ -72,8 +72,8 @@ __device__ __forceinline__ void multiply_tiles(float (&to)[8][4], u32 own, int r
     }
 }
 
-// to: [16, 64] += values · tile, where sums run along the tile's rows. A product's result has the
-// form of a left operand once it is rounded.
+// to: [16, 64] += values · tile, where sums run along the tile's rows. Once rounded, a product's
+// result has the register layout of a left operand.
 __device__ __forceinline__ void multiply_columns(float (&to)[8][4], const float (&values)[8][4],
                                                  u32 tile, int lane) {
 #pragma unroll
@@ -91,7 +91,8 @@ __device__ __forceinline__ void multiply_columns(float (&to)[8][4], const float 
     }
 }
 
-// 128 queries of one head of one sequence, 32 to a warp; 64 keys at a time, two tiles in flight.
+// Attention of 128 queries of one head of one sequence, 32 per warp, to 64 keys at a time; two
+// tiles are in flight.
 KERNEL __launch_bounds__(128, 2)
 attention_64(int positions, int length, int heads, float scale, const real* qkv, real* out,
              float* log_sums) {
@@ -182,8 +183,9 @@ attention_64(int positions, int length, int heads, float scale, const real* qkv,
                      lane);
 }
 
-// The gradient of 64 queries, 16 to a warp. Leaves logarithms of sums to base 2 and Σ out · d_out in
-// `statistics: [2, heads, positions]`, and the sums of its rows in `sums: [sequences, blocks, 3 · total]`.
+// The gradient of 64 queries, 16 per warp. Writes logarithms of sums to base 2 and Σ out · d_out to
+// `statistics: [2, heads, positions]`, and the sums over its rows to
+// `sums: [sequences, blocks, 3 · total]`.
 KERNEL __launch_bounds__(128, 3)
 attention_64_backward_queries(int positions, int length, int heads, float scale, const real* qkv,
                               const real* out, const float* log_sums, const real* d_out,
@@ -261,8 +263,8 @@ attention_64_backward_queries(int positions, int length, int heads, float scale,
                       sums + block * stride + head * HEAD, lane);
 }
 
-// The gradients of 64 keys and values, 16 to a warp, over all later queries. Scores are transposed
-// here: keys are rows, queries columns.
+// The gradients of 64 keys and values, 16 per warp, summed over all later queries. Scores are
+// transposed here: keys are rows, queries columns.
 KERNEL __launch_bounds__(128, 3)
 attention_64_backward_keys(int positions, int length, int heads, float scale, const real* qkv,
                            const real* d_out, const float* statistics, real* d_qkv, float* sums) {
@@ -284,7 +286,8 @@ attention_64_backward_keys(int positions, int length, int heads, float scale, co
         copy_tile<64, 128>(queries(tile) + TILE_BYTES, d_rows + (i64)tile * 64 * total, total, left);
         commit();
         if (threadIdx.x < 64) {
-            // Zeros where there is no query: results computed from them are discarded but must be finite.
+            // Zeros after the last query: results computed from them are discarded but must be
+            // finite.
             int place = tile * 64 + threadIdx.x;
             bool is_there = threadIdx.x < left;
             log_sum[tile % 2][threadIdx.x] = is_there ? log_sums[place] : 0.0f;
@@ -292,7 +295,7 @@ attention_64_backward_keys(int positions, int length, int heads, float scale, co
         }
     };
     int begin = tile_of_head, end = (length + 63) / 64;
-    // Keys and values stay in shared memory: registers are scarcer.
+    // Keys and values stay in shared memory, since registers are scarcer.
     u32 own = tiles + 4 * TILE_BYTES;
     copy_tile<64, 128>(own, rows + first * stride + total, stride, there);
     copy_tile<64, 128>(own + TILE_BYTES, rows + first * stride + 2 * total, stride, there);

@@ -1,16 +1,16 @@
 // Shared by the kernels of causal attention on the tensor cores: bf16, heads of 64 columns.
 //
 // Tiles in shared memory have rows of 64 columns in eight chunks of 16 bytes; chunk `c` of row `r`
-// lies at `c ^ (r % 8)`, so that eight rows of one chunk touch all banks once.
+// is stored at `c ^ (r % 8)`, so that eight rows of one chunk touch all banks once.
 
 #ifndef F32
 constexpr int HEAD = 64;
 constexpr int TILE_BYTES = 64 * HEAD * 2;
 constexpr float LOG2_E = 1.4426950408889634f;
-// Heads processed at the same time: about 16 MiB of sequences of 1,024.
+// Heads processed at the same time: about 16 MiB for sequences of 1,024 tokens.
 constexpr int SECTION = 32;
 
-// The head and the tile a block takes. Heads come section by section, so that the cache holds what
+// The head and the tile of a block. Heads are processed in sections, so that the cache holds what
 // their blocks read; within a section first tiles come first.
 struct Place {
     int head, sequence, tile;
@@ -33,7 +33,8 @@ __device__ __forceinline__ u32 chunk_address(u32 tile, int row, int chunk) {
     return tile + row * 128 + ((chunk ^ (row & 7)) << 4);
 }
 
-// Rows of one head, of which `there` exist. `to` and `from` are the thread's own first sixteen bytes.
+// Copies rows of one head, of which `there` exist; the others become zero. `to` and `from` are the
+// thread's own first sixteen bytes.
 template <int ROWS, int THREADS>
 __device__ __forceinline__ void copy_rows(u32 to, const real* from, i64 stride, int there) {
 #pragma unroll
@@ -48,7 +49,7 @@ __device__ __forceinline__ u32 own_chunk(u32 tile) {
     return chunk_address(tile, threadIdx.x / 8, threadIdx.x % 8);
 }
 
-// The same of rows in memory.
+// The thread's own first sixteen bytes of rows in global memory.
 __device__ __forceinline__ const real* own_chunk(const real* rows, i64 stride) {
     return rows + threadIdx.x / 8 * stride + threadIdx.x % 8 * 8;
 }
@@ -58,7 +59,7 @@ __device__ __forceinline__ void copy_tile(u32 tile, const real* from, i64 stride
     copy_rows<ROWS, THREADS>(own_chunk(tile), own_chunk(from, stride), stride, there);
 }
 
-// Writes rows `row + lane / 4` and eight below, times a factor each.
+// Writes row `row + lane / 4` times `upper` and the row eight below times `lower`.
 __device__ __forceinline__ void write_rows(const float (&from)[8][4], float upper, float lower,
                                            int row, int there, i64 stride, real* to, int lane) {
     int place = row + lane / 4;
@@ -73,8 +74,8 @@ __device__ __forceinline__ void write_rows(const float (&from)[8][4], float uppe
     }
 }
 
-// The sums over the rows of four warps, each with rows `row + lane / 4` and eight below of which
-// `there` exist, times a factor, to 64 columns of `to`. `shared: [4, 64]`.
+// Writes the sums over the rows of four warps, times a factor, to 64 columns of `to`. A lane has
+// rows `row + lane / 4` and eight below; rows from `there` on do not exist. `shared: [4, 64]`.
 __device__ __forceinline__ void sum_rows_of_warps(const float (&from)[8][4], float factor, int row,
                                                   int there, float* shared, float* to, int lane) {
     bool upper = row + lane / 4 < there, lower = row + lane / 4 + 8 < there;
@@ -96,8 +97,8 @@ __device__ __forceinline__ void sum_rows_of_warps(const float (&from)[8][4], flo
     }
 }
 
-// A strip of scores becomes unnormalised probabilities; the running maximum, sum and
-// output follow.
+// One step of the online softmax: turns a strip of scores into unnormalised probabilities, and
+// updates the running maximum, sum and output.
 __device__ __forceinline__ void soften(float (&scores)[8][4], float (&out)[8][4], float (&largest)[2],
                                        float (&sum)[2], float factor) {
 #pragma unroll
@@ -145,7 +146,7 @@ __device__ __forceinline__ void drop_earlier(float (&scores)[8][4], int key, int
 }
 
 // Σ out · d_out over one row's 64 columns, of which this lane and its three neighbours take a
-// quarter each. Chunk `c` of either lies at `c ^ swizzle`.
+// quarter each. Chunk `c` of either is stored at `c ^ swizzle`.
 __device__ __forceinline__ float delta_of(const real* out, const real* d_out, int swizzle, int lane) {
     float sum = 0.0f;
 #pragma unroll
@@ -161,7 +162,8 @@ __device__ __forceinline__ float delta_of(const real* out, const real* d_out, in
     return sum + __shfl_xor_sync(0xffffffffu, sum, 2);
 }
 
-// Divides a warp's sums by the softmax's denominators, and writes them and the logarithms of those.
+// Divides a warp's output by the softmax's denominators; writes it and the denominators'
+// logarithms.
 __device__ __forceinline__ void write_output(const float (&output)[8][4], const float (&largest)[2],
                                              float (&sum)[2], float scale, int row, int there,
                                              i64 stride, real* out, float* log_sums, int lane) {

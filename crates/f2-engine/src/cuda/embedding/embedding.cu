@@ -1,4 +1,4 @@
-// Token vectors plus learned positions. A warp takes a row.
+// Token vectors plus learned positions. One warp per row.
 
 KERNEL embed(int rows, int length, int width, const float* tokens, const float* positions,
              const u32* ids, const u32* clock, u32 site, u32 threshold, float scale, real* x) {
@@ -18,7 +18,7 @@ KERNEL embed(int rows, int length, int width, const float* tokens, const float* 
     }
 }
 
-// New tokens of cached sequences: row `r` has place `places[r]` of its sequence.
+// New tokens of cached sequences: row `r` is at position `places[r]` of its sequence.
 KERNEL embed_spans(int rows, int width, const float* tokens, const float* positions, const u32* ids,
                    const u32* places, real* x) {
     int row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -35,7 +35,7 @@ KERNEL embed_spans(int rows, int width, const float* tokens, const float* positi
     }
 }
 
-// Adds row `row` of d_x through dropout to eight columns of a sum.
+// Adds eight columns of row `row` of d_x to a sum, through dropout.
 __device__ __forceinline__ void add_row(float (&sum)[8], u32 row, int column, int width, Mask mask,
                                         const real* d_x) {
     float x[8];
@@ -45,8 +45,8 @@ __device__ __forceinline__ void add_row(float (&sum)[8], u32 row, int column, in
     for (int i = 0; i < 8; i++) sum[i] += x[i];
 }
 
-// Adds 256 columns from `start` on of `count` rows of d_x: `row_of(i)` is the i-th. The block's
-// warps take rows in turn, and their sums are added warp by warp, so the order never changes.
+// Adds 256 columns from `start` on of `count` rows of d_x, where `row_of(i)` is the i-th row. The
+// block's warps take rows in turn, and their sums are added in a fixed order.
 template <int WARPS, typename RowOf>
 __device__ void add_rows(int count, RowOf row_of, int start, int width, Mask mask, const real* d_x,
                          float* gradient) {
@@ -66,8 +66,8 @@ __device__ void add_rows(int count, RowOf row_of, int start, int width, Mask mas
     }
 }
 
-// Tokens that occur `few` times at most, a warp for each: `order` holds positions by token,
-// `starts` where each of the `counts[0]` tokens' begin.
+// Tokens that occur at most `few` times, one warp each: `order` lists positions by token, `starts`
+// where those of each of the `counts[0]` tokens begin.
 KERNEL embed_backward_rare(const u32* counts, u32 few, int width, const u32* ids, const u32* order,
                            const u32* starts, const u32* clock, u32 site, u32 threshold,
                            float scale, const real* d_x, float* gradients) {
@@ -86,7 +86,8 @@ KERNEL embed_backward_rare(const u32* counts, u32 few, int width, const u32* ids
     }
 }
 
-// The others, every 256 columns by a block of their own: `common` lists the `counts[1]` of them.
+// The more frequent tokens, one block per token and 256 columns: `common` lists the `counts[1]` of
+// them.
 KERNEL __launch_bounds__(1024)
 embed_backward_common(const u32* counts, const u32* common, int width, const u32* ids,
                       const u32* order, const u32* starts, const u32* clock, u32 site,
@@ -101,7 +102,7 @@ embed_backward_common(const u32* counts, const u32* common, int width, const u32
     }
 }
 
-// A block for every place and 256 columns: the sum over sequences.
+// One block per position and 256 columns: the sum over sequences.
 KERNEL __launch_bounds__(256)
 embed_backward_positions(int sequences, int length, int width, const u32* clock, u32 site,
                          u32 threshold, float scale, const real* d_x, float* gradient) {

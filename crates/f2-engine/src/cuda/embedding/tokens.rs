@@ -1,4 +1,4 @@
-//! Input tokens, with the order their gradients are summed in.
+//! Input tokens, with the order in which their gradients are summed.
 
 use crate::Error;
 use crate::cuda::runtime::{Stream, Upload};
@@ -12,7 +12,7 @@ pub(super) const FEW: usize = 4;
 pub struct Tokens {
     words: Upload,
     positions: usize,
-    /// How often each id occurs, while positions are sorted.
+    /// Scratch for sorting: how often each id occurs.
     occurrences: Vec<u32>,
 }
 
@@ -69,12 +69,12 @@ impl Tokens {
     }
 }
 
-/// How many of so many positions' tokens can be common.
+/// The most common tokens that so many positions can have.
 fn most_common(positions: usize) -> usize {
     positions / (FEW + 1)
 }
 
-/// Lists the groups of more than a few positions; returns how many there are.
+/// Lists the groups of more than [`FEW`] positions; returns how many there are.
 fn list_common(starts: &[u32], common: &mut [u32]) -> usize {
     let mut count = 0;
     for (group, bounds) in starts.windows(2).enumerate() {
@@ -86,8 +86,8 @@ fn list_common(starts: &[u32], common: &mut [u32]) -> usize {
     count
 }
 
-/// A counting sort of positions by token; `starts` gets where each distinct token's begin, and the
-/// end. Returns how many distinct tokens there are.
+/// A counting sort of positions by token; `starts` gets where each distinct token's positions
+/// begin, and the end of the last. Returns how many distinct tokens there are.
 fn sort(ids: &[u32], counts: &mut Vec<u32>, order: &mut [u32], starts: &mut [u32]) -> usize {
     let largest = ids.iter().max().map_or(0, |&id| id as usize + 1);
     counts.clear();

@@ -1,6 +1,6 @@
-// Sums of what ranks exchange.
+// Sums of the gradients and losses that ranks exchange.
 
-// `to += from`, four elements to a thread.
+// `to += from`, four elements per thread.
 KERNEL add_floats(u64 count, const float* from, float* to) {
     u64 start = 4 * ((u64)blockIdx.x * blockDim.x + threadIdx.x);
     if (start >= count) return;
@@ -13,7 +13,7 @@ KERNEL add_floats(u64 count, const float* from, float* to) {
     }
 }
 
-// `*to = Σ from`, one after the other in double precision. The block fetches what its first thread adds.
+// `*to = Σ from`, in order, in double precision. All threads load, the first one adds.
 KERNEL __launch_bounds__(1024) add_in_order(u64 count, const float* from, float* to) {
     __shared__ float fetched[1024];
     double total = 0.0;

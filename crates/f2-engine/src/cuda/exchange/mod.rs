@@ -1,4 +1,4 @@
-//! The exchange between ranks on GPUs, by NCCL, and the sums of what arrives.
+//! The exchange between ranks on GPUs, by NCCL, and the summation of what is received.
 
 mod nccl;
 mod peers;
@@ -28,14 +28,14 @@ const SCATTERING: &str = "sending gradients to their owners";
 impl<P: Precision> Exchange for Cuda<P> {
     type Peers = NcclPeers;
 
-    /// By an id that rank 0 makes.
+    /// Through an NCCL id that rank 0 creates.
     fn join(&self, meeting: &mut dyn Rendezvous) -> Result<NcclPeers, Error> {
-        // A rank without NCCL says so, before others wait for it.
+        // A rank without NCCL fails here, before others wait for it.
         nccl_version()?;
         let (rank, size) = (meeting.rank(), meeting.size());
         let id = if rank == 0 { NcclId::new()?.0.to_vec() } else { Vec::new() };
         let id = meeting.share(id)?.try_into().map_err(|_| Error::Exchange {
-            reason: "what rank 0 sent is no id of NCCL; are all ranks of one version?".to_owned(),
+            reason: "rank 0 did not send an NCCL id; do all ranks run the same version?".to_owned(),
         })?;
         self.connect(NcclId(id), rank, size)
     }
@@ -52,7 +52,7 @@ impl<P: Precision> Exchange for Cuda<P> {
         if range.is_empty() {
             return;
         }
-        self.stream.count();
+        self.stream.count_operation();
         let bytes = range.len() * size_of::<f32>();
         // SAFETY: both ranges lie in their buffers.
         let copied = unsafe {
@@ -89,11 +89,11 @@ impl<P: Precision> Exchange for Cuda<P> {
         to: &mut Buffer<f32>,
     ) -> Result<(), Error> {
         let messages = self.scattered(peers.rank(), scatter, bucket, parts, to);
-        // SAFETY: all ranges were checked against their buffers.
+        // SAFETY: `scattered` has checked all ranges against their buffers.
         unsafe { peers.exchange(SCATTERING, &messages) }
     }
 
-    /// On a stream of its own, which waits for what was enqueued so far.
+    /// On a second stream, which waits for all operations enqueued so far.
     fn begin_scatter(
         &self,
         peers: &mut NcclPeers,
@@ -103,7 +103,9 @@ impl<P: Precision> Exchange for Cuda<P> {
         to: &mut Buffer<f32>,
     ) -> Result<(), Error> {
         let messages = self.scattered(peers.rank(), scatter, bucket, parts, to);
-        // SAFETY: all ranges were checked against their buffers.
+        // SAFETY: `scattered` has checked all ranges against their buffers. Until
+        // `finish_scatters`, the trait obliges the caller not to write to the bucket of `parts` or
+        // use `to`.
         unsafe { peers.begin_exchange(SCATTERING, &messages) }
     }
 
@@ -124,7 +126,7 @@ impl<P: Precision> Exchange for Cuda<P> {
         gather(peers, "sending every rank's part to all", partition, floats)
     }
 
-    /// In full precision, rounded by everyone who receives them.
+    /// In full precision; every rank rounds what it receives.
     fn gather_weights(
         &self,
         peers: &mut NcclPeers,
@@ -132,7 +134,7 @@ impl<P: Precision> Exchange for Cuda<P> {
         weights: &mut Weights<P>,
     ) -> Result<(), Error> {
         gather(peers, "sending parameters to all", partition, &weights.values)?;
-        // The update has rounded the own ones.
+        // The update has already rounded this rank's own pieces.
         let mut own: Vec<_> = partition.slice(peers.rank()).map(|(_, piece)| piece).collect();
         own.sort_by_key(|piece| piece.start);
         let end = partition.bucket(0).end;
@@ -144,7 +146,7 @@ impl<P: Precision> Exchange for Cuda<P> {
         Ok(())
     }
 
-    /// They are everywhere already.
+    /// Does nothing: `gather_weights` sends them in full precision.
     fn gather_full_weights(
         &self,
         _: &mut NcclPeers,
@@ -161,7 +163,7 @@ impl<P: Precision> Cuda<P> {
         unsafe { self.launch(ADD_FLOATS, Grid::items(count.div_ceil(4)), (count, from, to)) };
     }
 
-    /// Copies this rank's own pieces of a bucket, and lists the messages of all others'.
+    /// Copies this rank's own pieces of a bucket, and lists the messages to and from all others.
     fn scattered(
         &self,
         own: usize,
@@ -194,7 +196,7 @@ impl<P: Precision> Cuda<P> {
     }
 }
 
-/// Every rank's pieces to all others, at the same place.
+/// Sends every rank's pieces to all others, to the same place in their buffers.
 fn gather(
     peers: &mut NcclPeers,
     what: &str,
@@ -212,7 +214,7 @@ fn gather(
         }
         for (from, piece) in pieces.iter().enumerate().filter(|(_, piece)| !piece.is_empty()) {
             let bytes = piece.len() * size_of::<f32>();
-            messages.push(Message::Spread { from, start: floats.at(piece.start), bytes });
+            messages.push(Message::Broadcast { from, start: floats.at(piece.start), bytes });
         }
     }
     // SAFETY: all ranges were checked against the buffer.

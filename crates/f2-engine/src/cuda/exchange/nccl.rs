@@ -1,4 +1,4 @@
-//! NCCL, loaded at run time: the functions that are used of it.
+//! NCCL, loaded at run time: the functions used here.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
@@ -10,20 +10,20 @@ use crate::Error;
 use crate::cuda::DEVICE;
 use crate::cuda::runtime::load_from_wheels;
 
-/// The names of the library. `cudarc` knows the second alone, which comes with the headers; those
-/// who only run programs have the first.
+/// The names of the library. `cudarc` tries only the second, which comes with the headers; packages
+/// for running programs have only the first.
 const NAMES: [&str; 2] = ["libnccl.so.2", "libnccl.so"];
 
-/// The oldest version that is known to send to several ranks in a group. Before 2.29.2 a group that
-/// does not fit one of its kernels may stall where a rank has several parts for another; groups of a few
-/// ranks fit.
+/// The oldest version known to support sends to several ranks in a group. Before 2.29.2 a group
+/// that does not fit into one NCCL kernel may stall if a rank sends several parts to another;
+/// groups of a few ranks fit.
 const OLDEST: c_int = 21_800;
 
-/// Declares the table of functions, and how it is read from the library.
+/// Declares the table of functions, and how it is loaded from the library.
 macro_rules! functions {
     ($($field:ident = $name:literal: fn($($argument:ty),*) -> $result:ty;)*) => {
-        /// The functions of the library. A result is a plain number here: a newer library may know
-        /// more of them than this program.
+        /// The functions of the library. Results are plain numbers, since a newer library may
+        /// return others than those known here.
         pub(super) struct Nccl {
             $(pub(super) $field: unsafe extern "C" fn($($argument),*) -> $result,)*
         }
@@ -57,7 +57,8 @@ functions! {
 }
 
 impl Nccl {
-    /// The library, loaded by the first call: from the system, or from the wheels beside the program.
+    /// The library, loaded by the first call: from the system, or from wheels in the program's
+    /// Python environment.
     pub(super) fn get() -> Result<&'static Self, Error> {
         static LOADED: OnceLock<Result<Nccl, String>> = OnceLock::new();
         LOADED.get_or_init(Self::load).as_ref().map_err(failed)
@@ -69,11 +70,11 @@ impl Nccl {
             open()
         });
         let library = library.ok_or(
-            "NCCL, by which GPUs exchange gradients, was not found (libnccl.so.2); install it (Debian: \
-             libnccl2; pip: nvidia-nccl-cu13), or put its folder into LD_LIBRARY_PATH",
+            "NCCL, through which GPUs exchange gradients, was not found (libnccl.so.2); install it \
+             (Debian: libnccl2; pip: nvidia-nccl-cu13), or put its folder into LD_LIBRARY_PATH",
         )?;
         let nccl = Self::read(&library).map_err(|error| format!("NCCL is too old: {error}"))?;
-        // It stays loaded to the end of the program: its threads may outlive every user.
+        // It stays loaded until the process ends: its threads may outlive every user.
         std::mem::forget(library);
         let version = nccl.version();
         if version < OLDEST {
@@ -89,12 +90,12 @@ impl Nccl {
         version
     }
 
-    /// Turns the number of a result into an error that says what failed.
+    /// Turns a result into an error that says what failed.
     pub(super) fn check(&self, what: &str, comm: ncclComm_t, result: c_int) -> Result<(), String> {
         if result == 0 {
             return Ok(());
         }
-        // SAFETY: both return texts that end in a zero and live as long as the library, or null.
+        // SAFETY: both return null, or NUL-terminated strings that live as long as the library.
         let [name, last] =
             unsafe { [(self.error_string)(result), (self.last_error)(comm)] }.map(|text| {
                 let text = (!text.is_null()).then(|| {
@@ -117,7 +118,7 @@ pub(super) fn failed(reason: impl std::fmt::Display) -> Error {
     Error::Failed { device: DEVICE, reason: reason.to_string() }
 }
 
-/// A version such as 22803 in the usual form.
+/// A version such as 22803 in dotted form.
 fn dotted(version: c_int) -> String {
     format!("{}.{}.{}", version / 10_000, version / 100 % 100, version % 100)
 }
@@ -130,12 +131,12 @@ pub fn nccl_version() -> Result<String, Error> {
 /// The number of bytes of an [`NcclId`].
 const ID_BYTES: usize = 128;
 
-/// The unique id of a group of ranks: made by one of them, known to all.
+/// The unique id of a group of ranks, created by one of them and known to all.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct NcclId(pub [u8; ID_BYTES]);
 
 impl NcclId {
-    /// A new one. The rank that makes it must stay until all have joined.
+    /// Creates an id. The rank that creates it must stay alive until all have joined.
     pub fn new() -> Result<Self, Error> {
         let nccl = Nccl::get()?;
         let mut id = ncclUniqueId { internal: [0; ID_BYTES] };
@@ -166,7 +167,7 @@ mod tests {
         assert_eq!(dotted(21_805), "2.18.5");
     }
 
-    /// Where the library is installed, with a GPU or without.
+    /// With the library installed or not, with or without a GPU.
     #[test]
     fn the_library_is_found_or_missed_by_name() {
         match nccl_version() {

@@ -12,7 +12,7 @@ use crate::Error;
 use crate::cuda::runtime::{Address, Stream};
 use crate::cuda::{Cuda, Precision};
 
-/// The result of an operation that is not done yet.
+/// NCCL's result of an operation that has not finished yet.
 const IN_PROGRESS: c_int = 7;
 
 /// The connection of one rank's GPU to all others.
@@ -21,19 +21,20 @@ pub struct NcclPeers {
     comm: ncclComm_t,
     rank: usize,
     stream: Stream,
-    /// The stream of messages beside computation, made when the first are sent; none where it could
-    /// not be made.
+    /// The stream of messages that overlap with computation, created when it is first needed;
+    /// `None` if it could not be created.
     side: OnceCell<Option<Side>>,
-    /// Whether messages were sent on it that nothing waits for yet.
+    /// Whether messages were enqueued on it that the device's stream does not wait for yet.
     begun: bool,
-    /// Whether an operation failed: then nothing more is waited for.
+    /// Whether the exchange failed: then dropping this does not wait for messages.
     failed: bool,
 }
 
-// SAFETY: a communicator may be used by any thread, one at a time; using it borrows this exclusively.
+// SAFETY: a communicator may be used by any thread, one at a time; every use borrows this
+// exclusively.
 unsafe impl Send for NcclPeers {}
 
-/// A message between ranks: from the GPU's memory, or to it.
+/// A message between ranks, from or to GPU memory.
 #[derive(Clone, Copy)]
 pub(super) enum Message {
     Send {
@@ -46,13 +47,13 @@ pub(super) enum Message {
         start: Address,
         bytes: usize,
     },
-    /// From every rank to all others: rank `j` has `each` bytes at `start + j · each`.
+    /// From every rank to all others, in place: rank `j` has `each` bytes at `start + j · each`.
     Gather {
         start: Address,
         each: usize,
     },
-    /// From rank `from` to all others, at the same place in everyone's memory.
-    Spread {
+    /// From rank `from` to all others; `start` is the place in this rank's memory.
+    Broadcast {
         from: usize,
         start: Address,
         bytes: usize,
@@ -60,9 +61,8 @@ pub(super) enum Message {
 }
 
 impl<P: Precision> Cuda<P> {
-    /// Joins the group of `ranks` ranks that know each other by `id`, and waits for all of them. Each
-    /// needs a GPU of its own, unless NCCL takes their processes for different hosts
-    /// (`NCCL_HOSTID`).
+    /// Joins the group of `ranks` ranks that share `id`, and waits for all of them. Each needs a
+    /// GPU of its own, unless NCCL treats their processes as different hosts (`NCCL_HOSTID`).
     pub fn connect(&self, id: NcclId, rank: usize, ranks: usize) -> Result<NcclPeers, Error> {
         let nccl = Nccl::get()?;
         self.stream.context().bind_to_thread().map_err(failed)?;
@@ -73,7 +73,7 @@ impl<P: Precision> Cuda<P> {
         };
         let what = format!("connecting rank {rank} of {ranks}");
         nccl.check(&what, std::ptr::null_mut(), joined).map_err(|reason| {
-            // The words of older and of newer versions.
+            // The messages of older and of newer versions.
             let shared = reason.contains("Duplicate GPU") || reason.contains("same GPU");
             failed(reason + if shared { "; each rank needs a GPU of its own" } else { "" })
         })?;
@@ -96,7 +96,7 @@ impl NcclPeers {
         self.rank
     }
 
-    /// Enqueues all messages as one operation. Between two ranks they arrive in their order.
+    /// Enqueues all messages as one operation. Messages between two ranks arrive in order.
     ///
     /// # Safety
     /// The addresses lie in buffers of this device that have so many bytes from there on.
@@ -110,13 +110,14 @@ impl NcclPeers {
         unsafe { self.exchange_on(stream, what, messages) }
     }
 
-    /// The same beside what the device's stream is given afterwards: messages wait for what it was given
-    /// before, and it waits for them from [`finish_exchanges`](Self::finish_exchanges) on. Where there can
-    /// be no second stream they go on the device's own.
+    /// [`exchange`](Self::exchange) on a second stream, overlapped with what is enqueued on the
+    /// device's stream afterwards: messages wait for everything enqueued there so far, and
+    /// [`finish_exchanges`](Self::finish_exchanges) makes it wait for them. Without a second stream
+    /// they are enqueued on the device's own.
     ///
     /// # Safety
-    /// As for [`exchange`](Self::exchange); nothing may write to what is sent, or use what is
-    /// received, before they are finished.
+    /// As for [`exchange`](Self::exchange); until [`finish_exchanges`](Self::finish_exchanges) no
+    /// operation may write to memory that is sent from, or use memory that is received into.
     pub(super) unsafe fn begin_exchange(
         &mut self,
         what: &str,
@@ -133,7 +134,7 @@ impl NcclPeers {
         unsafe { self.exchange_on(stream, what, messages) }
     }
 
-    /// Lets the device's stream wait for all that [`begin_exchange`](Self::begin_exchange) began.
+    /// Makes the device's stream wait for all messages of [`begin_exchange`](Self::begin_exchange).
     pub(super) fn finish_exchanges(&mut self) -> Result<(), Error> {
         if !std::mem::take(&mut self.begun) {
             return Ok(());
@@ -152,11 +153,11 @@ impl NcclPeers {
         messages: &[Message],
     ) -> Result<(), Error> {
         if messages.is_empty() {
-            return self.check_others(what);
+            return self.check_async_error(what);
         }
-        self.stream.count();
+        self.stream.count_operation();
         let nccl = self.nccl;
-        // SAFETY: no arguments; it is ended below.
+        // SAFETY: no arguments; the group is ended below.
         let mut result = unsafe { (nccl.group_start)() };
         for message in messages {
             if result == 0 {
@@ -164,18 +165,18 @@ impl NcclPeers {
                 result = unsafe { self.enqueue(*message, stream) };
             }
         }
-        // SAFETY: begun above. It is ended also when a message was refused.
+        // SAFETY: started above. The group is ended even if a message was rejected.
         let ended = unsafe { (nccl.group_end)() };
         let result = if result == 0 { ended } else { result };
         self.note(what, result)?;
-        self.check_others(what)
+        self.check_async_error(what)
     }
 
     /// # Safety
     /// As for [`exchange`](Self::exchange).
     unsafe fn enqueue(&self, message: Message, stream: cudaStream_t) -> c_int {
         let (nccl, comm, byte) = (self.nccl, self.comm, ncclDataType_t::ncclUint8);
-        // SAFETY: the caller guarantees the addresses; communicator and stream live as long as this.
+        // SAFETY: the caller guarantees the addresses; communicator and stream outlive the call.
         unsafe {
             match message {
                 Message::Send { to, start, bytes } => {
@@ -185,12 +186,12 @@ impl NcclPeers {
                     (nccl.receive)(start as *mut c_void, bytes, byte, from as c_int, comm, stream)
                 }
                 Message::Gather { start, each } => {
-                    // In place: what a rank sends lies where it would receive it.
+                    // In place: a rank sends from where it would receive its own part.
                     let sent = start + (self.rank * each) as u64;
                     let (read, written) = (sent as *const c_void, start as *mut c_void);
                     (nccl.all_gather)(read, written, each, byte, comm, stream)
                 }
-                Message::Spread { from, start, bytes } => {
+                Message::Broadcast { from, start, bytes } => {
                     let (read, written) = (start as *const c_void, start as *mut c_void);
                     (nccl.broadcast)(read, written, bytes, byte, from as c_int, comm, stream)
                 }
@@ -198,19 +199,19 @@ impl NcclPeers {
         }
     }
 
-    /// Ends the group without waiting for others when this is dropped.
+    /// Makes dropping this abort the group instead of waiting for other ranks.
     pub(super) fn abandon(&mut self) {
         self.failed = true;
     }
 
-    /// Whether anything went wrong since, such as a rank that is gone: an operation that waits for
-    /// one waits for ever.
-    fn check_others(&mut self, what: &str) -> Result<(), Error> {
-        let mut behind = 0;
+    /// Checks for errors since the last call, such as a lost rank: an operation that waits for it
+    /// never ends.
+    fn check_async_error(&mut self, what: &str) -> Result<(), Error> {
+        let mut state = 0;
         // SAFETY: writes one number to a valid place.
-        let asked = unsafe { (self.nccl.comm_get_async_error)(self.comm, &raw mut behind) };
-        let behind = if behind == IN_PROGRESS { 0 } else { behind };
-        self.note(what, if asked == 0 { behind } else { asked })
+        let result = unsafe { (self.nccl.comm_get_async_error)(self.comm, &raw mut state) };
+        let state = if state == IN_PROGRESS { 0 } else { state };
+        self.note(what, if result == 0 { state } else { result })
     }
 
     fn note_driver(&mut self, what: &str, result: Result<(), DriverError>) -> Result<(), Error> {
@@ -232,9 +233,9 @@ impl Drop for NcclPeers {
     fn drop(&mut self) {
         let bound = self.stream.context().bind_to_thread();
         self.stream.note("leaving the group", bound);
-        // SAFETY: made in `connect`, ended here only.
+        // SAFETY: created in `connect`, destroyed here only.
         unsafe {
-            // Leaving in peace waits for all others, which a rank that panics may have left waiting.
+            // Destroying it waits for all messages, which may never arrive if a rank failed.
             if self.failed || std::thread::panicking() {
                 (self.nccl.comm_abort)(self.comm);
             } else {

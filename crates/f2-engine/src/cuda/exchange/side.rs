@@ -1,4 +1,4 @@
-//! A second stream, on which messages go while the first one computes.
+//! A second stream, on which messages are exchanged while the first one computes.
 
 use std::sync::Arc;
 
@@ -6,16 +6,16 @@ use cudarc::driver::{CudaEvent, CudaStream, DriverError, sys};
 
 use crate::cuda::runtime::Stream;
 
-/// Before everything else: messages need few of the GPU's processors, and others wait for them. The
-/// driver takes the highest priority it has.
+/// Above all computation: messages need few of the GPU's multiprocessors, and other ranks wait for
+/// them. The driver clamps this to the highest priority it supports.
 const PRIORITY: i32 = -5;
 
 /// A second stream beside the one that computes.
 pub(super) struct Side {
     stream: Arc<CudaStream>,
-    /// The end of the first stream's work when messages were enqueued last.
+    /// Marks the work on the first stream that the latest messages wait for.
     computed: CudaEvent,
-    /// The end of this stream's work when the first was told to wait.
+    /// Marks the messages that the first stream waits for.
     exchanged: CudaEvent,
 }
 

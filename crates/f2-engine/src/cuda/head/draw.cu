@@ -1,14 +1,14 @@
-// Drawing tokens from logits, a block for each row. Sums and draws are in double precision and in the
-// order of ids, as the host's are.
+// Drawing tokens from logits, one block per row. Sums and draws are in double precision and in the
+// order of ids, as on the host.
 
-// Keeps the `k` most likely with all that tie with the last (0: all), down to the share `least` of the
-// most likely one.
+// Keeps the `k` most likely tokens and all that tie with the last of them (0: all), if they are at
+// least `least` times as likely as the most likely one.
 struct Truncation {
     double temperature, least;
     int k;
 };
 
-// Draws one of `count` weights in their order, by one thread.
+// The index of the weight that `rest` falls on, weights in order; run by one thread.
 __device__ int draw_of(int count, const double* weights, double rest) {
     int last = -1;
     for (int i = 0; i < count; i++) {
@@ -20,7 +20,7 @@ __device__ int draw_of(int count, const double* weights, double rest) {
     return last;
 }
 
-// Weights become probabilities, by one thread.
+// Turns weights into probabilities; run by one thread.
 __device__ void normalise(int count, double* weights) {
     double sum = 0.0;
     for (int i = 0; i < count; i++)
@@ -28,8 +28,8 @@ __device__ void normalise(int count, double* weights) {
     for (int i = 0; i < count; i++) weights[i] = weights[i] > 0.0 ? weights[i] / sum : 0.0;
 }
 
-// The mass of all that come no later than `own` when the likely come first, ties by number; `before`
-// counts the more likely alone.
+// The mass up to and including `own` in descending order of probability, ties by index; `before`
+// counts only the more likely ones.
 __device__ double mass_up_to(int count, const double* p, int own, int& before) {
     double mass = 0.0;
     before = 0;
@@ -41,8 +41,8 @@ __device__ double mass_up_to(int count, const double* p, int own, int& before) {
     return mass;
 }
 
-// The class a number falls on; -1 where no class has a probability. `distribution` and `kept` hold
-// one number per class.
+// The class that `uniform` falls on; -1 if no class has a positive probability. `distribution` and
+// `kept` have one element per class.
 __device__ int draw_class(int classes, const float* logits, float log_sum, double temperature, int k,
                           double most, double uniform, double* distribution, double* kept) {
     __shared__ int drawn;
@@ -69,7 +69,7 @@ __device__ int draw_class(int classes, const float* logits, float log_sum, doubl
         __syncthreads();
     }
     if (most < 1.0) {
-        // A class counts as within where the mass up to it does not exceed `most`.
+        // A class is kept if the mass up to and including it does not exceed `most`.
         for (int i = threadIdx.x; i < classes; i += blockDim.x) {
             int before;
             double mass = mass_up_to(classes, distribution, i, before);
@@ -96,7 +96,7 @@ __device__ int draw_class(int classes, const float* logits, float log_sum, doubl
     return drawn;
 }
 
-// The log-probability of a token: within its class, and the class's own.
+// The log-probability of a token: that within its class plus that of the class.
 struct Logs {
     const float* logits;
     float log_sum, class_log;
@@ -125,7 +125,7 @@ __device__ float kth_largest(Logs logs, u32 count, int k, float& largest) {
     return bound;
 }
 
-// The token a number falls on; -1 where none has a probability.
+// The token that `uniform` falls on; -1 if no token has a positive probability.
 __device__ int draw_token(Logs logs, u32 count, Truncation truncation, double uniform) {
     __shared__ double sums[256];
     __shared__ double rest;
@@ -139,7 +139,7 @@ __device__ int draw_token(Logs logs, u32 count, Truncation truncation, double un
         double weight = exp((double)(log - largest) / truncation.temperature);
         return weight >= truncation.least ? weight : 0.0;
     };
-    // Neighbouring tokens to a thread, so that sums follow the order of ids.
+    // Each thread takes neighbouring tokens, so that sums follow the order of ids.
     u32 share = (count + 255) / 256, begin = min(count, share * threadIdx.x);
     u32 end = min(count, begin + share);
     double sum = 0.0;
@@ -175,8 +175,8 @@ __device__ int draw_token(Logs logs, u32 count, Truncation truncation, double un
 }
 
 // `logits: [rows, vocabulary]`, `class_logits: [rows, classes]`, `uniforms: [rows, 2]`. With
-// `decoupled` a class is drawn first. Logits of an F² head that are not decoupled are
-// log-probabilities already. `drawn: [rows, 4]` gets token, log-probability, class and the class's
+// `decoupled` a class is drawn first; otherwise the logits of an F² head are already
+// log-probabilities. `drawn: [rows, 4]` gets token, log-probability, class and the class's
 // log-probability.
 KERNEL __launch_bounds__(256)
 draw_tokens(int classes, u32 vocabulary, const u32* ends, const float* class_logits,

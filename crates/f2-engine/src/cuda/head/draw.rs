@@ -1,4 +1,4 @@
-//! Drawing tokens on the GPU: only a few words for each row are read back.
+//! Drawing tokens on the GPU: only a few words per row are read back.
 
 use super::DRAW_TOKENS;
 use crate::cuda::memory::Buffer;
@@ -7,12 +7,12 @@ use crate::cuda::runtime::{Stream, Upload};
 use crate::cuda::{Cuda, Precision};
 use crate::{ClassSampling, Drawn, Error, Head, IGNORED, Sampling, TokenSampling};
 
-/// The largest k of tokens: the kernel reads all logits once for each.
+/// The largest k for tokens: the kernel reads all logits up to k times.
 const MOST_K: usize = 256;
-/// The most classes: a block shares two numbers for each.
+/// The most classes: a block has two numbers for each in shared memory.
 const MOST_CLASSES: usize = 4096;
 
-/// Words of a number from `[0, 1)`, of which a row has two, and of what is drawn for a row.
+/// Words of a number from `[0, 1)`, of which a row has two, and of a row's result.
 const UNIFORM_WORDS: usize = 2;
 const DRAWN_WORDS: usize = 4;
 
@@ -34,7 +34,7 @@ impl Draws {
     fn load(&mut self, uniforms: &[[f64; 2]], [first, second]: [bool; 2]) {
         self.uniforms.write(2 * UNIFORM_WORDS * uniforms.len(), |words| {
             for (words, [a, b]) in words.chunks_exact_mut(2 * UNIFORM_WORDS).zip(uniforms) {
-                // Zero draws the first of those left, the most likely.
+                // At temperature 0 the number is zero, which draws the first that is kept.
                 let bits = [(a, first), (b, second)]
                     .map(|(number, draws)| if draws { number.to_bits() } else { 0 });
                 for (word, bits) in words.chunks_exact_mut(UNIFORM_WORDS).zip(bits) {
@@ -44,7 +44,7 @@ impl Draws {
         });
     }
 
-    /// Waits for all work.
+    /// Waits for all operations, then reads the results.
     pub(super) fn read(&self, rows: usize) -> Result<Vec<Drawn>, Error> {
         let mut words = vec![0; DRAWN_WORDS * rows];
         self.drawn.read(0, &mut words)?;
@@ -57,15 +57,15 @@ impl Draws {
     }
 }
 
-/// Truncations as the kernel takes them. A temperature of zero keeps the most likely, and the first
-/// of those that tie is taken.
-struct Terms {
+/// Temperature and truncation in the form that the kernel takes. A temperature of zero keeps the
+/// most likely, of which the first is drawn.
+struct Truncation {
     temperature: f64,
     k: usize,
     share: f64,
 }
 
-impl Terms {
+impl Truncation {
     fn of_class(ClassSampling { temperature, top_k, top_p }: ClassSampling) -> Self {
         Self::new(temperature, top_k, top_p, 1.0)
     }
@@ -83,14 +83,14 @@ impl Terms {
     }
 }
 
-/// Whether the kernel takes this head with these settings.
+/// Whether the kernel supports this head with these settings.
 pub(super) fn is_possible(head: &Head, sampling: &Sampling) -> bool {
     sampling.token.top_k.is_none_or(|k| k <= MOST_K) && head.class_ends().len() <= MOST_CLASSES
 }
 
 impl<P: Precision> Cuda<P> {
-    /// Draws from `logits: [rows, vocabulary]` and the addresses of the classes' ends and logits,
-    /// zero where there are none.
+    /// Draws from `logits: [rows, vocabulary]`; `ends` and `class_logits` are the addresses of the
+    /// classes' ends and logits, zero without classes.
     pub(super) fn draw_tokens(
         &self,
         head: &Head,
@@ -107,7 +107,7 @@ impl<P: Precision> Cuda<P> {
         let drawn = [class.temperature, token.temperature].map(|temperature| temperature > 0.0);
         let drawn = if is_decoupled { drawn } else { [drawn[1]; 2] };
         draws.load(uniforms, drawn);
-        let (by_class, by_token) = (Terms::of_class(class), Terms::of_token(token));
+        let (by_class, by_token) = (Truncation::of_class(class), Truncation::of_token(token));
         let classes = head.class_ends().len();
         // SAFETY: the operation's buffers have these sizes.
         unsafe {

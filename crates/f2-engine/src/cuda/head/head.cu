@@ -1,7 +1,7 @@
 // Softmax losses of rows of logits; the gradient overwrites the logits.
 
-// The part of a row of logits a softmax is over: columns from `begin` to before `end`. Rows begin at
-// multiples of eight.
+// The part of a row of logits that a softmax is over: columns `begin..end`. Rows begin at multiples
+// of eight elements.
 struct Part {
     u32 begin, end;
 };
@@ -25,7 +25,7 @@ __device__ __forceinline__ void share_of_sum(const real* row, Part part, int str
     }
 }
 
-// Probability times factor, minus the weight at the target; zero outside the part.
+// Writes probability times `factor`, minus `weight` at the target; zero outside the part.
 __device__ __forceinline__ void write_gradient(real* row, Part part, int stride, int thread,
                                                int threads, float log_sum, float factor,
                                                u32 target, float weight) {
@@ -44,9 +44,9 @@ __device__ __forceinline__ void write_gradient(real* row, Part part, int stride,
     }
 }
 
-// A warp for each short row: `logits: [rows, stride]`. The softmax of entry `e` is over the columns
-// from `begins[e]` to before `ends[e]`, as far as there are such lists and columns; entry `e` is
-// position `order[e]`, or `e` itself.
+// One warp per short row: `logits: [rows, stride]`. The softmax of entry `e` is over the columns
+// `begins[e]..ends[e]` that exist, without these lists over all; entry `e` is position `order[e]`,
+// without this list position `e`.
 KERNEL __launch_bounds__(256)
 softmax_short_rows(int rows, u32 columns, int stride, int first, const u32* order,
                    const u32* targets, const float* weights, const u32* begins, const u32* ends,
@@ -70,19 +70,19 @@ softmax_short_rows(int rows, u32 columns, int stride, int first, const u32* orde
     if (backward) write_gradient(row, part, stride, lane, 32, log_sum, weight, target, weight);
 }
 
-// Tokens a row must not favour, its target left out.
+// The unlikelihood candidates of a row; its target is left out.
 struct Candidates {
     const u32* ids;
     u32 count;
     float weight, floor;
 };
 
-// The gradients of the candidates' own columns, to `own`; returns the pull of all candidates on
-// other columns, in proportion to probability.
+// Writes the gradients of the candidates' own columns to `own`; returns the pull of all candidates
+// on the other columns, which is proportional to their probability.
 //
-// A candidate of probability p pulls by a = p / (1 - p), and its own column gets
-// p (1 - Σ of the others' pulls). One candidate at most has p above one half: its 1 - p is the sum
-// of all other probabilities, and its pull is held separately, since a difference would lose both.
+// A candidate of probability p pulls by a = p / (1 - p), and its own column gets p (1 - Σ of the
+// others' pulls). At most one candidate has p above one half: its 1 - p is computed as the sum of
+// all other probabilities, and its pull is kept separate, since differences would cancel.
 __device__ float own_gradients(Candidates list, const real* row, int columns, float log_sum,
                                u32 target, float weight, float* own, float& penalty) {
     __shared__ u32 sure;
@@ -124,8 +124,8 @@ __device__ float own_gradients(Candidates list, const real* row, int columns, fl
     return pull + sure_pull;
 }
 
-// A block for each long row. With candidates, `penalties` gets theirs; the block then needs shared
-// memory for one float per candidate of the row.
+// One block per long row. With candidates, `penalties` gets their penalty, and the block needs
+// shared memory for one float per candidate of the row.
 KERNEL __launch_bounds__(1024)
 softmax_long_rows(int columns, int stride, int first, const u32* order, const u32* targets,
                   const float* weights, int backward, real* logits, float* losses,
@@ -165,7 +165,8 @@ softmax_long_rows(int columns, int stride, int first, const u32* order, const u3
     }
 }
 
-// The first column of the largest logit, for the positions of `order`.
+// Writes the first column with the largest logit of each row to `winners`, at its position in
+// `order`.
 KERNEL __launch_bounds__(256)
 first_maxima(int columns, int first, const u32* order, const float* logits, u32* winners) {
     __shared__ float values[256];
@@ -204,8 +205,8 @@ KERNEL __launch_bounds__(512) log_softmax(int columns, float* logits) {
     for (int i = threadIdx.x; i < columns; i += blockDim.x) row[i] -= log_sum;
 }
 
-// Log-posteriors over token logits in place: block (row, class) shifts its slice by the class's
-// log-probability. `class_logits: [rows, classes]`.
+// Turns token logits into log-posteriors in place: block (row, class) normalises its slice and adds
+// the class's log-probability. `class_logits: [rows, classes]`.
 KERNEL __launch_bounds__(256)
 f2_posterior(int classes, int vocabulary, const u32* ends, const float* class_logits, float* logits) {
     u32 start = blockIdx.y ? ends[blockIdx.y - 1] : 0, end = ends[blockIdx.y];

@@ -23,7 +23,7 @@ struct Softmax {
     entries: Range<usize>,
     /// The hidden states of all entries, `[entries, width]`.
     hidden: u64,
-    /// The address of their gradients; none for the loss alone.
+    /// The address of their gradients; `None` for the loss alone.
     d_hidden: Option<u64>,
     /// The addresses of likelihoods and penalties, by position.
     losses: [u64; 2],
@@ -34,16 +34,16 @@ struct Rows {
     logits: u64,
     count: usize,
     columns: usize,
-    /// The first one's entry.
+    /// The entry of the first row.
     first: usize,
-    /// Order, columns and weights of entries, and the columns of their classes.
+    /// See [`Targets::lists`].
     lists: [u64; 5],
     losses: u64,
     backward: bool,
 }
 
-/// Rows of the gradient that a product adds to: whole eights, the last of which get zeros, unless the
-/// buffer ends before them.
+/// Rows of the gradient that a product adds to: a multiple of eight, which is faster (the extra
+/// rows get zeros), unless the buffer is too short.
 fn outputs_to_add(vectors: Parameter, buffer: usize) -> usize {
     let whole = stride(vectors.rows);
     if vectors.offset + whole * vectors.columns <= buffer { whole } else { vectors.rows }
@@ -56,7 +56,7 @@ pub(super) struct Gradients<'a, E> {
 }
 
 impl<P: Precision> Cuda<P> {
-    /// The two parts of every position's loss, and gradients where they are wanted.
+    /// The two parts of every position's loss, and gradients if requested.
     pub(super) fn loss_and_gradients(
         &self,
         head: &Head,
@@ -74,7 +74,7 @@ impl<P: Precision> Cuda<P> {
             self.class_loss(classes, weights, targets, hidden, losses, gradients);
             parts = [losses.at(positions), 0];
         }
-        // Where every position counts and there is one class, entries are positions: no gather is
+        // If every position counts and there are no classes, entries are positions: no gather is
         // needed.
         let moves = head.classes.is_some() || entries != positions;
         let from = if moves { &targets.hidden } else { hidden };
@@ -156,8 +156,8 @@ impl<P: Precision> Cuda<P> {
         for chunk in targets.chunks(softmax.entries.clone(), columns, bytes) {
             let (rows, offset) = (chunk.len(), (chunk.start * width * bytes) as u64);
             let hidden = Matrix::new(softmax.hidden + offset, width);
-            // Products run over the columns between rows as well: they are faster at whole eights, the
-            // loss leaves such columns out, and their gradients are zero.
+            // Products include the padding of rows, since they are faster with multiples of eight;
+            // the loss ignores these columns, and their gradients are zero.
             let to = Target::real(targets.logits.at(0), stride(columns));
             self.product([rows, stride(columns), width], hidden, matrix.transposed(), to);
             let rows_of_logits = Rows {
@@ -184,7 +184,7 @@ impl<P: Precision> Cuda<P> {
         if rows.columns <= SHORT && targets.penalties.is_none() {
             return self.softmax_short_rows(rows);
         }
-        // A longer row is one class alone, or the plain softmax: it is over all columns.
+        // A longer row is a single class or the plain softmax, so its softmax is over all columns.
         let (mut candidates, mut settings, mut longest) = ([0; 3], (0.0, 0.0), 0);
         if let Some(penalty) = targets.penalties {
             candidates = targets.candidates();

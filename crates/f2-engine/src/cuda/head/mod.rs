@@ -68,7 +68,7 @@ impl<P: Precision> Heads for Cuda<P> {
         self.loss_and_gradients(head, weights, targets, hidden, losses, Some(&gradients));
     }
 
-    /// From logits in full precision: rounded ones would often tie.
+    /// Uses logits in full precision: rounded ones would often tie.
     fn predictions(
         &self,
         head: &Head,
@@ -189,8 +189,8 @@ impl<P: Precision> Cuda<P> {
         self.product([rows, matrix.rows, matrix.columns], hidden, vectors, to);
     }
 
-    /// The addresses of the classes' ends and of their logits in scratch, `[rows, classes]`; none,
-    /// with a failure noted, where memory is out.
+    /// The addresses of the classes' ends and of their logits in scratch, `[rows, classes]`;
+    /// `None`, with the failure recorded, if out of memory.
     fn class_logits(
         &self,
         rows: usize,
@@ -228,7 +228,7 @@ impl<P: Precision> Cuda<P> {
     }
 }
 
-/// Two words in one, the first in the lower half.
+/// Packs one or two words into one, the first in the lower half.
 fn pair(words: &[u32]) -> u64 {
     u64::from(words[0]) | words.get(1).map_or(0, |&word| u64::from(word) << 32)
 }

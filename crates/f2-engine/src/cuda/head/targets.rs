@@ -1,4 +1,4 @@
-//! A batch's targets, grouped for the head by the host, and the head's workspace.
+//! A batch's targets, grouped by class on the host, and the head's workspace.
 
 use std::ops::Range;
 
@@ -6,30 +6,30 @@ use crate::cuda::memory::{Buffer, WIDEST};
 use crate::cuda::runtime::{Stream, Upload};
 use crate::{Error, Head, IGNORED, Labels};
 
-/// Logits held at once, whatever the batch: enough rows for products near full speed.
+/// Logits in memory at once, for any batch: enough rows for products near full speed.
 const CHUNK: usize = 1 << 26;
-/// Rows a chunk has at least.
+/// The fewest rows of a chunk, unless the batch has fewer.
 const FEWEST_ROWS: usize = 128;
-/// Neighbouring classes with at most this many members together are one product: the softmax of each
-/// position then looks at its own class's columns.
+/// Neighbouring classes with at most this many members in total share one product; the softmax of
+/// each position is then over its own class's columns.
 const TOGETHER: usize = 1024;
 
-/// Lists of one word per entry or position, in the order they lie in.
+/// Lists of one word per entry or position, in the order in which they are stored.
 #[derive(Clone, Copy)]
 enum List {
     /// The positions that count, sorted by class, then position: the entries.
     Order,
-    /// Every entry's column among its group's members, or none.
+    /// The column of every entry's target among its group's members, or [`IGNORED`].
     Columns,
     /// Every entry's weight.
     Weights,
     /// Where every entry's candidates begin and end.
     Starts,
     Ends,
-    /// The columns of every entry's class among its group's members.
+    /// Where the columns of every entry's class begin and end among its group's members.
     ClassStarts,
     ClassEnds,
-    /// Every position's class, or none, and its weight.
+    /// Every position's class, or [`IGNORED`], and its weight.
     Classes,
     PositionWeights,
 }
@@ -44,7 +44,7 @@ pub struct Targets<E> {
     capacity: usize,
     /// How many positions were loaded.
     pub(super) positions: usize,
-    /// Where each class's entries begin, and the end.
+    /// Where each class's entries begin, and where the last one's end.
     starts: Vec<u32>,
     groups: Vec<Group>,
     pub(super) penalties: Option<Penalty>,
@@ -92,7 +92,7 @@ impl<E: Copy> Targets<E> {
     pub(super) fn new(stream: &Stream, positions: usize, head: &Head) -> Result<Self, Error> {
         let width = head.tokens.columns;
         if width > WIDEST {
-            let reason = format!("a softmax takes a width of at most {WIDEST} there, not {width}");
+            let reason = format!("the softmax supports a width of at most {WIDEST}, not {width}");
             return Err(Error::Failed { device: "cuda", reason });
         }
         let [logits, hidden, d_hidden, class_logits] = lens(positions, head);
@@ -111,7 +111,7 @@ impl<E: Copy> Targets<E> {
         })
     }
 
-    /// The bytes of [`new`](Self::new).
+    /// The bytes that [`new`](Self::new) allocates on the device.
     pub(super) fn bytes(positions: usize, head: &Head) -> usize {
         let workspace: usize = lens(positions, head).iter().sum();
         LISTS * positions * size_of::<u32>() + workspace * size_of::<E>()
@@ -145,7 +145,7 @@ impl<E: Copy> Targets<E> {
         };
     }
 
-    /// Gives positions other weights. The lists stay where they were written.
+    /// Changes the weights of positions; the other lists stay as they are.
     pub(super) fn reweigh(&mut self, weights: &[f32]) {
         let (capacity, entries) = (self.capacity, self.entries());
         self.words.write(LISTS * capacity, |words| {
@@ -172,7 +172,7 @@ impl<E: Copy> Targets<E> {
         &self.groups
     }
 
-    /// How many positions count.
+    /// The number of entries.
     pub(super) fn entries(&self) -> usize {
         *self.starts.last().expect("never empty") as usize
     }
@@ -195,25 +195,25 @@ impl<E: Copy> Targets<E> {
         self.list(List::Order)
     }
 
-    /// The lists of entries that softmax kernels read: order, columns, weights, and the first and last
-    /// column of their classes.
+    /// The addresses of the lists of entries that softmax kernels read: order, columns, weights,
+    /// and where the columns of their classes begin and end.
     pub(super) fn lists(&self) -> [u64; 5] {
         use List::{ClassEnds, ClassStarts, Columns, Order, Weights};
         [Order, Columns, Weights, ClassStarts, ClassEnds].map(|list| self.list(list))
     }
 
-    /// The same about positions and their classes; a position is its own entry.
+    /// The same lists for the softmax over classes, whose entries are the positions.
     pub(super) fn class_lists(&self) -> [u64; 5] {
         [0, self.list(List::Classes), self.list(List::PositionWeights), 0, 0]
     }
 
-    /// Candidates, and where each entry's begin and end.
+    /// The addresses of the candidates, and of where each entry's begin and end.
     pub(super) fn candidates(&self) -> [u64; 3] {
         [self.candidates.at(0), self.list(List::Starts), self.list(List::Ends)]
     }
 }
 
-/// Where the group of every class begins, as an id.
+/// The first id of every class's group.
 fn group_starts(ends: &[u32]) -> Vec<u32> {
     let (mut starts, mut group, mut first) = (Vec::with_capacity(ends.len()), 0, 0);
     for &end in ends {

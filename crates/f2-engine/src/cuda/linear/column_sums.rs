@@ -1,5 +1,5 @@
-//! Sums of columns: bias gradients. The operation that writes a gradient can sum its columns in the
-//! same pass; the linear layer's backward pass that follows then needs no pass of its own.
+//! Sums of columns, for bias gradients. An operation that writes a gradient can sum its columns in
+//! the same pass; the backward pass of the linear layer that follows then need not.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,10 +7,10 @@ use super::{ADD_PARTIAL, COLUMN_SUMS};
 use crate::cuda::runtime::Grid;
 use crate::cuda::{Cuda, Precision};
 
-/// Rows one block sums up.
+/// Rows that one block sums.
 pub(super) const SUMMED_ROWS: usize = 128;
 
-/// Sums of columns: `partial: [blocks, columns]` of the matrix at `of`.
+/// Sums of the columns of the matrix at `of`, in `partial: [blocks, columns]`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::cuda) struct ColumnSums {
     pub(in crate::cuda) of: u64,
@@ -65,7 +65,7 @@ impl<P: Precision> Cuda<P> {
     }
 }
 
-/// Blocks of 256 columns and so many rows.
+/// A grid of blocks of 256 columns, with `blocks` of them along the rows.
 pub(super) fn by_columns(columns: usize, blocks: usize) -> Grid {
     Grid::blocks(columns.div_ceil(256), 256).by(blocks)
 }

@@ -1,7 +1,7 @@
-// Around matrix products: bias gradients, GELU, and a plain product for shapes that the
-// library does not take.
+// Operations around matrix products: bias gradients, GELU, and a plain product for shapes that
+// cuBLASLt does not support.
 
-// A block's sums of 256 columns, its warps added in order, to `partial: [blocks, columns]`.
+// Writes a block's sums of 256 columns, its warps added in order, to `partial: [blocks, columns]`.
 __device__ __forceinline__ void write_sums(const float (&sum)[8], int columns, float* partial) {
     __shared__ float sums[8][257];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -32,7 +32,7 @@ column_sums(int rows, int columns, int per_block, const real* x, float* partial)
     write_sums(sum, columns, partial);
 }
 
-// Adds `partial: [blocks, first + second columns]` to two ranges, block after block.
+// Adds the sums over blocks of `partial: [blocks, first + second]` to two ranges, in a fixed order.
 KERNEL __launch_bounds__(1024)
 add_partial(int blocks, int first, int second, const float* partial, float* to_first,
             float* to_second) {
@@ -62,7 +62,7 @@ __device__ __forceinline__ float gelu_slope(float x) {
     return gate + x * slope * gate * (1.0f - gate);
 }
 
-// Eight numbers to a thread; buffers end at multiples of eight.
+// Eight elements per thread; the size of a buffer is a multiple of eight elements.
 KERNEL gelu(u64 chunks, const real* x, real* y) {
     u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= chunks) return;
@@ -73,7 +73,7 @@ KERNEL gelu(u64 chunks, const real* x, real* y) {
     store8(y + 8 * i, 0, 8, values);
 }
 
-// The backward pass of GELU in place, `d: [rows, columns]`; the sums of its columns go to
+// The backward pass of GELU, in place: `d: [rows, columns]`; the sums of its columns are written to
 // `partial: [blocks, columns]`. A warp has four rows in flight.
 KERNEL __launch_bounds__(256)
 gelu_backward(int rows, int columns, int per_block, const real* before, real* d, float* partial) {

@@ -89,7 +89,7 @@ impl<P: Precision> Linears for Cuda<P> {
         gradients: &mut Buffer<f32>,
     ) {
         self.linear_backward(rows, linear, weights, x, d_y, d_before, gradients);
-        // A pass of its own: cuBLASLt's product with a GELU epilogue takes longer.
+        // A separate pass: cuBLASLt's product with a GELU epilogue takes longer.
         self.gelu_backward(rows, linear.inputs(), before.at(0), d_before.at(0));
     }
 }
@@ -102,7 +102,7 @@ impl<P: Precision> Cuda<P> {
         unsafe { self.launch(ADD_BIAS, Grid::items(count), arguments) };
     }
 
-    /// The backward pass of GELU, `d: [rows, columns]` in place; leaves the sums of its columns.
+    /// The backward pass of GELU, in place: `d: [rows, columns]`; leaves the sums of its columns.
     fn gelu_backward(&self, rows: usize, columns: usize, before: u64, d: u64) {
         let blocks = rows.div_ceil(SUMMED_ROWS);
         let Some(partial) = self.scratch(blocks * columns * size_of::<f32>()) else { return };

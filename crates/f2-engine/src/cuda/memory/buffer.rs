@@ -10,10 +10,11 @@ use crate::cuda::runtime::Stream;
 use crate::cuda::{DEVICE, Precision};
 use crate::{Error, Parameter};
 
-/// Buffers end at multiples of this many bytes, so that vector accesses need no last case.
+/// The size of a buffer is a multiple of this many bytes, so that vector accesses need no special
+/// case at its end.
 const GRAIN: usize = 256;
 
-/// A fixed number of `T`, zero at first.
+/// A fixed number of `T`, initially zero.
 pub struct Buffer<T> {
     start: u64,
     len: usize,
@@ -33,7 +34,7 @@ impl<T: Copy> Buffer<T> {
             _ => Error::Failed { device: DEVICE, reason: error.to_string() },
         };
         stream.context().bind_to_thread().map_err(failed)?;
-        stream.count();
+        stream.count_operation();
         // SAFETY: the size is above zero; the memory is set below.
         let start = unsafe { result::malloc_sync(bytes) }.map_err(failed)?;
         let buffer = Self { start, len, stream: stream.clone(), element: PhantomData };
@@ -56,7 +57,7 @@ impl<T: Copy> Buffer<T> {
     /// before the driver returns.
     pub(in crate::cuda) fn write(&self, offset: usize, from: &[T]) {
         assert!(offset + from.len() <= self.len, "a buffer of {} elements", self.len);
-        self.stream.count();
+        self.stream.count_operation();
         // SAFETY: the range lies in this buffer.
         let copied = unsafe { result::memcpy_htod_async(self.at(offset), from, self.stream.raw()) };
         self.stream.note("copying to the GPU", copied);
@@ -76,7 +77,7 @@ impl<T: Copy> Buffer<T> {
         if range.is_empty() {
             return;
         }
-        self.stream.count();
+        self.stream.count_operation();
         let bytes = range.len() * size_of::<T>();
         // SAFETY: the range lies in this buffer.
         let set =
@@ -88,7 +89,8 @@ impl<T: Copy> Buffer<T> {
 impl<T> Drop for Buffer<T> {
     fn drop(&mut self) {
         let freed = self.stream.context().bind_to_thread().and_then(|()| {
-            // SAFETY: allocated in `zeroed`, freed here only; the driver waits for its users.
+            // SAFETY: allocated in `zeroed`, freed here only; the driver waits for pending
+            // accesses.
             unsafe { result::free_sync(self.start) }
         });
         self.stream.note("freeing memory", freed);
@@ -101,10 +103,10 @@ impl<T> std::fmt::Debug for Buffer<T> {
     }
 }
 
-/// Parameters: the values themselves, and the rounded copy matrix products read.
+/// Parameters: the values themselves, and the rounded copy that matrix products read.
 pub struct Weights<P: Precision> {
     pub(in crate::cuda) values: Buffer<f32>,
-    /// None where working precision is full precision.
+    /// `None` if the working precision is `f32`.
     pub(in crate::cuda) rounded: Option<Buffer<P::Element>>,
 }
 

@@ -1,6 +1,6 @@
 // Copies between buffers, and sums over them.
 
-// The rounded copy of some weights.
+// Writes the rounded copy of `count` weights.
 KERNEL round_weights(u64 count, const float* weights, real* rounded) {
     u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < count) rounded[i] = narrow(weights[i]);
@@ -25,7 +25,7 @@ KERNEL fill_words(u64 count, u32 word, u32* to) {
     if (i < count) to[i] = word;
 }
 
-// Rows by their numbers: `to[i] = from[rows[i]]`. A warp takes a row.
+// Gathers rows: `to[i] = from[rows[i]]`. One warp per row.
 KERNEL gather_rows(int count, int width, const u32* rows, const real* from, real* to) {
     int index = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
     if (index >= count) return;
@@ -36,7 +36,7 @@ KERNEL gather_rows(int count, int width, const u32* rows, const real* from, real
     }
 }
 
-// `to[rows[i]] = from[i]`, or `+=`.
+// Scatters rows: `to[rows[i]] = from[i]`, or `+=`.
 KERNEL scatter_rows(int count, int width, int add, const u32* rows, const real* from, real* to) {
     int index = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
     if (index >= count) return;

@@ -11,7 +11,7 @@ use crate::{Error, Memory, Parameter};
 
 pub(super) use buffer::{Buffer, Weights};
 
-/// Zeros behind the last parameter: products over whole eights of rows may read up to seven rows
+/// Zeros after the last parameter: products over a multiple of eight rows may read up to seven rows
 /// beyond a matrix.
 const SPARE_WEIGHTS: usize = 1 << 17;
 
@@ -22,7 +22,7 @@ kernels! {
     SCATTER_ROWS: (usize, usize, bool, Address, Address, Address) = scatter_rows;
 }
 
-/// The widest rows that are read so.
+/// The widest rows for which these zeros suffice.
 pub(super) const WIDEST: usize = SPARE_WEIGHTS / 7;
 
 impl<P: Precision> Memory for Cuda<P> {
@@ -147,12 +147,12 @@ pub struct Indices {
 }
 
 impl Indices {
-    /// The address of the first.
+    /// The address of the first one.
     pub(super) fn start(&self) -> u64 {
         self.words.at(0)
     }
 
-    /// Makes their number `len`, for a kernel to write them.
+    /// Sets their number to `len`, for a kernel to write them.
     pub(super) fn resize(&mut self, len: usize) {
         assert!(
             len <= self.words.len(),
@@ -163,16 +163,16 @@ impl Indices {
     }
 }
 
-/// Scratch for partial sums, grown when an operation first needs more. Smaller buffers are not freed,
-/// since a recorded graph may still write to them.
+/// Scratch for partial sums, grown when an operation first needs more. Smaller buffers are not
+/// freed, since a recorded graph may still write to them.
 #[derive(Default)]
 pub(super) struct Scratch {
     buffers: Mutex<Vec<Buffer<u64>>>,
 }
 
 impl<P: Precision> Cuda<P> {
-    /// The address of at least `bytes` of scratch, used by one operation at a time; none, with a
-    /// failure noted, where memory is out.
+    /// The address of at least `bytes` of scratch, used by one operation at a time; `None`, with
+    /// the failure recorded, if out of memory.
     pub(super) fn scratch(&self, bytes: usize) -> Option<u64> {
         let words = bytes.div_ceil(size_of::<u64>());
         let mut buffers = self.scratch.buffers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -188,7 +188,7 @@ impl<P: Precision> Cuda<P> {
         buffers.last().map(|last| last.at(0))
     }
 
-    /// Renews the rounded copy of a range of parameters, where there is one.
+    /// Updates the rounded copy of a range of parameters, if there is one.
     pub(super) fn round_weights(&self, range: Range<usize>, weights: &Weights<P>) {
         let Weights { values, rounded } = weights;
         if let Some(rounded) = rounded {

@@ -1,5 +1,6 @@
-//! Which of the library's algorithms takes a shape: its first suggestion, or the fastest of several,
-//! measured once for each GPU and cached on the disk, since another algorithm may round differently.
+//! The choice of the library's algorithm for a shape: its first suggestion, or the fastest of
+//! several, measured once per GPU and cached on disk, since another algorithm may round
+//! differently.
 
 use std::collections::HashMap;
 use std::sync::PoisonError;
@@ -15,15 +16,16 @@ use super::{Choice, Finish, Matrix, Target, WORKSPACE};
 use crate::cuda::runtime::cache_folder;
 use crate::cuda::{Cuda, Precision};
 
-/// Counts of rows are rounded up to a multiple of this where an algorithm is looked up, since the
-/// sizes of classes change with every batch. The choice depends on nothing but the rounded count, so
-/// that equal batches give equal bits whatever ran before.
+/// To look up an algorithm, the number of rows is rounded up to a multiple of this, since the sizes
+/// of classes change with every batch. The choice depends only on the rounded number, so that equal
+/// batches give equal bits whatever ran before.
 const ROW_BUCKET: usize = 128;
-/// Suggestions that are tried, how often each is timed, and the products timed together.
+/// Suggestions that are tried, how often each is timed, and the products of one timing.
 const SUGGESTIONS: usize = 12;
 const ROUNDS: usize = 3;
 const REPEATS: usize = 5;
-/// A later suggestion must be this much faster than the first: less may be noise.
+/// A later suggestion must take less than this share of the first one's time: less gain may be
+/// noise.
 const GAIN: f32 = 0.98;
 
 /// The properties of a product that decide its algorithm.
@@ -60,7 +62,7 @@ impl Key {
         }
     }
 
-    /// The key as a word of the file.
+    /// The key as a word in the file of choices.
     fn word(&self) -> String {
         let Self { sizes: [m, n, k], strides: [a, b, c], transposed: [s, t], .. } = *self;
         let [i, j, l] = self.alignments;
@@ -69,7 +71,7 @@ impl Key {
     }
 }
 
-/// The sizes with the number of rows in memory, which batches change, rounded up.
+/// Rounds up the size that changes with the batch: the number of rows of `a` in memory.
 fn bucket([rows, columns, inner]: [usize; 3], a: Matrix) -> [usize; 3] {
     if a.transposed {
         [rows, columns, inner.next_multiple_of(ROW_BUCKET)]
@@ -85,14 +87,14 @@ fn alignment(address: u64) -> u32 {
 
 /// The algorithms chosen so far.
 pub(super) struct Choices {
-    /// None where the library knows no algorithm.
+    /// `None` if the library has no algorithm.
     chosen: HashMap<Key, Option<Algorithm>>,
-    /// The numbers of the suggestions that were the fastest.
+    /// The indices of the fastest suggestions.
     measured: Measured,
 }
 
 impl Choices {
-    /// Those of a GPU by its name, under the library's version, for one kind of elements.
+    /// The choices for a GPU model, the library's version and an element type.
     pub(super) fn open(model: &str, element: cudaDataType_t) -> Self {
         // SAFETY: the library was loaded.
         let version = unsafe { sys::cublasLtGetVersion() };
@@ -105,7 +107,7 @@ impl Choices {
 }
 
 impl<P: Precision> Cuda<P> {
-    /// The algorithm for a product; none where the library has none.
+    /// The algorithm for a product; `None` if the library has none.
     pub(super) fn choose(
         &self,
         key: &Key,
@@ -130,14 +132,15 @@ impl<P: Precision> Cuda<P> {
             Some(0)
         };
         let algorithm = suggestions.get(number.unwrap_or(0)).or(suggestions.first()).copied();
-        // While a graph is recorded nothing can be measured; the next time may.
+        // Nothing can be measured while a graph is recorded; a later call may measure.
         if number.is_some() {
             choices.chosen.insert(*key, algorithm);
         }
         algorithm
     }
 
-    /// The number of the fastest suggestion, stored or measured; none where it cannot be measured now.
+    /// The index of the fastest suggestion, stored or measured; `None` if it cannot be measured
+    /// now.
     fn fastest(
         &self,
         choices: &Choices,
@@ -177,7 +180,7 @@ impl<P: Precision> Cuda<P> {
         Some(choices.measured.keep(&word, fastest).unwrap_or(0))
     }
 
-    /// Milliseconds of a product; none where the algorithm does not take it.
+    /// Milliseconds of a product; `None` if the algorithm does not support it.
     fn time(
         &self,
         descriptors: &Descriptors,

@@ -13,7 +13,7 @@ use cudarc::cublaslt::sys::{
 
 use super::{Finish, Matrix, Target, WORKSPACE};
 
-/// An algorithm of the library's.
+/// One of the library's algorithms.
 pub(super) type Algorithm = sys::cublasLtMatmulAlgo_t;
 
 /// cuBLASLt's descriptors of the operation and of its three matrices.
@@ -83,7 +83,7 @@ impl Descriptors {
         value: T,
     ) -> Result<(), CublasError> {
         let pointer = (&raw const value).cast::<c_void>();
-        // SAFETY: the description is alive, and the library copies the value.
+        // SAFETY: the descriptor is alive, and the library copies the value.
         unsafe {
             result::set_matmul_desc_attribute(self.operation, attribute, pointer, size_of::<T>())
         }
@@ -97,12 +97,12 @@ impl Descriptors {
         most: usize,
     ) -> Result<Vec<Algorithm>, CublasError> {
         let preference = Preference::new(alignments)?;
-        // SAFETY: a description of an algorithm is plain numbers, zero among them.
+        // SAFETY: the results are plain data, for which zeros are valid.
         let mut found: Vec<sys::cublasLtMatmulHeuristicResult_t> =
             vec![unsafe { std::mem::zeroed() }; most];
         let mut count = 0;
         let [a, b, c] = self.layouts;
-        // SAFETY: all descriptions are alive, and `results` holds as many as are requested.
+        // SAFETY: all descriptors are alive, and `found` has room for as many as are requested.
         unsafe {
             sys::cublasLtMatmulAlgoGetHeuristic(
                 handle,
@@ -164,7 +164,7 @@ impl Preference {
 
 impl Drop for Preference {
     fn drop(&mut self) {
-        // SAFETY: created with it, destroyed here only.
+        // SAFETY: created in `new`, destroyed here only.
         let _ = unsafe { result::destroy_matmul_pref(self.0) };
     }
 }

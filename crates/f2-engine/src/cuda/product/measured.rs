@@ -1,8 +1,8 @@
-//! Measured choices of algorithms, on the disk.
+//! Measured choices of algorithms, on disk.
 //!
-//! Another algorithm may round differently, so all processes that use a GPU, and the ranks of one run, must
-//! make the same choice. The file only grows: each choice is appended as a line, and the first line of a
-//! product counts, whoever wrote it.
+//! Another algorithm may round differently, so all processes that use a GPU, and the ranks of one
+//! run, must make the same choice. The file only grows: each choice is appended as a line, and the
+//! first line of a product counts, whichever process wrote it.
 
 use std::fs;
 use std::io::Write as _;
@@ -10,28 +10,29 @@ use std::path::PathBuf;
 
 use f2_files::OutputFile;
 
-/// The file of choices; none where there is no place for it.
+/// The file of choices; `None` without a cache folder.
 pub(super) struct Measured(pub(super) Option<PathBuf>);
 
 impl Measured {
-    /// The choice that counts for a product.
+    /// The stored choice for a product.
     pub(super) fn find(&self, product: &str) -> Option<usize> {
         let text = fs::read_to_string(self.0.as_ref()?).ok()?;
         let number = |line: &str| {
             let (key, number) = line.split_once(' ')?;
-            // Two digits, so that a line whose writer was killed is recognised.
+            // Two digits, so that the incomplete line of a killed writer is recognised.
             (key == product && number.len() == 2).then(|| number.parse().ok()).flatten()
         };
         text.lines().find_map(number)
     }
 
-    /// Stores a choice and returns the one that counts: another process may have been first. None where
-    /// it could not be stored: then it must not be used, or the next start might choose another.
+    /// Stores a choice and returns the one that counts: another process may have been first. `None`
+    /// if it could not be stored: then it must not be used, since the next start might choose
+    /// another.
     pub(super) fn keep(&self, product: &str, number: usize) -> Option<usize> {
         let path = self.0.as_ref()?;
         fs::create_dir_all(path.parent()?).ok()?;
-        // It begins with the end of a line, in case the one before has none. Written at once, it is not
-        // mixed with that of another process.
+        // It begins with a newline, in case the previous line is incomplete. A single write is not
+        // interleaved with that of another process.
         let line = format!("\n{product} {number:02}\n");
         OutputFile::append(path).ok()?.write_all(line.as_bytes()).ok()?;
         self.find(product)

@@ -19,7 +19,8 @@ use super::runtime::{Address, Grid, Stream, kernels, load_from_wheels};
 use super::{Cuda, DEVICE, Precision};
 use crate::Error;
 
-/// Whether cuBLASLt can be loaded, from the system or from the wheels beside the program.
+/// Whether cuBLASLt can be loaded, from the system or from wheels in the program's Python
+/// environment.
 pub fn cublaslt_is_present() -> bool {
     // SAFETY: loading the library runs its initialisers, as in every program that uses it.
     let is_loaded = || unsafe { sys::is_culib_present() };
@@ -29,11 +30,11 @@ pub fn cublaslt_is_present() -> bool {
     }
 }
 
-/// The workspace for sums that several blocks share, in bytes.
+/// The size of cuBLASLt's workspace in bytes, for sums that are split over several blocks.
 pub(super) const WORKSPACE: usize = 64 << 20;
 
-/// Rows, columns and sum length; both operands with their steps; the output, its stride and whether it
-/// is added to.
+/// Rows, columns and the length of sums; both operands with their strides; the output, its stride
+/// and whether it is added to.
 type Plain =
     (usize, usize, usize, Address, usize, usize, Address, usize, usize, Address, usize, bool);
 
@@ -42,7 +43,7 @@ kernels! {
     PRODUCT_FLOAT: Plain = product_float;
 }
 
-/// A row-major matrix of working precision: its address, and the elements from row to row.
+/// A row-major matrix in working precision: its address, and the stride of its rows in elements.
 #[derive(Clone, Copy)]
 pub(super) struct Matrix {
     pub(super) start: u64,
@@ -59,20 +60,20 @@ impl Matrix {
         Self { transposed: !self.transposed, ..self }
     }
 
-    /// The steps from row to row and from column to column.
-    fn steps(self) -> [usize; 2] {
+    /// The strides from row to row and from column to column.
+    fn strides(self) -> [usize; 2] {
         if self.transposed { [1, self.stride] } else { [self.stride, 1] }
     }
 }
 
-/// Where a product goes.
+/// The output of a product.
 #[derive(Clone, Copy)]
 pub(super) struct Target {
     pub(super) start: u64,
     pub(super) stride: usize,
     /// `f32` instead of working precision.
     pub(super) float: bool,
-    /// Whether it is added to the output.
+    /// Whether the product is added to the output.
     pub(super) add: bool,
 }
 
@@ -159,8 +160,8 @@ impl Drop for Products {
 }
 
 impl<P: Precision> Cuda<P> {
-    /// `to = a · b` or `to += a · b`; `sizes` are the rows and columns of the result and what is
-    /// summed over.
+    /// `to = a · b` or `to += a · b`; `sizes` are the rows and columns of the result and the length
+    /// of the sums.
     pub(super) fn product(&self, sizes: [usize; 3], a: Matrix, b: Matrix, to: Target) {
         if sizes.contains(&0) {
             return;
@@ -170,15 +171,14 @@ impl<P: Precision> Cuda<P> {
         }
     }
 
-    /// [`product`](Self::product) of a shape that recurs.
+    /// [`product`](Self::product) of a recurring shape, for which algorithms are measured.
     pub(super) fn layer_product(&self, sizes: [usize; 3], a: Matrix, b: Matrix, to: Target) {
         if !self.library_product(sizes, a, b, to, Finish::Nothing, Choice::Measured) {
             self.plain_product(sizes, a, b, to);
         }
     }
 
-    /// [`product`](Self::product) with an epilogue. False where the library does not support
-    /// it.
+    /// [`product`](Self::product) with an epilogue. False if the library does not support it.
     pub(super) fn library_product(
         &self,
         sizes: [usize; 3],
@@ -196,7 +196,7 @@ impl<P: Precision> Cuda<P> {
         let Some(algorithm) = self.choose(&key, &descriptors, a, b, to, finish) else {
             return false;
         };
-        // Where the bucket's algorithm does not fit this exact size, one is looked up each time.
+        // If the bucket's algorithm does not support this exact size, one is looked up each time.
         self.run(&descriptors, a, b, to, &algorithm).is_ok()
             || descriptors.suggestions(self.products.handle, key.alignments, 1).is_ok_and(|own| {
                 own.first().is_some_and(|own| self.run(&descriptors, a, b, to, own).is_ok())
@@ -211,10 +211,10 @@ impl<P: Precision> Cuda<P> {
         to: Target,
         algorithm: &Algorithm,
     ) -> Result<(), CublasError> {
-        self.stream.count();
+        self.stream.count_operation();
         let (one, beta) = (1.0_f32, if to.add { 1.0_f32 } else { 0.0 });
         let [left, right, output] = descriptors.layouts;
-        // SAFETY: the addresses are buffers of this device, as large as the layouts say; the
+        // SAFETY: the addresses are in buffers of this device, as large as the layouts require; the
         // numbers on the host are read before the call returns.
         unsafe {
             result::matmul(
@@ -238,12 +238,12 @@ impl<P: Precision> Cuda<P> {
         }
     }
 
-    /// For shapes the library does not take: a thread per element.
+    /// For shapes the library does not support: one thread per element.
     fn plain_product(&self, sizes: [usize; 3], a: Matrix, b: Matrix, to: Target) {
         let [rows, columns, inner] = sizes;
         let kernel = if to.float { PRODUCT_FLOAT } else { PRODUCT_REAL };
         let grid = Grid::blocks(rows, 256).by(columns.div_ceil(256));
-        let ([a_row, a_step], [b_step, b_column]) = (a.steps(), b.steps());
+        let ([a_row, a_step], [b_step, b_column]) = (a.strides(), b.strides());
         // SAFETY: the operation's buffers have these sizes.
         unsafe {
             self.launch(

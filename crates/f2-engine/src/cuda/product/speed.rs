@@ -7,7 +7,7 @@ use crate::Error;
 use crate::cuda::memory::Buffer;
 use crate::cuda::{Cuda, Precision};
 
-/// Rows and columns of the product that is timed, and how often.
+/// Rows and columns of the product that is timed, and how often it is repeated.
 const SIZE: usize = 4096;
 const TIMES: usize = 10;
 

@@ -1,5 +1,5 @@
 // Shared by all kernels: numbers in working precision, chunks of eight columns, sums over warps and
-// blocks, dropout. No header is included, so that nothing but NVRTC itself has to be installed.
+// blocks, dropout. No header is included, so that only NVRTC has to be installed.
 //
 // `real` is the working precision: bf16, or float where F32 is defined.
 
@@ -10,7 +10,7 @@ typedef long long i64;
 
 #define KERNEL extern "C" __global__ void
 
-// A target, a class or a candidate that is none.
+// Marks a missing target, class or candidate.
 constexpr u32 NONE = 0xffffffffu;
 constexpr float NEVER = -1e30f;
 
@@ -85,7 +85,7 @@ __device__ __forceinline__ u32 shared_address(const void* pointer) {
     return (u32)__cvta_generic_to_shared(pointer);
 }
 
-// Copies sixteen bytes to shared memory asynchronously; writes zeros where there is nothing to read.
+// Copies sixteen bytes to shared memory asynchronously; writes zeros if `there` is false.
 __device__ __forceinline__ void copy_chunk(u32 to, const void* from, bool there) {
     int bytes = there ? 16 : 0;
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes));
@@ -98,7 +98,7 @@ __device__ __forceinline__ void wait() {
     asm volatile("cp.async.wait_group %0;" ::"n"(PENDING));
 }
 
-// Copies eight columns of a row to shared memory asynchronously, to be read there by the same thread;
+// Copies eight columns of a row to shared memory asynchronously, to be read by the same thread;
 // zeros beyond the row's end.
 __device__ __forceinline__ void fetch8(real* to, const real* row, int column, int width) {
     if (width % 8 == 0) {
@@ -111,7 +111,7 @@ __device__ __forceinline__ void fetch8(real* to, const real* row, int column, in
     }
 }
 
-// The same of parameters, whose values begin at multiples of sixteen.
+// `load8` for parameters, which begin at multiples of sixteen elements.
 __device__ __forceinline__ void load8_values(const float* row, int column, int width, float (&x)[8]) {
     if (width % 8 == 0 && column < width) {
         float4 low = *(const float4*)(row + column), high = *(const float4*)(row + column + 4);
@@ -136,7 +136,7 @@ __device__ __forceinline__ float warp_max(float x) {
     return x;
 }
 
-// Over all threads of a block; every thread gets the result. Always in the same order.
+// The sum over all threads of a block, in a fixed order; every thread gets the result.
 __device__ float block_sum(float x) {
     __shared__ float parts[32];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;

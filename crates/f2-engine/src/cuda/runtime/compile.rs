@@ -1,4 +1,5 @@
-//! Kernels from CUDA C++ to machine code, by NVRTC, at first use; cached on the disk afterwards.
+//! Compilation of the kernels from CUDA C++ to machine code by NVRTC, at first use; the result is
+//! cached on disk.
 
 use std::env;
 use std::ffi::{CStr, CString, c_char};
@@ -13,7 +14,7 @@ use super::wheels;
 use crate::Error;
 use crate::cuda::{DEVICE, Precision};
 
-/// All kernels, in the order they are compiled: shared code first.
+/// The sources of all kernels, compiled as one program in this order: shared code first.
 pub(super) const SOURCES: [(&str, &str); 13] = [
     ("common.cu", include_str!("common.cu")),
     ("memory/memory.cu", include_str!("../memory/memory.cu")),
@@ -30,11 +31,11 @@ pub(super) const SOURCES: [(&str, &str); 13] = [
     ("attention/hopper.cu", include_str!("../attention/hopper.cu")),
 ];
 
-/// The compute capability whose tensor cores have instructions of their own, which neither older nor
-/// newer ones know.
+/// The compute capability of Hopper, whose tensor cores have instructions that neither older nor
+/// newer GPUs support.
 pub(in crate::cuda) const HOPPER: (i32, i32) = (9, 0);
 
-/// Whether NVRTC can be loaded, from the system or from the wheels beside the program.
+/// Whether NVRTC can be loaded, from the system or from wheels in the program's Python environment.
 pub fn nvrtc_is_present() -> bool {
     // SAFETY: loading the library runs its initialisers, as in every program that uses it.
     let is_loaded = || unsafe { sys::is_culib_present() };
@@ -44,7 +45,7 @@ pub fn nvrtc_is_present() -> bool {
     }
 }
 
-/// Machine code of all kernels for a compute capability such as (9, 0).
+/// Compiles all kernels to machine code, for a compute capability such as (9, 0).
 pub fn compile_kernels<P: Precision>(capability: (i32, i32)) -> Result<Vec<u8>, Error> {
     if !nvrtc_is_present() {
         return Err(failed(
@@ -61,7 +62,7 @@ pub fn compile_kernels<P: Precision>(capability: (i32, i32)) -> Result<Vec<u8>, 
     }
 }
 
-/// [`compile_kernels`], unless the cache has them.
+/// The kernels from the cache, or from [`compile_kernels`] if they are not there.
 pub(in crate::cuda) fn cached_kernels<P: Precision>(
     capability: (i32, i32),
 ) -> Result<Vec<u8>, Error> {
@@ -79,10 +80,10 @@ pub(in crate::cuda) fn cached_kernels<P: Precision>(
     Ok(code)
 }
 
-/// Everything that the machine code depends on.
+/// Identifies the machine code in the cache: driver version, options and source.
 fn compiled_from<P: Precision>(capability: (i32, i32)) -> String {
     let mut driver = 0;
-    // SAFETY: a device of this driver's is open, so it is loaded; the pointer is valid for one number.
+    // SAFETY: a device is open, so the driver is loaded; the pointer is valid for one number.
     let _ = unsafe { cudarc::driver::sys::cuDriverGetVersion(&raw mut driver) };
     let options = options::<P>(capability).join(" ");
     format!("driver {driver}, {options}\n{}", source())
@@ -111,7 +112,7 @@ fn options<P: Precision>(capability: (i32, i32)) -> Vec<String> {
     options
 }
 
-/// The folder of compiled kernels and measured choices: `$F2_CACHE`, or the user's own cache folder.
+/// The folder of compiled kernels and measured products: `$F2_CACHE`, or the user's cache folder.
 pub(in crate::cuda) fn cache_folder() -> Option<PathBuf> {
     let named = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     named("F2_CACHE")
@@ -129,7 +130,7 @@ impl Program {
         // SAFETY: the program is alive, and the pointer is valid for one number.
         unsafe { sys::nvrtcGetCUBINSize(self.0, &raw mut size) }.result().map_err(failed)?;
         let mut code = vec![0_u8; size];
-        // SAFETY: the library writes exactly the number of bytes it has just named.
+        // SAFETY: the library writes exactly the number of bytes it has just reported.
         unsafe { sys::nvrtcGetCUBIN(self.0, code.as_mut_ptr().cast::<c_char>()) }
             .result()
             .map_err(failed)?;

@@ -1,4 +1,4 @@
-//! Work of fixed shape, recorded once and replayed.
+//! Operations of fixed shape, recorded once as a CUDA graph and replayed.
 
 use cudarc::driver::CudaGraph;
 use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
@@ -11,22 +11,22 @@ pub enum Recording {
     /// Never run.
     #[default]
     New,
-    /// Run without recording, so that everything set up at first use exists; how often it could not be
-    /// recorded since.
+    /// Run without recording, so that everything created at first use exists. The number counts
+    /// failed attempts to record since.
     Warm(u8),
     /// Recorded.
     Recorded(Graph),
-    /// Run each time: it could not be recorded, for want of memory for example.
+    /// Run each time, since it could not be recorded, for example for lack of memory.
     Unrecorded,
 }
 
-/// How often recording is tried. A call of another thread can spoil one try.
+/// How often recording is attempted. A call by another thread can make one attempt fail.
 const TRIES: u8 = 3;
 
-/// A graph of operations.
+/// A recorded graph of operations.
 pub struct Graph(CudaGraph);
 
-// SAFETY: a graph may be used by any thread, one at a time; launching borrows it exclusively.
+// SAFETY: a graph may be used by any thread, one at a time, and this type is not `Sync`.
 unsafe impl Send for Graph {}
 
 impl Recording {
@@ -59,21 +59,21 @@ impl Recording {
 
 impl Graph {
     fn launch(&self, stream: &Stream) {
-        stream.count();
+        stream.count_operation();
         stream.note("replaying a graph", self.0.launch());
     }
 }
 
 fn record(stream: &Stream, body: &mut dyn FnMut()) -> Option<Graph> {
     let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
-    // Where this fails the operations themselves say what is wrong with the device.
+    // If this fails, the operations themselves report what is wrong with the device.
     stream.cuda().begin_capture(mode).ok()?;
     let failure = stream.failure();
     body();
     match stream.cuda().end_capture(CUgraphInstantiate_flags(0)) {
         Ok(Some(graph)) => Some(Graph(graph)),
-        // A call of another thread can invalidate a recording. Nothing of it was done then: the caller
-        // does it unrecorded, and what was at fault itself fails again.
+        // A call by another thread can invalidate a recording. Then none of the operations was
+        // executed: the caller runs them unrecorded, and an operation at fault fails again.
         Ok(None) | Err(_) => {
             stream.set_failure(failure);
             None

@@ -1,7 +1,7 @@
-//! Compiled kernels on the disk: a file for each thing they were compiled from, with a checksum.
+//! Compiled kernels on disk: a file with a checksum for each source, options and driver.
 //!
-//! A file is the magic number, the SHA-256 of what the code was compiled from followed by the code
-//! itself, and the code. A file that does not match is ignored.
+//! A file consists of the magic number, the SHA-256 over these three and the machine code, and the
+//! machine code. A file whose hash does not match is ignored.
 
 use std::fs;
 use std::io::Write as _;
@@ -13,16 +13,15 @@ use sha2::{Digest, Sha256};
 const MAGIC: [u8; 8] = *b"f2cubin1";
 const CHECKSUM: usize = 32;
 
-/// The file of some kernels' machine code.
+/// The cache file of the machine code of the kernels.
 pub(in crate::cuda) struct KernelCache {
     path: PathBuf,
-    /// All that decides the code: source, options, compiler, driver.
+    /// Source, options and driver version.
     compiled_from: String,
 }
 
 impl KernelCache {
-    /// The place in a folder for code that was compiled from something, under a name that people
-    /// recognise.
+    /// The file in `folder` for code compiled from `compiled_from`; its name begins with `name`.
     pub(in crate::cuda) fn new(folder: &Path, name: &str, compiled_from: String) -> Self {
         let digest = Sha256::digest(&compiled_from);
         let key: String = digest.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
@@ -36,7 +35,7 @@ impl KernelCache {
         (checksum == self.checksum(code)).then(|| code.to_vec())
     }
 
-    /// Stores the code. A cache that cannot be written only costs time at the next start.
+    /// Stores the code. A failure is ignored: it only costs time at the next start.
     pub(in crate::cuda) fn store(&self, code: &[u8]) {
         let _ = self.path.parent().map(disk::create_folders);
         let _ = write_atomically(&self.path, |file| {
@@ -63,7 +62,7 @@ mod tests {
         cache("a").store(b"machine code");
         assert_eq!(cache("a").load().as_deref(), Some(&b"machine code"[..]));
         assert_eq!(cache("b").load(), None);
-        // Not even under the other's name.
+        // Not even if the file is renamed.
         fs::rename(&cache("a").path, &cache("b").path).unwrap();
         assert_eq!(cache("b").load(), None);
     }

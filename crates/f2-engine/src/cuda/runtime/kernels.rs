@@ -16,7 +16,7 @@ use crate::cuda::{DEVICE, Precision};
 /// The module, and the functions loaded from it so far.
 pub(in crate::cuda) struct Kernels {
     module: Arc<CudaModule>,
-    /// The most bytes a block can share.
+    /// The most shared memory a block can have, in bytes.
     shared_memory: i32,
     /// Whether there are kernels for the tensor cores of compute capability 9.0.
     pub(in crate::cuda) hopper: bool,

@@ -1,5 +1,4 @@
-//! Kernel launches: a kernel with the types of its arguments, a shape, and the arguments as the bits
-//! they have in a register.
+//! Kernel launches: kernels with the types of their arguments, grids, and arguments as plain bits.
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -8,7 +7,7 @@ use cudarc::driver::result;
 
 use crate::cuda::{Cuda, Precision};
 
-/// How many blocks, of how many threads, with how many bytes of shared memory.
+/// A launch configuration: blocks, threads per block, bytes of dynamic shared memory per block.
 #[derive(Clone, Copy)]
 pub(in crate::cuda) struct Grid {
     blocks: (u32, u32),
@@ -31,18 +30,18 @@ impl Grid {
         Self { blocks: (blocks as u32, 1), threads, shared: 0 }
     }
 
-    /// Another dimension of blocks.
+    /// The same with `second` blocks in the second dimension.
     pub(in crate::cuda) fn by(self, second: usize) -> Self {
         Self { blocks: (self.blocks.0, second as u32), ..self }
     }
 
-    /// With so many bytes of shared memory.
+    /// The same with `bytes` of dynamic shared memory per block.
     pub(in crate::cuda) fn sharing(self, bytes: usize) -> Self {
         Self { shared: bytes as u32, ..self }
     }
 }
 
-/// A kernel by its name, with the types of its arguments: a tuple.
+/// The name of a kernel, with the types of its arguments as a tuple.
 pub(in crate::cuda) struct Kernel<A> {
     pub(super) name: &'static str,
     arguments: PhantomData<fn(A)>,
@@ -75,7 +74,7 @@ macro_rules! kernels {
         $(const $name: $crate::cuda::runtime::Kernel<$arguments> =
             $crate::cuda::runtime::Kernel::new(stringify!($kernel));)*
 
-        /// All of the above.
+        /// All kernels of the family.
         #[cfg(test)]
         pub(in crate::cuda) const KERNELS: &[(&str, &[$crate::cuda::runtime::Kind])] =
             &[$($name.declared()),*];
@@ -83,9 +82,9 @@ macro_rules! kernels {
 }
 pub(in crate::cuda) use kernels;
 
-/// The kind of a parameter, of which the driver copies as many bytes as the kernel's signature
-/// says, from the low end of eight. An integer may therefore be narrower in the kernel; CUDA's hosts are
-/// little-endian.
+/// The kind of a parameter. An argument is stored in eight bytes, of which the driver copies the
+/// first ones, as many as the kernel's parameter has. An integer may therefore be narrower in the
+/// kernel, since hosts with CUDA are little-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cuda) enum Kind {
     /// Up to eight bytes.
@@ -153,11 +152,11 @@ pub(in crate::cuda) type Address = u64;
 pub(in crate::cuda) trait Arguments {
     #[cfg_attr(not(test), expect(dead_code, reason = "a test compares kinds with signatures"))]
     const KINDS: &'static [Kind];
-    /// Calls `run` with each one's bits.
+    /// Calls `run` with the bits of every argument.
     fn with_bits<R>(self, run: impl FnOnce(&mut [u64]) -> R) -> R;
 }
 
-/// Tuples of up to as many arguments as there are letters.
+/// Implements [`Arguments`] for tuples of up to as many arguments as there are letters.
 macro_rules! tuples {
     ($first:ident $($rest:ident)*) => {
         impl<$first: Argument, $($rest: Argument),*> Arguments for ($first, $($rest,)*) {
@@ -194,15 +193,15 @@ impl<P: Precision> Cuda<P> {
             Ok(function) => function,
             Err(reason) => return self.stream.note(kernel.name, Err(reason)),
         };
-        self.stream.count();
+        self.stream.count_operation();
         let launched = arguments.with_bits(|bits| {
             let mut pointers = [std::ptr::null_mut(); MOST_ARGUMENTS];
             let pointers = &mut pointers[..bits.len()];
             for (pointer, argument) in pointers.iter_mut().zip(bits) {
                 *pointer = (&raw mut *argument).cast::<c_void>();
             }
-            // SAFETY: the arguments are of the types the kernel declares, as a test compares; the
-            // caller guarantees the addresses; the driver copies the arguments.
+            // SAFETY: the arguments have the types of the kernel's signature, which a test checks;
+            // the caller guarantees the addresses; the driver copies the arguments.
             unsafe {
                 result::launch_kernel(
                     function.cu_function(),
@@ -218,5 +217,5 @@ impl<P: Precision> Cuda<P> {
     }
 }
 
-/// The longest list of arguments.
+/// The most arguments of any kernel.
 const MOST_ARGUMENTS: usize = 19;

@@ -1,4 +1,5 @@
-//! The driver: kernels compiled and launched, the stream they run on, copies, and recorded graphs.
+//! The driver: compilation and launches of kernels, the stream they run on, copies, and recorded
+//! graphs.
 
 mod compile;
 mod graph;

@@ -1,4 +1,4 @@
-//! Page-locked memory of the host: the GPU copies from and to it while the host continues.
+//! Page-locked host memory: the GPU copies from and to it while the host continues.
 
 use std::slice;
 
@@ -8,7 +8,7 @@ use super::stream::Stream;
 use crate::Error;
 use crate::cuda::DEVICE;
 
-/// A fixed number of words, zero at first, and the event of their last copy.
+/// A fixed number of words, initially zero, and the event that marks the end of their last copy.
 pub(in crate::cuda) struct Pinned<T> {
     start: *mut T,
     len: usize,
@@ -16,16 +16,16 @@ pub(in crate::cuda) struct Pinned<T> {
     stream: Stream,
 }
 
-/// A type for which all bits are a value.
+/// A type for which every bit pattern is a valid value.
 pub(in crate::cuda) trait Word: Copy + Default {}
 
 impl Word for u32 {}
 impl Word for f32 {}
 
-// SAFETY: the memory is owned, and touched by the GPU only between a copy's beginning, which borrows
-// it exclusively, and its end, which everyone else waits for.
+// SAFETY: the memory is owned. The GPU accesses it only from the start of a copy, which borrows it
+// exclusively, to the end, which all other accesses wait for.
 unsafe impl<T: Word> Send for Pinned<T> {}
-// SAFETY: as above; shared access reads alone.
+// SAFETY: as above; shared access only reads.
 unsafe impl<T: Word> Sync for Pinned<T> {}
 
 impl<T: Word> Pinned<T> {
@@ -47,24 +47,24 @@ impl<T: Word> Pinned<T> {
         Ok(Self { start, len, copied, stream: stream.clone() })
     }
 
-    /// The words, once the last copy has ended.
+    /// The words, after the last copy has ended.
     pub(in crate::cuda) fn words(&self) -> &[T] {
         self.wait();
-        // SAFETY: no copy is under way, and one begins only through an exclusive borrow.
+        // SAFETY: no copy is in progress, and starting one needs an exclusive borrow.
         unsafe { slice::from_raw_parts(self.start, self.len) }
     }
 
-    /// [`words`](Self::words), to be written.
+    /// [`words`](Self::words), for writing.
     pub(in crate::cuda) fn words_mut(&mut self) -> &mut [T] {
         self.wait();
         // SAFETY: as above, and the borrow is exclusive.
         unsafe { slice::from_raw_parts_mut(self.start, self.len) }
     }
 
-    /// Begins to copy the first `len` words to the GPU.
+    /// Starts copying the first `len` words to the GPU.
     pub(in crate::cuda) fn copy_to(&mut self, to: u64, len: usize) {
         assert!(len <= self.len, "{} words", self.len);
-        // SAFETY: the words stay in place until the event says that they were copied.
+        // SAFETY: the words stay in place until the event marks the end of the copy.
         let begun = unsafe {
             let words = slice::from_raw_parts(self.start, len);
             result::memcpy_htod_async(to, words, self.stream.raw())
@@ -72,9 +72,9 @@ impl<T: Word> Pinned<T> {
         self.mark("copying to the GPU", begun);
     }
 
-    /// Begins to copy all words from the GPU.
+    /// Starts copying all words from the GPU.
     pub(in crate::cuda) fn copy_from(&mut self, from: u64) {
-        // SAFETY: the words stay in place until the event says that they were written, and nothing
+        // SAFETY: the words stay in place until the event marks the end of the copy, and nothing
         // reads them before.
         let begun = unsafe {
             let words = slice::from_raw_parts_mut(self.start, self.len);

@@ -5,7 +5,7 @@ use super::stream::Stream;
 use crate::Error;
 use crate::cuda::memory::Buffer;
 
-/// One float being copied.
+/// One float being copied to the host.
 pub struct Reading {
     host: Pinned<f32>,
     stream: Stream,

@@ -1,5 +1,5 @@
-//! Every kernel's signature in the `.cu` files beside its declaration in Rust: launches take
-//! declared kernels only, so that the number and widths of their arguments are right.
+//! Compares the declaration of every kernel in Rust with its signature in the `.cu` files: only
+//! declared kernels can be launched, so the number and widths of arguments are right.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ fn kernels(source: &str) -> Signatures {
     instances(&source, found)
 }
 
-/// Kernels whose names a macro completes, `name_##PER`, for each of its uses, `NORMS(1)`.
+/// Replaces kernels whose names a macro completes, `name_##PER`, by one for each use: `NORMS(1)`.
 fn instances(source: &str, kernels: Signatures) -> Signatures {
     let (_, definition) = source.split_once("#define NORMS(PER)").unwrap_or_default();
     let uses = definition.split("NORMS(").skip(1);

@@ -1,4 +1,4 @@
-//! The one stream that all operations of a device are enqueued on, and its first failure.
+//! The stream on which the operations of a device are enqueued, and its first failure.
 
 use std::fmt::Display;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,10 +9,11 @@ use cudarc::driver::{CudaContext, CudaStream, DriverError, sys};
 use crate::Error;
 use crate::cuda::DEVICE;
 
-/// The oldest GPUs whose tensor cores know bf16.
+/// The oldest compute capability whose tensor cores support bf16.
 const OLDEST_CAPABILITY: (i32, i32) = (8, 0);
 
-/// A stream of one GPU. Operations return nothing; the first failure is reported by the next call that waits.
+/// A stream of one GPU. Operations return nothing; the first failure is reported by the next call
+/// that waits.
 #[derive(Clone)]
 pub(in crate::cuda) struct Stream {
     cuda: Arc<CudaStream>,
@@ -53,7 +54,8 @@ impl Stream {
                 "GPU {ordinal} has compute capability {major}.{minor}; 8.0 or later is needed"
             )));
         }
-        // SAFETY: everything is put on one stream, so nothing has to wait for events.
+        // SAFETY: it orders accesses to cudarc's own slices, which are not used. The second stream
+        // of the exchange is ordered by explicit events.
         unsafe { context.disable_event_tracking() };
         let stream = context.new_stream().map_err(failed)?;
         Ok(Self { cuda: stream, failure: Arc::default(), enqueued: Arc::default() })
@@ -75,7 +77,7 @@ impl Stream {
         self.context().compute_capability().map_err(failed)
     }
 
-    /// The most bytes a block can share if it asks.
+    /// The most shared memory a block can have on request, in bytes.
     pub(in crate::cuda) fn shared_memory(&self) -> Result<i32, Error> {
         let attribute =
             sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
@@ -92,7 +94,7 @@ impl Stream {
     }
 
     /// Counts an operation that may write to a buffer.
-    pub(in crate::cuda) fn count(&self) {
+    pub(in crate::cuda) fn count_operation(&self) {
         self.enqueued.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -101,7 +103,7 @@ impl Stream {
         self.enqueued.load(Ordering::Relaxed)
     }
 
-    /// Records the first failure for the next call that waits.
+    /// Records a failure for the next call that waits, unless there was one before.
     pub(in crate::cuda) fn note<E: Display>(&self, what: &str, result: Result<(), E>) {
         if let Err(error) = result {
             let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
@@ -121,7 +123,7 @@ impl Stream {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Takes the record of failures back to an earlier one.
+    /// Restores an earlier record of failures.
     pub(super) fn set_failure(&self, failure: Option<String>) {
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
     }

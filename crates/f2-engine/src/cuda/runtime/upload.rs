@@ -7,7 +7,7 @@ use super::stream::Stream;
 use crate::Error;
 use crate::cuda::memory::Buffer;
 
-/// Words written by the host again and again: the host's copy and the GPU's own.
+/// Words that the host writes repeatedly: a page-locked copy on the host and one on the GPU.
 pub(in crate::cuda) struct Upload {
     host: Pinned<u32>,
     device: Buffer<u32>,
@@ -25,7 +25,7 @@ impl Upload {
         self.device.len()
     }
 
-    /// The GPU's address of a word.
+    /// The address of a word on the GPU.
     pub(in crate::cuda) fn at(&self, index: usize) -> u64 {
         self.device.at(index)
     }
@@ -35,14 +35,14 @@ impl Upload {
         self.device.read(0, to)
     }
 
-    /// Lets `fill` write the first `len` words, then copies them.
+    /// Lets `fill` write the first `len` words, then starts copying them.
     pub(in crate::cuda) fn write(&mut self, len: usize, fill: impl FnOnce(&mut [u32])) {
         assert!(len <= self.len(), "{len} words exceed the capacity of {}", self.len());
         fill(&mut self.host.words_mut()[..len]);
         self.host.copy_to(self.device.at(0), len);
     }
 
-    /// [`write`](Self::write) of a list, in a larger buffer where this one is too small.
+    /// [`write`](Self::write) of a list; a buffer that is too small is replaced by a larger one.
     pub(in crate::cuda) fn write_all(&mut self, words: &[u32]) {
         if words.len() > self.len() {
             match Self::new(&self.stream, words.len().next_power_of_two()) {
@@ -60,15 +60,15 @@ impl std::fmt::Debug for Upload {
     }
 }
 
-/// Lists that operations read again and again, each copied once and never freed, since a recorded graph may
-/// read it.
+/// Constant lists that operations read. Each is copied once and never freed, since a recorded graph
+/// may read it.
 #[derive(Default)]
 pub(in crate::cuda) struct Lists {
     known: Mutex<Vec<(Vec<u64>, Buffer<u64>)>>,
 }
 
 impl Lists {
-    /// The GPU's address of a list; `None`, with the failure recorded, when out of memory.
+    /// The address of a list on the GPU; `None`, with the failure recorded, if out of memory.
     pub(in crate::cuda) fn load(&self, stream: &Stream, list: &[u64]) -> Option<u64> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, buffer)) = known.iter().find(|(known, _)| known == list) {

@@ -1,4 +1,4 @@
-//! CUDA's libraries in the `nvidia-*` wheels, for a program that pip installed beside them.
+//! CUDA's libraries in `nvidia-*` wheels, for a program that pip installed in the same environment.
 
 use std::env;
 use std::fs;
@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 
 use libloading::Library;
 
-/// Loads a library, such as `nvrtc`, from the wheels of the Python environment the program is in.
+/// Loads a library, such as `nvrtc`, from the wheels of the program's Python environment.
 ///
-/// A library that is loaded is found by its own name from then on, wherever it came from. Where
-/// there is none, nothing happens.
+/// Once loaded, a library is found by name, wherever it came from. Does nothing if there is none.
 pub(in crate::cuda) fn load(name: &str) {
     let Ok(program) = env::current_exe().and_then(fs::canonicalize) else { return };
     // PREFIX/bin/f2, or PREFIX\Scripts\f2.exe.
@@ -17,7 +16,7 @@ pub(in crate::cuda) fn load(name: &str) {
     for path in libraries(prefix, name) {
         // SAFETY: loading the library runs its initialisers, as in every program that uses it.
         if let Ok(library) = unsafe { Library::new(&path) } {
-            // It must stay loaded for those who look for it by name.
+            // It must stay loaded to be found by name.
             std::mem::forget(library);
             return;
         }
@@ -42,7 +41,7 @@ fn libraries(prefix: &Path, name: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Where an environment's packages are.
+/// The folders in which an environment's packages may be.
 fn site_packages(prefix: &Path) -> Vec<PathBuf> {
     let versions = ["lib", "lib64"].iter().flat_map(|folder| entries(&prefix.join(folder)));
     let of_version = |folder: &PathBuf| {

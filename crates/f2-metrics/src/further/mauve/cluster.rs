@@ -1,21 +1,21 @@
-//! Clusters by k-means, as faiss finds them: it begins from the same points, gives empty clusters half
-//! of a full one by the same draws, and takes the attempt with the smallest sum of squares.
+//! k-means as in faiss: it starts from the same points, refills empty clusters by splitting others
+//! with the same random draws, and keeps the attempt with the smallest sum of squares.
 //!
-//! Distances are added up in another order than in faiss, so a point that is as far from one centre as
-//! from another to seven digits may fall to the other.
+//! Distances are summed in a different order than in faiss, so a point that is equidistant from two
+//! centres to seven digits may be assigned to the other one.
 
 use rayon::prelude::*;
 
 use super::Features;
 use super::mersenne::MersenneTwister;
 
-/// The seeds of attempts are this far apart.
+/// The difference between the seeds of successive attempts.
 const NEXT_ATTEMPT: u64 = 15_486_557;
-/// The seed of the draws that give empty clusters points.
+/// The random seed for refilling empty clusters.
 const SPLIT_SEED: u32 = 1234;
-/// How far the two halves of a cluster are moved apart.
+/// The relative shift that separates the two halves of a split cluster.
 const APART: f32 = 1.0 / 1024.0;
-/// Squares added up side by side.
+/// Independent partial sums of squares.
 const LANES: usize = 16;
 
 pub(super) struct Clustering {
@@ -29,7 +29,7 @@ impl Clustering {
     /// The cluster of each point.
     pub(super) fn labels(&self, points: &Features) -> Vec<u32> {
         if points.count() <= self.clusters {
-            // As many clusters as points: each its own.
+            // No more points than clusters: each has its own.
             return (0..points.count() as u32).collect();
         }
         let mut best: Option<(f32, Vec<f32>)> = None;
@@ -44,7 +44,7 @@ impl Clustering {
         nearest(points, &centres).0
     }
 
-    /// The sum of squares of the last step and the centres after it.
+    /// Returns the sum of squares of the last step, and the centres after it.
     fn attempt(&self, points: &Features, seed: u32) -> (f32, Vec<f32>) {
         let begin = permutation(points.count(), seed);
         let point = |number: usize| &points.rows[number * points.width..][..points.width];
@@ -54,7 +54,7 @@ impl Clustering {
         for _ in 0..self.steps.max(1) {
             let (new, sum) = nearest(points, &centres);
             squares = sum;
-            // The centres follow from the labels: from here on every step would be the same.
+            // The centres depend only on the labels, so all further steps would be the same.
             if new == labels {
                 break;
             }
@@ -64,7 +64,7 @@ impl Clustering {
         (squares, centres)
     }
 
-    /// The mean of each cluster's points; an empty one gets half of another.
+    /// The mean of each cluster's points; an empty cluster gets half of another.
     fn centres(&self, points: &Features, labels: &[u32]) -> Vec<f32> {
         let width = points.width;
         let mut centres = vec![0.0_f32; self.clusters * width];
@@ -111,7 +111,7 @@ impl Clustering {
     }
 }
 
-/// The numbers below `count` in random order, by Fisher and Yates from the start.
+/// The numbers below `count` in random order, by a Fisher–Yates shuffle from the start.
 fn permutation(count: usize, seed: u32) -> Vec<usize> {
     let mut random = MersenneTwister::new(seed);
     let mut order: Vec<usize> = (0..count).collect();
@@ -122,7 +122,8 @@ fn permutation(count: usize, seed: u32) -> Vec<usize> {
     order
 }
 
-/// The nearest centre of each point, the first of several, and the sum of the squared distances.
+/// The nearest centre of each point (the first in case of a tie), and the sum of the squared
+/// distances.
 fn nearest(points: &Features, centres: &[f32]) -> (Vec<u32>, f32) {
     let width = points.width;
     let nearest = |point: &[f32]| {

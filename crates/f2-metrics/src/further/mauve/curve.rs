@@ -1,8 +1,8 @@
 //! The divergence curve of two histograms and the area under it.
 
-/// Points on the curve, as in the published program.
+/// The number of mixtures on the curve, as in the published program.
 const POINTS: usize = 25;
-/// How close to either histogram the mixtures come.
+/// The smallest weight of either histogram in a mixture.
 const EDGE: f64 = 1e-6;
 
 /// The values computed from the divergence curve of two histograms.
@@ -10,15 +10,15 @@ const EDGE: f64 = 1e-6;
 pub struct Frontier {
     /// MAUVE: the area under the curve, from 0 to 1.
     pub mauve: f64,
-    /// The same of histograms smoothed by half a point in each cluster (Pillutla et al., 2023).
+    /// MAUVE of histograms smoothed by half a point in each cluster (Pillutla et al., 2023).
     pub smoothed: f64,
-    /// The frontier integral, from 0, the same, to 1.
+    /// The frontier integral, from 0 (equal histograms) to 1.
     pub integral: f64,
     /// The frontier integral of the smoothed histograms.
     pub smoothed_integral: f64,
 }
 
-/// Compares how two sets of points fill the same clusters.
+/// Compares two sets of points by their counts in the same clusters.
 ///
 /// ```
 /// let same = f2_metrics::frontier(&[3, 5, 2], &[6, 10, 4], 5.0);
@@ -40,7 +40,7 @@ fn shares(counts: &[u32], more: f64) -> Vec<f64> {
     counts.iter().map(|count| (f64::from(*count) + more) / sum).collect()
 }
 
-/// The mean of the areas under the curve, seen from either axis.
+/// The mean of the areas between the curve and either axis.
 fn area(p: &[f64], q: &[f64], scaling: f64) -> f64 {
     let mut curve = vec![[1.0, 0.0]];
     for point in 0..POINTS {
@@ -54,13 +54,14 @@ fn area(p: &[f64], q: &[f64], scaling: f64) -> f64 {
     f64::midpoint(under(curve), under(turned))
 }
 
-/// The area by trapezia. The curve falls: of points above one another the upper comes first.
+/// The area by the trapezoidal rule. The curve decreases: of points with the same x, the upper
+/// comes first.
 fn under(mut curve: Vec<[f64; 2]>) -> f64 {
     curve.sort_by(|one, other| one[0].total_cmp(&other[0]).then(other[1].total_cmp(&one[1])));
     curve.windows(2).map(|pair| (pair[1][0] - pair[0][0]) * (pair[0][1] + pair[1][1]) / 2.0).sum()
 }
 
-/// The KL divergence of a mixture from one of its parts, in nats.
+/// KL(part ‖ mixture), in nats.
 fn divergence(part: &[f64], mixture: &[f64]) -> f64 {
     let terms = part.iter().zip(mixture).filter(|(p, _)| **p > 0.0);
     terms.map(|(p, r)| p * (p / r).ln()).sum()

@@ -1,4 +1,4 @@
-//! The Mersenne Twister, MT19937 (Matsumoto and Nishimura, 1998), which faiss draws from.
+//! The Mersenne Twister, MT19937 (Matsumoto and Nishimura, 1998), the generator of faiss.
 
 const SIZE: usize = 624;
 const MIDDLE: usize = 397;
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn the_generator_is_the_published_one() {
-        // The 10,000th number of the default seed, as the C++ standard gives it.
+        // The 10,000th number for the default seed, from the C++ standard.
         let mut random = MersenneTwister::new(5489);
         assert_eq!((0..10_000).map(|_| random.next()).last(), Some(4_123_659_995));
     }

@@ -1,8 +1,8 @@
-//! MAUVE: how far apart the distributions of two sets of texts are (Pillutla et al., 2021).
+//! MAUVE: the similarity of the distributions of two sets of texts (Pillutla et al., 2021).
 //!
-//! Texts are points, the hidden states of some model. `reduce` projects them onto few directions,
-//! `cluster` puts those of both sets into common clusters, and `curve` compares how the two sets fill
-//! them.
+//! Texts are represented as points, the hidden states of a model. `reduce` projects them onto
+//! principal components, `cluster` clusters both sets together, and `curve` compares the two
+//! histograms over the clusters.
 
 mod cluster;
 mod curve;
@@ -13,7 +13,7 @@ use crate::Error;
 use cluster::Clustering;
 pub use curve::{Frontier, frontier};
 
-/// A set of points of one width.
+/// A set of points of equal dimension.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Features {
     width: usize,
@@ -23,17 +23,17 @@ pub struct Features {
 /// How the points are clustered and compared; the defaults are those of the package `mauve-text`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MauveSettings {
-    /// Clusters; a tenth of the smaller set's points if not given, and at least 2.
+    /// The number of clusters, at least 2; if `None`, a tenth of the smaller set's points.
     pub clusters: Option<usize>,
-    /// The share of the variance that the directions kept explain.
+    /// The share of the variance that the principal components kept must explain.
     pub explained_variance: f64,
-    /// How often clusters are looked for, from other points; the best are taken.
+    /// Runs of k-means from different starting points; the best one is kept.
     pub attempts: usize,
-    /// The most steps of one attempt.
+    /// The largest number of steps of one attempt.
     pub steps: usize,
-    /// The constant c of the paper.
+    /// The scaling constant c of the paper.
     pub scaling: f64,
-    /// Which points clusters begin from.
+    /// The random seed for the starting points of k-means.
     pub seed: u64,
 }
 
@@ -51,30 +51,31 @@ impl Default for MauveSettings {
 }
 
 impl Features {
-    /// Points one after another. `None` where they are not whole rows, or hold what is no number.
+    /// From concatenated points. `None` if `rows` is not a multiple of `width`, or has a value that
+    /// is not finite.
     pub fn new(width: usize, rows: Vec<f32>) -> Option<Self> {
         let whole = width > 0 && rows.len().is_multiple_of(width);
         let numbers = rows.iter().all(|value| value.is_finite());
         (whole && numbers).then_some(Self { width, rows })
     }
 
-    /// How many there are.
+    /// The number of points.
     pub fn count(&self) -> usize {
         self.rows.len() / self.width
     }
 
-    /// Numbers in each.
+    /// The dimension of each point.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// Each point.
+    /// The points.
     pub fn points(&self) -> impl Iterator<Item = &[f32]> {
         self.rows.chunks_exact(self.width)
     }
 }
 
-/// MAUVE of the points of human texts and those of a model's.
+/// MAUVE of the points of human texts and those of a model's texts.
 ///
 /// ```
 /// use f2_metrics::{Features, MauveSettings, mauve};
@@ -97,7 +98,7 @@ pub fn mauve(
     Ok(frontier(&human_counts, &model_counts, settings.scaling))
 }
 
-/// How many points of either set each cluster holds.
+/// The number of human and model points in each cluster.
 pub fn mauve_counts(
     human: &Features,
     model: &Features,
@@ -110,10 +111,10 @@ pub fn mauve_counts(
     if human.width != model.width {
         return Err(Error::Widths([human.width, model.width]));
     }
-    // Half a cluster is rounded to the even number, as Python does.
+    // Half a cluster is rounded to the even number, as in Python.
     let tenth = (fewest as f64 / 10.0).round_ties_even() as usize;
     let clusters = settings.clusters.unwrap_or(tenth).max(2);
-    // The model's points come first: the order decides where clusters begin.
+    // The model's points come first, as in `mauve-text`: the order determines the starting points.
     let all = [&model.rows[..], &human.rows].concat();
     let reduced = reduce::reduce(human.width, &all, settings.explained_variance);
     let clustering = Clustering {

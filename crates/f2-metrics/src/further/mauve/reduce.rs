@@ -1,11 +1,11 @@
-//! The directions along which points differ most: principal components of points of length 1.
+//! Projection of normalised points onto their principal components.
 
 use rayon::prelude::*;
 
 use super::Features;
 use crate::further::symmetric::Symmetric;
 
-/// Points scaled to length 1 and projected onto as many of their principal components as explain this
+/// Scales points to norm 1 and projects them onto as many principal components as explain this
 /// share of the variance.
 pub(super) fn reduce(width: usize, rows: &[f32], share: f64) -> Features {
     let points = centred(width, rows);
@@ -19,7 +19,7 @@ pub(super) fn reduce(width: usize, rows: &[f32], share: f64) -> Features {
         });
         enough.unwrap_or(0) + 1
     };
-    // The smaller of the two matrices that have the same eigenvalues.
+    // The smaller of the covariance and the Gram matrix, which have the same non-zero eigenvalues.
     let by_column: Vec<Vec<f64>> = if width <= count {
         let columns: Vec<Vec<f64>> =
             (0..width).map(|at| points.iter().map(|point| point[at]).collect()).collect();
@@ -40,7 +40,7 @@ pub(super) fn reduce(width: usize, rows: &[f32], share: f64) -> Features {
     Features { width: by_column.len(), rows: (0..count).flat_map(row).collect() }
 }
 
-/// Points of length 1, their mean taken off.
+/// Points scaled to norm 1, minus their mean.
 fn centred(width: usize, rows: &[f32]) -> Vec<Vec<f64>> {
     let unit = |point: &[f32]| -> Vec<f64> {
         let norm = point.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt();
@@ -59,7 +59,7 @@ fn centred(width: usize, rows: &[f32]) -> Vec<Vec<f64>> {
     points
 }
 
-/// The matrix of the products of all pairs of vectors.
+/// The matrix of the dot products of all pairs of vectors, its lower triangle.
 fn products(vectors: &[Vec<f64>]) -> Symmetric {
     let size = vectors.len();
     let mut rows = vec![0.0; size * size];

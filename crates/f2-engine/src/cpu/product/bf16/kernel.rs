@@ -1,4 +1,4 @@
-//! The innermost part: two tiles of rows by two of columns.
+//! The microkernel for bf16: two tiles of rows by two of columns.
 
 use std::arch::asm;
 use std::arch::x86_64::{
@@ -9,10 +9,10 @@ use std::arch::x86_64::{
 use super::{STEP, TILE, TILE_LEN, Write};
 use crate::cpu::simd::Simd;
 
-/// Rows and columns of a block.
+/// The number of rows and columns in a block.
 const SIDE: usize = 2 * TILE;
 
-/// Where products go.
+/// The output, and how products are written to it.
 #[derive(Clone, Copy)]
 pub(super) struct Output<'a> {
     pub(super) start: *mut f32,
@@ -20,14 +20,14 @@ pub(super) struct Output<'a> {
     pub(super) write: Write<'a>,
 }
 
-/// Bytes of a cache line: AMX is four times slower across them.
+/// The size of a cache line in bytes: AMX loads that cross one are four times slower.
 const LINE: usize = 64;
 
-/// A block of sums that is not written in place, `[32, 32]`.
+/// A buffer for the sums of a block that is not computed in place, `[32, 32]`.
 #[repr(C, align(64))]
 struct Sums([f32; SIDE * SIDE]);
 
-/// Where a block's four tiles begin, and how many follow each.
+/// The operands of a block: the first of `steps` consecutive tiles for each half.
 #[derive(Clone, Copy)]
 struct Tiles {
     left: [*const f32; 2],
@@ -35,20 +35,21 @@ struct Tiles {
     steps: usize,
 }
 
-/// The initial values of a block's sums, `[32, 32]` with rows so many bytes apart.
+/// The initial values of a block's sums: zero, or `[32, 32]` with this row stride in bytes.
 #[derive(Clone, Copy)]
 enum Initial {
     Zero,
     At(*const f32, usize),
 }
 
-/// The product of tiles: rows `[m, k]` and columns `[k, n]`, whose tiles lie `right_steps` apart.
+/// The product of packed operands `[m, k]` and `[k, n]`. The right operand has `right_steps` tiles
+/// for each 16 columns, of which the first are used.
 ///
-/// An element begins with what `write` says and is added to step by step.
+/// An element starts from the value given by `write`, to which the steps are added in order.
 ///
 /// # Safety
 /// The tiles must hold the operands; the output must be valid for its rows and columns, and nothing
-/// else may touch it. bf16 must be available.
+/// else may access it. bf16 must be available.
 pub(super) unsafe fn multiply(
     [m, n, k]: [usize; 3],
     left: &[f32],
@@ -62,7 +63,7 @@ pub(super) unsafe fn multiply(
     assert!(right.len() >= (n.div_ceil(TILE) - 1) * right_stride + left_stride);
     let amx = Simd::used() == Simd::Amx;
     let two = |operand: &[f32], stride: usize, first: usize, len: usize| {
-        // A last tile without a neighbour is its own.
+        // A last tile without a neighbour is used twice.
         let second = if first + TILE < len { first + TILE } else { first };
         [first, second].map(|index| operand[index / TILE * stride..].as_ptr())
     };
@@ -89,7 +90,7 @@ pub(super) unsafe fn multiply(
 }
 
 impl Output<'_> {
-    /// The rest of the output from this element on.
+    /// The output from this element on.
     ///
     /// # Safety
     /// The element must lie within the output.
@@ -102,10 +103,10 @@ impl Output<'_> {
         Self { start: unsafe { self.start.add(row * self.stride + column) }, write, ..self }
     }
 
-    /// Computes a block: in place where it is whole and its rows are aligned.
+    /// Computes a block: in place if it is whole and its rows are aligned.
     ///
     /// # Safety
-    /// The tiles must be valid, the output for these rows and columns.
+    /// The tiles must be valid, and the output must be valid for these rows and columns.
     unsafe fn add_product(self, amx: bool, dims: [usize; 2], tiles: Tiles) {
         let row_bytes = size_of::<f32>() * self.stride;
         let aligned = |start: *const f32| (start as usize).is_multiple_of(LINE);
@@ -117,7 +118,7 @@ impl Output<'_> {
             && aligned(self.start)
             && row_bytes.is_multiple_of(LINE)
             && bias_aligned;
-        // SAFETY: guaranteed by the caller; a block that is not whole is computed beside the output.
+        // SAFETY: guaranteed by the caller; a block that is not whole is computed in `sums`.
         unsafe {
             if in_place {
                 let initial = match self.write {
@@ -137,7 +138,7 @@ impl Output<'_> {
         }
     }
 
-    /// The initial values of a block.
+    /// Reads the initial values of a block.
     ///
     /// # Safety
     /// The output must be valid for these rows and columns.
@@ -150,7 +151,7 @@ impl Output<'_> {
         };
         for (row, column) in halves(rows, columns) {
             let mask = mask(columns - column);
-            // SAFETY: within the block and, where the mask is set, within the output or the bias.
+            // SAFETY: within the block; the mask selects lanes within the output or the bias.
             unsafe {
                 let values = _mm512_maskz_loadu_ps(mask, from.add(row * stride + column));
                 _mm512_store_ps(sums.0.as_mut_ptr().add(row * SIDE + column), values);
@@ -161,11 +162,11 @@ impl Output<'_> {
     /// Writes a block's rows and columns.
     ///
     /// # Safety
-    /// The output must be valid for them.
+    /// The output must be valid for these rows and columns.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
     unsafe fn write_block(self, [rows, columns]: [usize; 2], sums: &Sums) {
         for (row, column) in halves(rows, columns) {
-            // SAFETY: within the block and, where the mask is set, within the output.
+            // SAFETY: within the block; the mask selects lanes within the output.
             unsafe {
                 let values = _mm512_load_ps(sums.0.as_ptr().add(row * SIDE + column));
                 let to = self.start.add(row * self.stride + column);
@@ -175,7 +176,7 @@ impl Output<'_> {
     }
 }
 
-/// The registers of a block's rows.
+/// The row and first column of each register of a block.
 fn halves(rows: usize, columns: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..rows).flat_map(move |row| (0..columns).step_by(TILE).map(move |column| (row, column)))
 }
@@ -185,9 +186,11 @@ fn mask(count: usize) -> u16 {
     ((1_u32 << count.min(TILE)) - 1) as u16
 }
 
+/// Computes a block of 32 × 32 sums.
+///
 /// # Safety
-/// The tiles and what the sums begin with must be valid, `to` for 32 rows of 32 that lie so many
-/// bytes apart.
+/// The tiles and initial values must be valid, and `to` must be valid for 32 rows of 32 floats,
+/// `row_bytes` apart. All rows must be aligned to 64 bytes.
 unsafe fn block(amx: bool, tiles: Tiles, initial: Initial, to: *mut f32, row_bytes: usize) {
     // SAFETY: guaranteed by the caller.
     unsafe {
@@ -199,7 +202,7 @@ unsafe fn block(amx: bool, tiles: Tiles, initial: Initial, to: *mut f32, row_byt
     }
 }
 
-/// Eight tile registers of 16 rows of 64 bytes.
+/// The AMX configuration: eight tile registers with 16 rows of 64 bytes.
 #[repr(C, align(64))]
 struct Configuration {
     palette: u8,
@@ -218,7 +221,7 @@ static CONFIGURATION: Configuration = Configuration {
 };
 
 /// # Safety
-/// AMX must be available and granted by the system.
+/// AMX must be available and permitted by the system.
 unsafe fn configure_tiles() {
     // SAFETY: guaranteed by the caller.
     unsafe {
@@ -240,10 +243,10 @@ unsafe fn release_tiles() {
     }
 }
 
-/// Four tiles of sums, each multiplied at every step.
+/// [`block`] with AMX: four tiles of sums, updated at every step.
 ///
 /// # Safety
-/// As for [`block`], and the registers must be configured.
+/// As for [`block`], and the tile registers must be configured.
 unsafe fn amx_block(tiles: Tiles, initial: Initial, to: *mut f32, row_bytes: usize) {
     // SAFETY: guaranteed by the caller; there is at least one step.
     unsafe {
@@ -301,7 +304,7 @@ unsafe fn amx_block(tiles: Tiles, initial: Initial, to: *mut f32, row_bytes: usi
     }
 }
 
-/// The same by dot products of pairs: sixteen rows of sums at a time.
+/// [`block`] with dot products of pairs: sixteen rows of sums at a time.
 ///
 /// # Safety
 /// As for [`block`], and the instructions must be available.
@@ -324,7 +327,7 @@ unsafe fn avx512_block(tiles: Tiles, initial: Initial, to: *mut f32, row_bytes: 
                 let (left, right) =
                     unsafe { (left.add(step * TILE_LEN), right.add(step * TILE_LEN)) };
                 for pair in 0..TILE {
-                    // SAFETY: words of these tiles.
+                    // SAFETY: within these tiles.
                     unsafe {
                         let columns = pairs(_mm512_loadu_si512(right.add(pair * TILE).cast()));
                         for row in 0..TILE {
@@ -335,7 +338,7 @@ unsafe fn avx512_block(tiles: Tiles, initial: Initial, to: *mut f32, row_bytes: 
                 }
             }
             for (row, sum) in rows.into_iter().enumerate() {
-                // SAFETY: guaranteed by the caller; aligned, as all that AMX writes is.
+                // SAFETY: guaranteed by the caller, including the alignment.
                 unsafe {
                     let to = to.byte_add((i * TILE + row) * row_bytes).add(j * TILE);
                     _mm512_store_ps(to, sum);
@@ -345,7 +348,7 @@ unsafe fn avx512_block(tiles: Tiles, initial: Initial, to: *mut f32, row_bytes: 
     }
 }
 
-/// Words as pairs of bf16.
+/// Reinterprets words as pairs of bf16.
 #[inline(always)]
 fn pairs(words: __m512i) -> __m512bh {
     // SAFETY: both are 512 bits of any value.

@@ -1,10 +1,10 @@
-//! Products whose operands are rounded to bf16 and whose sums are `f32`: by AMX where the processor
-//! has it, else by AVX-512's dot products of pairs.
+//! Products with operands rounded to bf16 and sums in `f32`: with AMX if the processor has it,
+//! otherwise with the pairwise dot products of AVX-512.
 //!
-//! Both operands are copied into tiles of 16 rows (or columns) by 32 steps of the sum, 1 KiB each.
-//! An element's sum runs over whole tiles in order, wherever it lies and whatever is computed beside
-//! it, so batch size and threads change no bit. The two instruction sets round differently inside a
-//! tile: a run belongs to one of them.
+//! Both operands are packed in tiles of 16 rows (or columns) by 32 steps of the sum, 1 KiB each.
+//! Every output element is summed over whole tiles in order, so results do not depend on batch size
+//! or threads, bit for bit. The two instruction sets round differently within a tile and do not
+//! give the same bits.
 
 mod kernel;
 mod pack;
@@ -16,23 +16,23 @@ use super::row_blocks::Then;
 use super::{Matrix, Operands, Write};
 use crate::cpu::threads::{Shared, Threads, with_packing, with_shared};
 
-/// Rows or columns of a tile.
+/// Rows or columns in a tile.
 const TILE: usize = 16;
 /// Steps of the sum in a tile.
 const STEP: usize = 32;
 /// The size of a tile in floats.
 const TILE_LEN: usize = TILE * STEP / 2;
 
-/// Steps of the sum before it is added to the output.
+/// Steps of the sum that are added to the output at a time.
 const DEPTH: usize = 1024;
-/// The part of the right operand that is packed at once, in floats: 1 MiB, which fits the L2 cache.
+/// The size of the packed part of the right operand in floats: 1 MiB, which fits the L2 cache.
 const COPIED: usize = 1 << 18;
-/// The same of a left operand that is copied for all threads: 8 MiB.
+/// The size of the packed part of a left operand shared by all threads, in floats: 8 MiB.
 const COPIED_LEFT: usize = 1 << 21;
-/// Rows of a task: at least, and at most. Whole pairs of tiles.
+/// The minimum and maximum number of rows in a task: whole pairs of tiles.
 const FEWEST_ROWS: usize = 2 * TILE;
 const MOST_ROWS: usize = 4 * TILE;
-/// Tiles one task copies, in either direction.
+/// Tiles packed by one task, in either direction.
 const COPY: usize = 4;
 
 /// The size in floats of `len` rows or columns by `depth` steps, packed into tiles.
@@ -40,8 +40,7 @@ pub(super) fn packed_len(len: usize, depth: usize) -> usize {
     len.div_ceil(TILE) * depth.div_ceil(STEP) * TILE_LEN
 }
 
-/// `out = lhs · rhs`, or what `write` says, the rows of `out` contiguous; `then` is called with
-/// every finished piece of a row or of several rows, and where it begins.
+/// Computes a product, with contiguous rows of `out` and the epilogue `then`.
 pub(super) fn product(
     threads: &Threads,
     operands: Operands<'_>,
@@ -53,7 +52,7 @@ pub(super) fn product(
     for step in (0..k).step_by(DEPTH) {
         let depth = DEPTH.min(k - step);
         let width = (COPIED / packed_len(TILE, depth)).max(1) * TILE;
-        // Rows that lie across the sum are copied before, in the order they lie.
+        // A left operand without contiguous rows is packed beforehand, in the order of its memory.
         let height = match lhs.column_stride {
             1 => m,
             _ => (COPIED_LEFT / packed_len(TILE, depth)).max(1) * TILE,
@@ -70,20 +69,21 @@ pub(super) fn product(
     }
 }
 
-/// Where the blocks of a matrix begin, row by row.
+/// The first row and column of each block of a matrix, row by row.
 fn blocks([m, n]: [usize; 2], [height, width]: [usize; 2]) -> impl Iterator<Item = (usize, usize)> {
     let rows = (0..m).step_by(height);
     rows.flat_map(move |row| (0..n).step_by(width).map(move |column| (row, column)))
 }
 
-/// Where a block of the output begins, and how far its rows lie apart.
+/// The offset of a block of the output, and the stride of its rows.
 #[derive(Clone, Copy)]
 struct Place {
     start: usize,
     stride: usize,
 }
 
-/// A product whose right operand fits the cache, and the left one, too, where all threads share it.
+/// A product whose right operand fits the cache, as does the left operand if it is packed for all
+/// threads.
 fn block_product(
     threads: &Threads,
     left: Operand<'_>,
@@ -133,7 +133,7 @@ fn block_product(
     });
 }
 
-/// Copies an operand into tiles, on all threads, each along contiguous memory.
+/// Packs an operand into tiles on all threads, each reading contiguous memory.
 fn copy(threads: &Threads, operand: Operand<'_>, tiles: &mut [f32]) {
     let tiles = Shared::new(tiles);
     if operand.matrix.column_stride == 1 {
@@ -154,7 +154,7 @@ fn copy(threads: &Threads, operand: Operand<'_>, tiles: &mut [f32]) {
     }
 }
 
-/// The product of some rows, copied here, with columns that were copied before.
+/// The product of some rows, packed here, with packed columns.
 ///
 /// # Safety
 /// No other thread may touch these rows of the output meanwhile.
@@ -174,7 +174,7 @@ unsafe fn multiply_rows(
     });
 }
 
-/// The product of rows and columns that were copied before.
+/// The product of packed rows and columns.
 ///
 /// # Safety
 /// No other thread may touch these rows of the output meanwhile.
@@ -194,17 +194,17 @@ unsafe fn multiply_tiles(
     }
 }
 
-/// Copies `[depth, columns]` of a right operand into tiles, for several products.
+/// Packs `[depth, columns]` of a right operand into tiles, for several products.
 pub(super) fn pack_right(matrix: Matrix<'_>, depth: usize, columns: usize, tiles: &mut [f32]) {
     Operand::right(matrix, columns, depth).pack(tiles);
 }
 
-/// The product with a right operand that was copied before, of which the first `k` steps and `n`
-/// columns count; on the calling thread.
+/// The product with the first `k` steps and `n` columns of a packed right operand, on the calling
+/// thread.
 ///
 /// # Safety
-/// `out` must be valid for `m` rows of `n` floats `stride` apart, not touched by anything
-/// else; the operands must hold their matrices, the right one `depth` steps.
+/// `out` must be valid for `m` rows of `n` floats `stride` apart and not be accessed by anything
+/// else; the operands must hold their matrices, the right one with `depth` steps.
 pub(super) unsafe fn packed_product(
     dims @ [m, _, k]: [usize; 3],
     lhs: Matrix<'_>,
@@ -225,7 +225,7 @@ pub(super) unsafe fn packed_product(
 /// The product of two matrices, on the calling thread.
 ///
 /// # Safety
-/// `out` must be valid for `m` rows of `n` floats `stride` apart, not touched by anything
+/// `out` must be valid for `m` rows of `n` floats `stride` apart and not be accessed by anything
 /// else; the operands must hold their matrices.
 pub(super) unsafe fn single_product(operands: Operands<'_>, out: *mut f32, stride: usize) {
     let Operands { dims: [m, n, k], lhs, rhs, write } = operands;
@@ -244,7 +244,8 @@ pub(super) unsafe fn single_product(operands: Operands<'_>, out: *mut f32, strid
     }
 }
 
-/// Repeats one block whose operands stay in the first cache; returns its floating-point operations.
+/// Multiplies a block that stays in the L1 cache `repetitions` times; returns the floating-point
+/// operations of one multiplication.
 pub(super) fn resident_flops(repetitions: usize) -> f64 {
     const SIDE: usize = 2 * TILE;
     const DEPTH: usize = 256;
@@ -257,7 +258,7 @@ pub(super) fn resident_flops(repetitions: usize) -> f64 {
         operand(Form::Right).pack(right);
         for _ in 0..repetitions {
             let output = Output { start: out.as_mut_ptr(), stride: SIDE, write: Write::Overwrite };
-            // SAFETY: the operands were copied, the output has these dimensions.
+            // SAFETY: the operands are packed, and the output has these dimensions.
             unsafe { multiply([SIDE, SIDE, DEPTH], left, right, DEPTH / STEP, output) };
         }
     });

@@ -1,8 +1,9 @@
-//! Operands rounded to bf16, in tiles.
+//! Packing of operands in tiles of bf16.
 //!
-//! Neighbouring steps of a sum share a word, the even one below. A tile of the left operand has a
-//! row's 16 words side by side, `[row, pair]`; one of the right operand a pair's 16 columns, `[pair,
-//! column]`. Which of the two a matrix gives without a transposition depends on how it lies.
+//! Two consecutive steps of a sum share a word, with the even one in the lower half. A tile of the
+//! left operand is `[row, pair]`, with the 16 words of a row contiguous; a tile of the right
+//! operand is `[pair, column]`. Which of the two needs no transpose depends on the layout of the
+//! matrix.
 
 use std::arch::x86_64::{
     __m512, __m512bh, __m512i, _mm512_cvtne2ps_pbh, _mm512_loadu_ps, _mm512_loadu_si512,
@@ -20,7 +21,7 @@ use crate::cpu::threads::Shared;
 /// Sixteen rows of sixteen words.
 type Tile = [__m512i; TILE];
 
-/// How a tile lies.
+/// The layout of a tile.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// `[row, pair]`.
@@ -29,10 +30,10 @@ pub(super) enum Form {
     Right,
 }
 
-/// Some rows of a left operand or columns of a right one, and the steps of their sums.
+/// Some rows of a left operand or columns of a right one, for some steps of the sum.
 #[derive(Clone, Copy)]
 pub(super) struct Operand<'a> {
-    /// `[len, depth]`: the right operand's transpose.
+    /// `[len, depth]`; for a right operand its transpose.
     pub(super) matrix: Matrix<'a>,
     pub(super) len: usize,
     pub(super) depth: usize,
@@ -40,12 +41,12 @@ pub(super) struct Operand<'a> {
 }
 
 impl<'a> Operand<'a> {
-    /// `[len, depth]` of a left operand.
+    /// A left operand, `[len, depth]`.
     pub(super) fn left(matrix: Matrix<'a>, len: usize, depth: usize) -> Self {
         Self { matrix, len, depth, form: Form::Left }
     }
 
-    /// `[depth, len]` of a right operand.
+    /// A right operand, `[depth, len]`.
     pub(super) fn right(matrix: Matrix<'a>, len: usize, depth: usize) -> Self {
         Self { matrix: matrix.transposed(), len, depth, form: Form::Right }
     }
@@ -55,13 +56,14 @@ impl<'a> Operand<'a> {
         Self { matrix: self.matrix.from(first, 0), len, ..self }
     }
 
-    /// Rounds and copies: `[len / 16, depth / 32]` tiles, zero where the operand ends.
+    /// Rounds and packs the operand: `[len / 16, depth / 32]` tiles, zero-padded.
     pub(super) fn pack(self, tiles: &mut [f32]) {
         // SAFETY: the tiles are borrowed exclusively.
         unsafe { self.pack_steps(0..self.depth, &Shared::new(tiles)) }
     }
 
-    /// Rounds and copies some steps, from the beginning of a tile on, to their places among all.
+    /// Rounds and packs some steps, which begin at a tile boundary, to their place among all
+    /// `tiles`.
     ///
     /// # Safety
     /// No other thread may touch the tiles of these steps meanwhile.
@@ -70,12 +72,12 @@ impl<'a> Operand<'a> {
         assert!(tiles.len() >= packed_len(self.len, self.depth), "the tiles do not fit");
         assert!(self.matrix.row_stride == 1 || self.matrix.column_stride == 1);
         assert!(steps.start.is_multiple_of(STEP) && steps.end <= self.depth);
-        // SAFETY: bf16 is used only where its instructions are available; the rest is as asserted and
-        // as the caller guarantees.
+        // SAFETY: bf16 is used only if its instructions are available; the rest is asserted above
+        // or guaranteed by the caller.
         unsafe { self.pack_tiles(steps, tiles.start()) }
     }
 
-    /// In the order the matrix lies: along the rows of a tile, or along those of many.
+    /// Packs the tiles in the order of the matrix in memory.
     ///
     /// # Safety
     /// The matrix and the tiles must hold the operand.
@@ -99,7 +101,7 @@ impl<'a> Operand<'a> {
         }
     }
 
-    /// One tile; `PAIRS` where the matrix's columns are contiguous.
+    /// Packs one tile; `PAIRS` if the columns of the matrix are contiguous.
     ///
     /// # Safety
     /// The matrix and the tiles must hold the operand.
@@ -119,17 +121,17 @@ impl<'a> Operand<'a> {
         let tile = if straight { tile } else { transpose(&tile) };
         let place = (first / TILE * self.depth.div_ceil(STEP) + step / STEP) * TILE_LEN;
         for (row, words) in tile.into_iter().enumerate() {
-            // SAFETY: a row of sixteen words of a tile within the operand's.
+            // SAFETY: a row of sixteen words in a tile of the operand.
             unsafe { _mm512_storeu_si512(tiles.add(place + row * TILE).cast(), words) };
         }
     }
 }
 
-/// The first `count` floats from here on, at most sixteen, and zeros.
+/// `count` floats from this element on, at most sixteen, zero-padded.
 #[inline(always)]
 fn load(matrix: Matrix<'_>, row: usize, column: usize, count: usize) -> __m512 {
     let place = row * matrix.row_stride + column * matrix.column_stride;
-    // SAFETY: bf16 is available. `pack` checked that the operand holds what is not masked.
+    // SAFETY: bf16 is available. `pack_steps` checked that the operand holds these elements.
     unsafe {
         if count == TILE {
             return _mm512_loadu_ps(matrix.elements.as_ptr().add(place));
@@ -142,7 +144,7 @@ fn load(matrix: Matrix<'_>, row: usize, column: usize, count: usize) -> __m512 {
     }
 }
 
-/// `[row, pair]` of a matrix whose rows are contiguous.
+/// A tile `[row, pair]` of a matrix with contiguous rows.
 #[inline(always)]
 fn load_rows(matrix: Matrix<'_>, len: usize, depth: usize) -> Tile {
     // SAFETY: bf16 is available.
@@ -155,11 +157,11 @@ fn load_rows(matrix: Matrix<'_>, len: usize, depth: usize) -> Tile {
     tile
 }
 
-/// `[pair, row]` of a matrix whose columns are contiguous.
+/// A tile `[pair, row]` of a matrix with contiguous columns.
 #[inline(always)]
 fn load_pairs(matrix: Matrix<'_>, len: usize, depth: usize) -> Tile {
-    /// Takes the lower and the upper sixteen in turn.
-    static IN_TURN: [u16; 32] = {
+    /// Interleaves the lower and the upper sixteen.
+    static INTERLEAVED: [u16; 32] = {
         let mut order = [0; 32];
         let mut place = 0;
         while place < 32 {
@@ -170,30 +172,30 @@ fn load_pairs(matrix: Matrix<'_>, len: usize, depth: usize) -> Tile {
     };
     // SAFETY: bf16 is available; the constant has the size of a register.
     unsafe {
-        let in_turn = _mm512_loadu_si512((&raw const IN_TURN).cast());
+        let interleaved = _mm512_loadu_si512((&raw const INTERLEAVED).cast());
         let mut tile = [_mm512_setzero_si512(); TILE];
         for pair in 0..depth.div_ceil(2) {
             let even = load(matrix, 0, 2 * pair, len);
             let odd = load(matrix, 0, 2 * pair + 1, if 2 * pair + 1 < depth { len } else { 0 });
-            tile[pair] = _mm512_permutexvar_epi16(in_turn, round(odd, even));
+            tile[pair] = _mm512_permutexvar_epi16(interleaved, round(odd, even));
         }
         tile
     }
 }
 
-/// 32 floats to bf16, to nearest, ties to even.
+/// Rounds 32 floats to bf16, to nearest with ties to even.
 #[inline(always)]
 fn round(high: __m512, low: __m512) -> __m512i {
     // SAFETY: bf16 is available; both are 512 bits of any value.
     unsafe { std::mem::transmute::<__m512bh, __m512i>(_mm512_cvtne2ps_pbh(high, low)) }
 }
 
-/// Sixteen rows of sixteen words become columns.
+/// Transposes sixteen rows of sixteen words.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
 fn transpose(tile: &Tile) -> Tile {
     let mut words = *tile;
-    // Within each quarter of a register: words, then pairs of words.
+    // Interleave within each quarter of a register: words, then pairs of words.
     for i in 0..8 {
         let (a, b) = (tile[2 * i], tile[2 * i + 1]);
         words[2 * i] = _mm512_unpacklo_epi32(a, b);
@@ -207,7 +209,7 @@ fn transpose(tile: &Tile) -> Tile {
         quads[4 * i + 2] = _mm512_unpacklo_epi64(b, d);
         quads[4 * i + 3] = _mm512_unpackhi_epi64(b, d);
     }
-    // `quads[4 g + j]` has column `4 q + j` of rows `4 g..4 g + 4` in quarter `q`.
+    // Quarter `q` of `quads[4 g + j]` now holds column `4 q + j` of rows `4 g..4 g + 4`.
     let mut columns = quads;
     for j in 0..4 {
         let [a, b, c, d] = [quads[j], quads[4 + j], quads[8 + j], quads[12 + j]];
@@ -228,7 +230,7 @@ mod tests {
     use super::*;
     use crate::cpu::simd::Simd;
 
-    /// Small integers, which bf16 holds: every element lands in its place, in all four ways.
+    /// Small integers, which bf16 represents exactly, for both forms and both matrix layouts.
     #[test]
     fn every_element_has_its_place() {
         if !Simd::has_bf16() {
