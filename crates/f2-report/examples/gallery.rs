@@ -1,4 +1,5 @@
-//! One figure of each kind, to look at: `cargo run -p f2-report --example gallery -- FOLDER`.
+//! A figure of each kind, for visual inspection:
+//! `cargo run -p f2-report --example gallery -- FOLDER`.
 
 use std::path::PathBuf;
 
@@ -19,7 +20,7 @@ fn main() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Thousands of points on a logarithmic axis, and a few beside them.
+/// A series of thousands of points on a logarithmic axis, and one of a few.
 fn loss() -> LineChart {
     let training = (1..=20_000).map(|step| {
         let step = f64::from(step);
@@ -39,7 +40,7 @@ fn loss() -> LineChart {
     .series(Series::new("validation", validation).star(20_000.0, 3.464, "best checkpoint"))
 }
 
-/// A score over K with what it is compared with.
+/// A score over K with a reference line.
 fn metric() -> LineChart {
     let over = |points: [f64; 6]| [2.0, 4.0, 8.0, 12.0, 16.0, 24.0].into_iter().zip(points);
     LineChart::new(

@@ -1,4 +1,4 @@
-//! Reports with everything in them, of one corpus and of two, to look at:
+//! Reports with every section, of one corpus and of two, for visual inspection:
 //! `cargo run -p f2-report --example report -- FOLDER`.
 
 #[path = "../tests/invented/mod.rs"]

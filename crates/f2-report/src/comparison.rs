@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::record::{HumanRecord, ResultRecord};
 
-/// The contents of three columns of the tables.
+/// Explanations of the last three columns of the pairwise table.
 const COLUMNS: [&str; 3] = [
     "by bigrams: the points with Distinct-2 instead of Distinct-3",
     "level: metrics in which both are equally good at the precision given; neither gets the point",
@@ -21,7 +21,7 @@ const COLUMNS: [&str; 3] = [
 pub struct Comparison {
     /// The matches, set by set.
     pub pairings: Vec<Pairing>,
-    /// The models from first to last place.
+    /// The models, from first to last place.
     pub standings: Vec<Standing>,
 }
 
@@ -30,36 +30,36 @@ pub struct Comparison {
 pub struct Pairing {
     /// The set both were evaluated on.
     pub set: String,
-    /// The winner; of two that drew, the one named first.
+    /// The winner; in a draw, the one named first.
     pub winner: ResultRecord,
-    /// The other one.
+    /// The other model.
     pub loser: ResultRecord,
-    /// From the winner's view: MS-Jaccard-2, Self-BLEU-2 and Distinct-3.
+    /// The match by [`Rule::FITTED`], from the winner's perspective.
     pub fitted: Match,
-    /// From the winner's view, bigrams throughout.
+    /// The match by [`Rule::BIGRAM`], from the winner's perspective.
     pub bigram: Match,
 }
 
 /// A model's place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// From 1; equal records share a place.
+    /// The place, from 1; models with equal tallies share a place.
     pub place: usize,
     /// The model.
     pub name: String,
-    /// Matches won, lost and drawn.
+    /// Matches won, lost and drawn by [`Rule::FITTED`].
     pub fitted: Tally,
-    /// The same by bigrams throughout.
+    /// Matches won, lost and drawn by [`Rule::BIGRAM`].
     pub bigram: Tally,
 }
 
-/// The reasons for results that cannot be compared.
+/// Why results cannot be compared.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ComparisonError {
-    /// A match needs two.
+    /// A comparison needs two results.
     #[error("there is only one result{}: a comparison needs two", of_set(.0))]
     Alone(String),
-    /// A model may not play against itself.
+    /// Two results have the same name.
     #[error("there are two results of {name}{}", of_set(set))]
     Twice {
         /// The model.
@@ -67,10 +67,11 @@ pub enum ComparisonError {
         /// The set.
         set: String,
     },
-    /// Four of the seven metrics are measured by their distance to human.
+    /// The values of human text are missing; four of the seven metrics are compared by their
+    /// distance to them.
     #[error("the result of {0} has no values of human text, which four of the metrics need")]
     NoHuman(String),
-    /// The definitions must be the same.
+    /// The results follow different conventions.
     #[error("{first} was scored by the {one} convention and {second} by the {other} convention")]
     Conventions {
         /// A model.
@@ -82,7 +83,7 @@ pub enum ComparisonError {
         /// Its convention.
         other: String,
     },
-    /// The references must be the same.
+    /// The results have different references.
     #[error("{first} and {second} were scored against different human texts{}", of_set(set))]
     Humans {
         /// A model.
@@ -94,24 +95,24 @@ pub enum ComparisonError {
     },
 }
 
-/// Names a set, unless it has no name.
+/// " in the set …", or an empty string if it has no name.
 fn of_set(set: &str) -> String {
     if set.is_empty() { String::new() } else { format!(" in the set {set}") }
 }
 
 impl Comparison {
-    /// Explanations of the columns of the tables.
+    /// Explanations of columns of the tables.
     pub fn columns(&self) -> impl Iterator<Item = &'static str> {
         let shown = if self.is_drawn() { 3 } else { 2 };
         COLUMNS.into_iter().take(shown)
     }
 
-    /// Whether differences between the models were drawn.
+    /// Whether any difference between models has a bootstrap interval.
     pub(crate) fn is_drawn(&self) -> bool {
         self.pairings.iter().any(|pairing| pairing.not_significant().is_some())
     }
 
-    /// Plays all matches.
+    /// Compares all pairs of models of each set.
     pub fn new(records: &[ResultRecord]) -> Result<Self, ComparisonError> {
         let mut pairings = Vec::new();
         for (set, records) in by_set(records) {
@@ -128,8 +129,8 @@ impl Comparison {
 }
 
 impl Pairing {
-    /// The metrics whose difference between the two is not significant by paired bootstrap;
-    /// `None` where none was drawn. Perplexity has none.
+    /// The metrics whose difference between the two is not significant by paired bootstrap; `None`
+    /// if there are no intervals. Perplexity has none.
     pub fn not_significant(&self) -> Option<Vec<Metric>> {
         let intervals: Vec<(Metric, Interval)> = Metric::ALL
             .into_iter()
@@ -161,7 +162,7 @@ impl Pairing {
     }
 }
 
-/// The results of each set, in the order sets are first named.
+/// The results of each set, in the order of first occurrence.
 fn by_set(records: &[ResultRecord]) -> Vec<(String, Vec<&ResultRecord>)> {
     let mut sets: Vec<(String, Vec<&ResultRecord>)> = Vec::new();
     for record in records {
@@ -203,8 +204,8 @@ fn check(set: &str, records: &[&ResultRecord]) -> Result<(), ComparisonError> {
     Ok(())
 }
 
-/// The values of human text that tell whether two results have the same references. Bands
-/// and further metrics are left out: they depend on what else was given, too.
+/// The values of human text, which show whether two results have the same references. Bands and
+/// further metrics are left out, as they also depend on other inputs.
 fn human_metrics(record: &ResultRecord) -> Option<Metrics> {
     let human: &HumanRecord = record.human.as_ref()?;
     Some(Metrics { bands: None, further: FurtherMetrics::default(), ..human.metrics.clone() })

@@ -1,11 +1,10 @@
 //! Tables, figures and one HTML page from scores.
 //!
-//! A [`Table`] is built once and written for a terminal, a page of Markdown or HTML, a paper in
-//! LaTeX or a spreadsheet. A [`LineChart`] or a [`BarChart`] is drawn as SVG, alone or in a
-//! [`Figure`] with others. [`ResultRecord`] is the result of an evaluation as
-//! it is stored; [`metric_tables`] sets records side by side, and a [`Comparison`] plays them
-//! against each other. [`Results`] are those of a whole experiment, and a [`Report`] shows them,
-//! with the numbers the [`paper`] prints beside ours.
+//! A [`Table`] is built once and written for the terminal, as Markdown, HTML, LaTeX, CSV or JSON. A
+//! [`LineChart`] or [`BarChart`] is drawn as SVG, alone or with others in a [`Figure`]. A
+//! [`ResultRecord`] is the stored result of an evaluation; [`metric_tables`] shows records side by
+//! side, and a [`Comparison`] compares them pair by pair. [`Results`] are those of a whole
+//! experiment; a [`Report`] shows them next to the numbers printed in the [`paper`].
 
 mod comparison;
 mod markup;

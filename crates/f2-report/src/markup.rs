@@ -1,6 +1,6 @@
 //! Escaping of text in SVG and HTML.
 
-/// Text that cannot be taken for markup. Control characters are not allowed in XML at all.
+/// Escapes text for SVG and HTML. Control characters are replaced, as XML does not allow them.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {

@@ -9,7 +9,7 @@ use crate::comparison::{Comparison, Pairing};
 use crate::table::{Align, Table};
 
 impl Comparison {
-    /// Every match: who won, and by how many points.
+    /// All matches: winner, loser and points.
     pub fn pairwise_table(&self) -> Table {
         let named = self.pairings.iter().any(|pairing| !pairing.set.is_empty());
         let set = named.then_some(("set", Align::Left));
@@ -41,7 +41,7 @@ impl Comparison {
         table
     }
 
-    /// The models by matches won and lost.
+    /// The models ranked by matches won and lost.
     pub fn ranking_table(&self) -> Table {
         let mut table = Table::new([
             ("place", Align::Right),
@@ -60,8 +60,7 @@ impl Comparison {
         table
     }
 
-    /// Remarks on the tables: values that are level at the precision given, matches that this
-    /// leaves open, and metrics that are missing.
+    /// Remarks on the tables: tied values, matches that these leave undecided, and missing metrics.
     pub fn remarks(&self) -> Vec<String> {
         let level = self.pairings.iter().filter_map(level_remark);
         level.chain(self.missing_remark()).collect()
@@ -108,7 +107,7 @@ fn level_remark(pairing: &Pairing) -> Option<String> {
             points(fitted),
             winner.name
         ),
-        // Even if every level metric went to the loser.
+        // Even if the loser won the points of all tied metrics.
         (false, _) if fitted.won() > fitted.lost() + level.len() => {
             format!("have {} points: {} wins in any case", points(fitted), winner.name)
         }

@@ -1,10 +1,10 @@
-//! Foreign text on a terminal: names, paths and generated text must not move its cursor, change
-//! its title or colour what follows.
+//! Untrusted text on a terminal: names, paths and generated text must not contain control sequences
+//! that move the cursor, change the title or set colours.
 
 use std::borrow::Cow;
 
-/// Text without control characters: each is shown by its Unicode picture, such as ␛. Line breaks
-/// and tabs stay.
+/// Replaces control characters by their Unicode control pictures, such as ␛. Line feeds and tabs
+/// are kept.
 ///
 /// ```
 /// assert_eq!(f2_report::printable("\x1b[31mred\r\n"), "␛[31mred␍\n");
@@ -13,7 +13,8 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     shown(text, |character| character.is_control() && !matches!(character, '\n' | '\t'))
 }
 
-/// [`printable`] text of one line, such as a cell of a table.
+/// [`printable`] for text on one line, such as a cell of a table: line feeds and tabs are replaced
+/// too.
 pub(crate) fn printable_line(text: &str) -> Cow<'_, str> {
     shown(text, char::is_control)
 }
@@ -26,8 +27,8 @@ fn shown(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(show).collect())
 }
 
-/// The second half of the control characters, of which 0x9b begins a command like ESC [, has no
-/// pictures.
+/// The control picture of a character. The C1 control characters, of which 0x9b is equivalent to
+/// ESC [, have none.
 fn picture(control: char) -> char {
     match u32::from(control) {
         code @ 0..=0x1f => char::from_u32(0x2400 + code).unwrap_or('\u{fffd}'),

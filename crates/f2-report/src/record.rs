@@ -1,5 +1,5 @@
-//! The result of an evaluation as it is stored: what `f2 eval --json` writes and comparisons and
-//! reports read.
+//! The stored result of an evaluation: written by `f2 eval --json`, read by comparisons and
+//! reports.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use serde_json::Value;
 
 /// One model's results as JSON.
 ///
-/// Values are fractions, nats and counts; lists hold the orders from 1 up; `null` is a value
-/// that is not defined.
+/// Values are fractions, nats and counts; lists are by order from 1; `null` is a value that is not
+/// defined.
 ///
 /// ```
 /// use f2_report::ResultRecord;
@@ -24,21 +24,21 @@ use serde_json::Value;
 pub struct ResultRecord {
     /// The model.
     pub name: String,
-    /// The set it was evaluated on; models are compared on the same set only.
+    /// The set it was evaluated on; only models on the same set are compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set: Option<String>,
     /// `paper` or `textbook`.
     pub convention: String,
-    /// Texts scored.
+    /// The number of texts scored.
     #[serde(default)]
     pub texts: usize,
-    /// Tokens in them.
+    /// The number of tokens in them.
     #[serde(default)]
     pub tokens: usize,
     /// The values.
     #[serde(flatten)]
     pub metrics: Metrics,
-    /// Bootstrap intervals of all these.
+    /// Bootstrap intervals of the values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intervals: Option<IntervalRecord>,
     /// Differences to the models scored before this one, by paired bootstrap.
@@ -58,13 +58,13 @@ pub struct ResultRecord {
 /// The metrics of human text.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HumanRecord {
-    /// Texts scored.
+    /// The number of texts scored.
     #[serde(default)]
     pub texts: usize,
-    /// The values; none that need references.
+    /// The values, without those that need references.
     #[serde(flatten)]
     pub metrics: Metrics,
-    /// Bootstrap intervals of all these.
+    /// Bootstrap intervals of the values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intervals: Option<IntervalRecord>,
     /// The ceiling: one half of the references scored against the other.
@@ -75,9 +75,9 @@ pub struct HumanRecord {
 /// Half of the texts, scored against the other half of the references.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HalfRecord {
-    /// Texts in each half.
+    /// The number of texts in each half.
     pub texts: usize,
-    /// The seed of the cut.
+    /// The seed of the split.
     pub seed: u64,
     /// The values.
     #[serde(flatten)]
@@ -89,19 +89,19 @@ pub struct HalfRecord {
 pub struct DifferenceRecord {
     /// The other model.
     pub to: String,
-    /// The intervals; a difference whose interval holds 0 is not significant.
+    /// The intervals; a difference whose interval contains 0 is not significant.
     #[serde(flatten)]
     pub metrics: Metrics<Interval>,
 }
 
-/// Intervals `[low, high]`, and how they were drawn.
+/// Intervals `[low, high]`, and the settings of the bootstrap.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct IntervalRecord {
-    /// The share of values an interval is to hold.
+    /// The confidence level.
     pub level: f64,
-    /// Sets of texts drawn.
+    /// The number of bootstrap replicates.
     pub replicates: usize,
-    /// The seed of the draws.
+    /// The seed of the bootstrap.
     pub seed: u64,
     /// The intervals.
     #[serde(flatten)]
@@ -127,7 +127,7 @@ impl HumanRecord {
         }
     }
 
-    /// The interval of one value, where it was drawn.
+    /// The interval of a value, if there is one.
     pub fn interval(&self, measure: Measure) -> Option<Interval> {
         interval(self.intervals.as_ref()?, measure, self.metrics.rep, self.texts)
     }
@@ -172,7 +172,7 @@ impl ResultRecord {
         }
     }
 
-    /// The results in what `f2 eval --json` prints: one, or a list of them.
+    /// Parses the output of `f2 eval --json`: a single result or a list.
     pub fn list(json: &str) -> serde_json::Result<Vec<Self>> {
         match serde_json::from_str(json)? {
             Value::Array(list) => list.into_iter().map(serde_json::from_value).collect(),
@@ -180,12 +180,12 @@ impl ResultRecord {
         }
     }
 
-    /// The interval of one value, where it was drawn.
+    /// The interval of a value, if there is one.
     pub fn interval(&self, measure: Measure) -> Option<Interval> {
         interval(self.intervals.as_ref()?, measure, self.metrics.rep, self.texts)
     }
 
-    /// The difference of one value to that of another model and its interval, where it was drawn.
+    /// The difference of a value to that of another model, with its interval, if there is one.
     pub fn difference(&self, other: &Self, measure: Measure) -> Option<(f64, Interval)> {
         let to = |record: &Self, name: &str| {
             record.differences.iter().find(|each| each.to == name)?.metrics.get(measure)
@@ -196,8 +196,8 @@ impl ResultRecord {
     }
 }
 
-/// One of the stored intervals. That of Rep follows from its counts: results of earlier versions
-/// hold one of the bootstrap, which has no width where no text loops.
+/// One of the stored intervals. That of Rep is always the Wilson interval: results of earlier
+/// versions have a bootstrap interval, whose width is 0 if no text loops.
 fn interval(
     all: &IntervalRecord,
     measure: Measure,

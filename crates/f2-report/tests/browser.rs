@@ -1,7 +1,7 @@
-//! The page in a real browser: headless Chromium, where one is installed.
+//! The page in a real browser: headless Chromium, if it is installed.
 
 mod invented;
-// Not all of it is used here.
+// Not all items are used here.
 #[allow(dead_code, unreachable_pub, missing_docs)]
 #[path = "../../f2-cli/tests/support/browser.rs"]
 mod support;
@@ -12,7 +12,7 @@ use std::process::{Command, Output};
 use f2_report::Report;
 use support::{NO_BROWSER, browser, flags};
 
-/// The page as the browser has it, and the lines of its console.
+/// The browser's DOM of the page, and the lines of its console.
 struct Opened {
     page: String,
     console: Vec<String>,
@@ -59,7 +59,7 @@ fn a_browser_shows_every_table_and_figure_and_asks_for_nothing() {
         assert_eq!(opened.page.matches(name).count(), count, "{name}");
     }
 
-    // The browser would tell: the same page with a picture from elsewhere.
+    // Negative control: the browser does report an image from another host.
     let html = std::fs::read_to_string(&page).unwrap();
     let asking = html.replace("<main>", "<main><img src=\"https://example.org/x.png\">");
     std::fs::write(&page, asking).unwrap();
@@ -67,7 +67,7 @@ fn a_browser_shows_every_table_and_figure_and_asks_for_nothing() {
     assert!(console.iter().any(|line| line.contains("Content Security Policy")), "{console:?}");
 }
 
-/// The text of the page as it is printed, sheet by sheet; none where it is not available.
+/// The text of the printed page, sheet by sheet; `None` if Chromium or pdftotext is not available.
 fn printed(page: &Path) -> Option<Vec<String>> {
     let browser = browser()?;
     let pdf = page.with_extension("pdf");
@@ -92,7 +92,7 @@ fn on_paper_all_columns_and_samples_are_there_and_sections_begin_a_sheet() {
         assert!(sheets.iter().any(begins), "{}", section.title);
     }
     let scores = sheets.iter().find(|sheet| sheet.trim_start().starts_with("Scores")).unwrap();
-    // The name stands between the line of values and the line of intervals.
+    // The name is between the line of values and the line of intervals.
     let lines: Vec<&str> = scores.lines().filter(|line| !line.trim().is_empty()).collect();
     let name = lines.iter().position(|line| line.trim() == "F²-Softmax").unwrap();
     for line in [lines[name - 1], lines[name + 1]] {

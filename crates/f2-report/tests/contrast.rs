@@ -1,4 +1,4 @@
-//! Contrast of text, lines and bars with their backgrounds: WCAG 2.2, level AA, computed from the
+//! Contrast of text, lines and bars with their backgrounds by WCAG 2.2, level AA, computed from the
 //! style sheets.
 
 use f2_report::{FIGURE_STYLE, LOOKS, Report, Results};
@@ -24,13 +24,13 @@ fn contrast(one: &str, other: &str) -> f64 {
     (one.max(other) + 0.05) / (one.min(other) + 0.05)
 }
 
-/// The value after a word of a style sheet, up to the end of its declaration.
+/// The value that follows `word` in a style sheet.
 fn value<'a>(style: &'a str, word: &str) -> &'a str {
     let rest = style.split(word).nth(1).unwrap_or_else(|| panic!("{word}"));
     rest.split([';', ' ', '}']).find(|part| !part.is_empty()).unwrap()
 }
 
-/// A style sheet as it is in the light, and in the dark.
+/// The light and the dark part of a style sheet.
 fn light_and_dark(style: &str) -> [String; 2] {
     let (mut light, mut dark) = (String::new(), String::new());
     for (place, part) in style.split("@media screen and (prefers-color-scheme: dark)").enumerate() {
@@ -41,7 +41,7 @@ fn light_and_dark(style: &str) -> [String; 2] {
     [light, dark]
 }
 
-/// The text between the outermost braces, and the text that follows them.
+/// The text up to the end of the outermost braces, and the text that follows.
 fn block(text: &str) -> (&str, &str) {
     let mut depth = 0;
     for (place, character) in text.char_indices() {
@@ -102,7 +102,7 @@ fn mixed(one: &str, other: &str, share: f64) -> String {
     format!("#{:02x}{:02x}{:02x}", mix(0) as u8, mix(1) as u8, mix(2) as u8)
 }
 
-/// Text: 4.5 to 1 with everything it stands on.
+/// Text: 4.5 to 1 with all its backgrounds.
 #[test]
 fn all_text_can_be_read() {
     for style in light_and_dark(&page_style()) {

@@ -1,8 +1,8 @@
-//! Figures: well-formed, true to their values, readable.
+//! Figures are well-formed, accurate and readable.
 
 use f2_report::{Axis, BarChart, Direction, FIGURE_STYLE, Figure, LineChart, Series};
 
-/// Names of the elements that are open when the text ends or closes the wrong one.
+/// The names of the elements that are still open at the end. Panics if the wrong one is closed.
 fn unbalanced(svg: &str) -> Vec<String> {
     let mut open = Vec::new();
     for tag in svg.split('<').skip(1) {

@@ -1,4 +1,4 @@
-//! The sections, tables and figures of a report, and what they say.
+//! The sections, tables and figures of a report, and their content.
 
 mod invented;
 
@@ -12,7 +12,7 @@ fn an_empty_experiment_has_an_empty_report() {
     assert!(report.to_html().contains("<title>Nothing &lt;yet&gt;</title>"));
 }
 
-/// The paper's tables and figures in its order, then what it does not have.
+/// The paper's tables and figures in its order, then those it does not have.
 const SECTIONS: [&str; 15] = [
     "scores",
     "bands",
@@ -241,7 +241,7 @@ fn a_study_of_two_corpora_has_the_papers_tables_in_its_order() {
         tables.iter().position(|table| *table == name).unwrap_or_else(|| panic!("{name}"))
     });
     assert!(places.is_sorted(), "{tables:?}");
-    // Ours are the paper's numbers, and so is the ranking over both sets.
+    // The results are the paper's numbers, so the ranking over both sets must be the paper's.
     let ranking = table(&report, "ranking");
     assert!(ranking.contains("| 1 | F²-Softmax | 7-1 |"), "{ranking}");
     assert!(ranking.contains("| 2 | UL-token | 5-3 |"), "{ranking}");
@@ -285,7 +285,7 @@ fn a_model_has_one_colour_everywhere() {
         assert!(line(figure(&html, chart), "F²-Softmax").ends_with(" s4"), "{chart}");
     }
     assert!(line(figure(&html, "transfer-validation"), "From scratch").ends_with(" s4"));
-    // What is no model has no model's colour.
+    // Series that are not models do not have a model's colour.
     for (chart, name) in [("mean-efficiency", "greedy"), ("classes-kld", "equal frequency")] {
         assert!(line(figure(&html, chart), name).ends_with(" s6"), "{chart}");
     }
@@ -343,7 +343,7 @@ fn the_ceiling_says_how_far_each_model_goes() {
     let ceiling = table(&report, "ceiling");
     assert!(ceiling.contains("| Human, other half | 0.30 | 80.0 | 50.0 | 30.0 |"), "{ceiling}");
     let way = table(&report, "way-to-human");
-    // KLD from 1.51 over 0.62 to 0.30, MS-Jaccard-1 from 52.1 over 67.4 to 80.0.
+    // KLD of MLE, F² and human: 1.51, 0.62 and 0.30; MS-Jaccard-1: 52.1, 67.4 and 80.0.
     assert!(way.contains("| F²-Softmax | 74 | 55 |"), "{way}");
     assert!(!way.contains("| MLE |"), "{way}");
     assert_eq!(

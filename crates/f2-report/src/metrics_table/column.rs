@@ -1,4 +1,4 @@
-//! One column of a table of metrics: its heading, its cells, and which value is best.
+//! A column of a table of metrics: its heading, its cells, and how values are ranked.
 
 use f2_metrics::{Better, Interval, Measure, Metric};
 
@@ -9,11 +9,11 @@ use crate::table::Cell;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Column(pub(crate) Measure);
 
-/// The headings of the bands; the last by the paper's abbreviation too.
+/// The headings of the bands; the last with the paper's abbreviation.
 const BAND_HEADINGS: [&str; 4] = ["frequent", "medium", "rare", "very rare (VR)"];
 
 impl Column {
-    /// The metrics of some models: PPL and KLD where they are known, the others always.
+    /// The metrics of some models: PPL and KLD if they are known, the others always.
     pub(crate) fn of_metrics(records: &[ResultRecord]) -> Vec<Self> {
         let metrics = || records.iter().map(|record| &record.metrics);
         let compared = metrics().any(|each| each.kld.is_some() || !each.ms_jaccard.is_empty());
@@ -26,12 +26,12 @@ impl Column {
         all.into_iter().filter(shown).map(Self).collect()
     }
 
-    /// The shares of the four bands, each with its difference to human.
+    /// The shares of the four bands, each with its relative difference to human.
     pub(crate) fn of_bands() -> Vec<Self> {
         Measure::BANDS.map(Self).to_vec()
     }
 
-    /// The further metrics of some models, where any was asked for.
+    /// The further metrics of some models, if any were requested.
     pub(crate) fn of_further(records: &[ResultRecord]) -> Vec<Self> {
         let metrics: Vec<_> = records.iter().map(|record| &record.metrics).collect();
         Measure::of_further(&metrics).into_iter().map(Self).collect()
@@ -48,7 +48,7 @@ impl Column {
         }
     }
 
-    /// The aim in two or three words.
+    /// The direction of better values, in two or three words.
     pub(crate) fn aim(self) -> &'static str {
         match self.0.better() {
             Better::Lower => "lower is closer",
@@ -79,7 +79,7 @@ impl Column {
         Cell::from(self.cell(value, interval)).with_numbers(self.numbers(value, interval))
     }
 
-    /// A value and the ends of its interval, for formats that programs read.
+    /// A value and the ends of its interval, for machine-readable formats.
     pub(crate) fn numbers(
         self,
         value: Option<f64>,
@@ -93,12 +93,12 @@ impl Column {
         numbers
     }
 
-    /// A value as the paper prints it, and half the width of its interval, or the upper end of the
-    /// interval of a share that is 0.
+    /// A value as the paper prints it, with half the width of its interval; if it is 0, with the
+    /// upper end of the interval.
     pub(crate) fn cell(self, value: Option<f64>, interval: Option<Interval>) -> String {
         let Some(value) = value else { return "–".to_owned() };
         let spread = interval.map_or_else(String::new, |Interval { low, high }| {
-            // At the end of its range a value can only be larger.
+            // At the lower end of its range, the true value can only be larger.
             if value == 0.0 && low == 0.0 && high > 0.0 {
                 format!(" ≤{}", self.number(high))
             } else {
@@ -118,7 +118,7 @@ impl Column {
         format!("{:.decimals$}", factor * value)
     }
 
-    /// The difference of the share of a band to human, relative to human, in percent.
+    /// (model − human) / human of a band's share, in percent.
     fn relative(self, record: &ResultRecord) -> Option<String> {
         let Measure::Band(band) = self.0 else { return None };
         let relative = record.metrics.bands?.relative_to_human?[band]?;

@@ -22,13 +22,13 @@ pub fn further_definitions(records: &[ResultRecord]) -> Vec<(&'static str, Strin
     metrics.map(|metric| (metric.name(), metric.definition())).collect()
 }
 
-/// The metrics of several models side by side, with a row for human text where it is known; and
-/// a second table of frequency bands and a third of further metrics, where those are.
+/// The metrics of several models side by side, with a row for human text if it is known; then
+/// tables of the frequency bands and of the further metrics, if there are any.
 pub fn metric_tables(records: &[ResultRecord]) -> Vec<Table> {
     metric_tables_of(records, &Metric::ALL)
 }
 
-/// [`metric_tables`] with some of the paper's metrics alone.
+/// [`metric_tables`] with only some of the paper's metrics.
 pub fn metric_tables_of(records: &[ResultRecord], metrics: &[Metric]) -> Vec<Table> {
     let mut columns = Column::of_metrics(records);
     columns.retain(|column| match column.0 {
@@ -39,23 +39,23 @@ pub fn metric_tables_of(records: &[ResultRecord], metrics: &[Metric]) -> Vec<Tab
     main.into_iter().chain(band_table(records)).chain(further_table(records)).collect()
 }
 
-/// The further metrics, where any was asked for.
+/// The further metrics, if any were requested.
 pub fn further_table(records: &[ResultRecord]) -> Option<Table> {
     let columns = Column::of_further(records);
     (!columns.is_empty()).then(|| MetricTable::new(records).build_with(&columns))
 }
 
-/// The shares of frequency bands, where they are known.
+/// The shares of the frequency bands, if they are known.
 pub fn band_table(records: &[ResultRecord]) -> Option<Table> {
     let known = records.iter().any(|record| record.metrics.bands.is_some());
     known.then(|| MetricTable::new(records).build_with(&Column::of_bands()))
 }
 
-/// The metrics of several models side by side, with a row for human text where it is known.
+/// The metrics of several models side by side, with a row for human text if it is known.
 ///
-/// Of several models, the value closest to human stands out: the lowest perplexity and KL
-/// divergence, the highest MS-Jaccard, otherwise the smallest distance. Values are shown as the
-/// paper shows them, times 100 but for PPL, KLD and Uniq.
+/// Of several models, the value closest to human is in bold: the lowest perplexity and KL
+/// divergence, the highest MS-Jaccard, otherwise the smallest distance. Values are printed as in
+/// the paper, multiplied by 100 except for PPL, KLD and Uniq.
 #[derive(Clone, Copy, Debug)]
 pub struct MetricTable<'a> {
     records: &'a [ResultRecord],
@@ -70,7 +70,7 @@ impl<'a> MetricTable<'a> {
         Self { records, paper: &[], headings: None, human: "Human" }
     }
 
-    /// Puts under each model the quiet row of the result that has its name here.
+    /// Adds a quiet row below each model: the record in `paper` with the same name.
     #[must_use]
     pub fn beside(self, paper: &'a [ResultRecord]) -> Self {
         Self { paper, ..self }
@@ -82,7 +82,7 @@ impl<'a> MetricTable<'a> {
         Self { headings: Some(headings), ..self }
     }
 
-    /// Names the row of human text.
+    /// Sets the name of the row of human text.
     #[must_use]
     pub fn human_as(self, human: &'a str) -> Self {
         Self { human, ..self }
@@ -122,7 +122,7 @@ fn in_the_paper(name: &str) -> String {
     format!("{name}, paper")
 }
 
-/// Models that are compared with each other, and the best value of each column.
+/// Models that are compared with each other, with the best value of each column.
 struct Group<'a> {
     columns: &'a [Column],
     human: Option<&'a HumanRecord>,
@@ -150,7 +150,7 @@ fn human_row(human: &HumanRecord, columns: &[Column], name: &str) -> impl Iterat
     std::iter::once(name.into()).chain(cells)
 }
 
-/// The badness of the best of several models; a single model is not set in bold.
+/// The badness of the best of several models; `None` for a single model, which is not set in bold.
 pub(crate) fn best(
     column: Column,
     records: &[ResultRecord],

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::markup::escape;
 
-/// A link that saves a text the page carries in itself.
+/// A download link for a text that is embedded in the page.
 pub(super) fn link(file: &str, label: &str, kind: &str, text: &str) -> String {
     let file = escape(file);
     format!(

@@ -1,4 +1,5 @@
-//! A report as one HTML file: no script, no request, light and dark, from a phone to a desk.
+//! A report as a single HTML file without scripts or requests, with light and dark themes and a
+//! responsive layout.
 
 mod download;
 mod sample;
@@ -11,7 +12,7 @@ use crate::report::{Block, NamedTable, Report, Section, Tile};
 
 const STYLE: &str = include_str!("page.css");
 
-/// Tells browsers to refuse whatever the page would load: it needs no other file.
+/// Content security policy: the page needs no other file, so nothing may be loaded.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
 /// The whole page.
@@ -25,7 +26,7 @@ pub(crate) fn html(report: &Report) -> String {
          <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
          <style>\n{STYLE}{FIGURE_STYLE}</style>\n</head>\n<body>\n\
          <header>\n<h1>{title}</h1>\n{}{}</header>\n{}<main>\n{sections}</main>\n\
-         <footer>Made by {}. Every table and figure of this page also lies beside it as a file.\
+         <footer>Made by {}. Every table and figure of this page is also a file next to it.\
          </footer>\n</body>\n</html>\n",
         paragraphs("lead", &report.lead),
         tiles(&report.tiles),
@@ -121,8 +122,8 @@ fn block(block: &Block) -> String {
     }
 }
 
-/// The table, its caption and links that save it in other formats. It scrolls sideways where
-/// the screen is narrow.
+/// The table, its caption and download links for other formats. It scrolls horizontally on narrow
+/// screens.
 fn named_table(named: &NamedTable) -> String {
     let NamedTable { name, caption, table } = named;
     let links = [

@@ -7,7 +7,7 @@ use crate::results::{SampleResult, SampleText, SampleToken};
 
 const BANDS: [&str; 4] = ["frequent", "medium", "rare", "very rare"];
 
-/// The key to the colours, then a block for each prefix. The first is open.
+/// The legend of the colours, then a block for each prefix. The first block is open.
 pub(super) fn html(samples: &[SampleResult]) -> String {
     let keys = BANDS
         .iter()
@@ -45,7 +45,7 @@ fn continuation(text: &SampleText) -> String {
     )
 }
 
-/// A token, and the hint that the style sheet shows to readers who point at it.
+/// A token, and the hint that the style sheet shows on hover.
 fn token(token: &SampleToken, repeated: bool) -> String {
     let band = usize::from(token.band).min(3);
     let mut hint = BANDS[band].to_owned();
@@ -63,7 +63,7 @@ fn token(token: &SampleToken, repeated: bool) -> String {
     format!("<span class=\"token band{band}{class}\" data-hint=\"{}\">{text}</span>", escape(&hint))
 }
 
-/// A probability with two digits that mean something.
+/// A probability in percent, with two significant digits.
 fn percent(probability: f64) -> String {
     let percent = 100.0 * probability;
     match percent {

@@ -1,4 +1,4 @@
-//! The numbers the paper prints, to be shown beside ours.
+//! The numbers printed in the paper, for comparison with ours.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub enum PaperSet {
 }
 
 impl PaperSet {
-    /// The name the paper has for it.
+    /// Its name in the paper.
     pub fn title(self) -> &'static str {
         match self {
             Self::Wikitext103 => "Wikitext-103",
@@ -52,12 +52,12 @@ impl PaperSet {
         records(&set.greedy, &set.human)
     }
 
-    /// Matches of the greedy table: winner, loser and their points.
+    /// Matches of the greedy table: winner, loser and the points of each.
     pub fn pairwise(self) -> Vec<(String, String, usize, usize)> {
         self.tables(&tables()).pairwise_greedy.clone()
     }
 
-    /// Documents and tokens of the training, validation and test split.
+    /// The documents, and the tokens, of the training, validation and test split.
     pub fn sizes(self) -> ([u64; 3], [u64; 3]) {
         let datasets = tables().datasets;
         let sizes = match self {
@@ -67,7 +67,7 @@ impl PaperSet {
         (sizes.documents, sizes.tokens)
     }
 
-    /// The paper's tables of hyperparameters, row by row: the name and the value.
+    /// The paper's tables of hyperparameters: name and value of each row.
     pub fn hyperparameters(self) -> Vec<(String, f64)> {
         let value = |(name, english, lyrics)| match self {
             Self::Wikitext103 => (name, english),
@@ -77,8 +77,8 @@ impl PaperSet {
     }
 }
 
-/// The paper's table of decoupled decoding (lyrics, k = 20, bigrams): whether it is on, and the
-/// result.
+/// The paper's table of decoupled decoding (lyrics, k = 20, bigrams): whether decoupling is on, and
+/// the result.
 pub fn decoupling() -> Vec<(bool, ResultRecord)> {
     let row = |(name, decoupled, kld, msj, sb, uniq): (String, bool, f64, f64, f64, f64)| {
         let human = tables().sets.lyrics.human;
@@ -114,18 +114,18 @@ pub fn ranking() -> Vec<(usize, String, usize, usize)> {
     tables().ranking_greedy
 }
 
-/// The samples the paper shows for Wikitext-103: the article, and the share of very rare tokens of
-/// each model's text in percent.
+/// The paper's samples for Wikitext-103: the article, and the share of very rare tokens in each
+/// model's text, in percent.
 pub fn very_rare() -> Vec<(String, BTreeMap<String, f64>)> {
     tables().very_rare_percent
 }
 
-/// A number that the text of the paper gives, by our name for the claim.
+/// A number from the text of the paper, by our name for the claim.
 pub fn claim(name: &str) -> Option<String> {
     tables().claims.remove(name)
 }
 
-/// One row in the order of the paper's columns; Human has no perplexity, KLD and MS-Jaccard.
+/// A row in the order of the paper's columns; Human has no perplexity, KLD or MS-Jaccard.
 type Numbers = [Option<f64>; 13];
 
 #[derive(Deserialize)]
@@ -171,7 +171,7 @@ fn tables() -> Tables {
     serde_json::from_str(include_str!("tables.json")).expect("the file comes with the program")
 }
 
-/// The order of the paper's tables.
+/// The models in the order of the paper's tables.
 pub(crate) const MODELS: [&str; 5] = ["MLE", "FACE", "UL-token", "UL-token+seq", "F²-Softmax"];
 
 fn records(rows: &BTreeMap<String, Numbers>, human: &Numbers) -> Vec<ResultRecord> {

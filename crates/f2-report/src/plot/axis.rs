@@ -1,6 +1,6 @@
 //! An axis: its heading, unit and scale.
 
-/// The heading and the scale of an axis.
+/// An axis: its heading and kind of scale.
 ///
 /// ```
 /// let axis = f2_report::Axis::new("training step").unit("thousands").log();
@@ -17,12 +17,12 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// A linear axis that fits its values.
+    /// A linear axis that spans its values.
     pub fn new(title: impl Into<String>) -> Self {
         Self { title: title.into(), ..Self::default() }
     }
 
-    /// Names the unit, which is shown in brackets.
+    /// Sets the unit, which is shown in parentheses.
     #[must_use]
     pub fn unit(mut self, unit: impl Into<String>) -> Self {
         self.unit = Some(unit.into());
@@ -36,8 +36,8 @@ impl Axis {
         self
     }
 
-    /// An axis for values that come close to a bound they cannot pass: logarithmic in what is
-    /// missing, so that 1.9, 1.99 and 1.999 of 2 are equally far apart.
+    /// An axis for values that approach an upper bound: logarithmic in the distance to it, so that
+    /// for a bound of 2, the values 1.9, 1.99 and 1.999 are equally far apart.
     #[must_use]
     pub fn approaching(mut self, bound: f64) -> Self {
         self.log = true;
@@ -45,30 +45,30 @@ impl Axis {
         self
     }
 
-    /// Ticks at whole numbers only, for what can be counted.
+    /// Ticks at integers only, for counts.
     #[must_use]
     pub fn whole(mut self) -> Self {
         self.whole = true;
         self
     }
 
-    /// Starts the axis here; what lies below is cut off.
+    /// Starts the axis at this value; smaller values are clipped.
     #[must_use]
     pub fn from(mut self, least: f64) -> Self {
         self.from = Some(least);
         self
     }
 
-    /// Ends the axis here; what lies above is cut off.
+    /// Ends the axis at this value; larger values are clipped.
     #[must_use]
     pub fn to(mut self, most: f64) -> Self {
         self.to = Some(most);
         self
     }
 
-    /// The number the scale shows: the value, or its distance to the bound.
+    /// The quantity on the scale: the value, or its distance to the bound.
     pub(super) fn measure(&self, value: f64) -> f64 {
-        // Rounding may put a value on its bound, which has no place on the axis.
+        // Rounding may put a value on its bound, which is not on the logarithmic axis.
         self.bound.map_or(
             value,
             |bound| if value.is_finite() { (bound - value).max(1e-6) } else { value },

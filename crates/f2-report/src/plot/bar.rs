@@ -9,24 +9,24 @@ use super::mark::LOOKS;
 use super::scale::{Fit, Scale};
 use super::{description, number, text};
 
-/// The height between the axes of upright bars.
+/// The height of the plot area with vertical bars.
 const HEIGHT: f64 = 200.0;
-/// The height of a level bar, of the gap between groups of them.
+/// The height of a horizontal bar, and of the gap between groups.
 const LEVEL_BAR: f64 = 16.0;
 const LEVEL_GAP: f64 = 12.0;
-/// The share of a category's width that its bars take.
+/// The share of a category's width that its bars occupy.
 const FILLED: f64 = 0.78;
 
-/// Which way bars grow.
+/// The direction of the bars.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// Upwards, for few categories with short names, in an order.
+    /// Upwards, for a few ordered categories with short names.
     Up,
-    /// To the right, for names that need room.
+    /// To the right, for long names.
     Right,
 }
 
-/// Values by category, one bar each or a group of them.
+/// Values by category, with one bar or a group of bars each.
 ///
 /// ```
 /// use f2_report::{Axis, BarChart, Direction};
@@ -49,7 +49,7 @@ pub struct BarChart {
     references: Vec<(String, f64)>,
 }
 
-/// A bar for every category, in one colour.
+/// One bar for every category, in the same colour.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
     pub(super) name: String,
@@ -104,10 +104,10 @@ impl BarChart {
         self
     }
 
-    /// Adds a bar to every category. A value that is not finite leaves its place empty.
+    /// Adds a bar to every category. A value that is not finite has no bar.
     ///
     /// # Panics
-    /// When there is not one value per category.
+    /// If there is not one value per category.
     #[must_use]
     pub fn group(self, name: impl Into<String>, values: impl IntoIterator<Item = f64>) -> Self {
         let look = self.groups.len();
@@ -117,7 +117,7 @@ impl BarChart {
     /// Adds a bar to every category, in the colour of this look.
     ///
     /// # Panics
-    /// When there is not one value per category.
+    /// If there is not one value per category.
     #[must_use]
     pub fn group_in(
         mut self,
@@ -131,14 +131,14 @@ impl BarChart {
         self
     }
 
-    /// Adds a level that the bars are compared with.
+    /// Adds a reference line.
     #[must_use]
     pub fn reference(mut self, name: impl Into<String>, value: f64) -> Self {
         self.references.push((name.into(), value));
         self
     }
 
-    /// The chart as a file of its own.
+    /// The chart as a standalone SVG file.
     pub fn to_svg(&self) -> String {
         Figure::new(&self.title).bar_chart(self).to_svg()
     }
@@ -153,7 +153,7 @@ impl BarChart {
         Panel { height, elements, description: self.description() }
     }
 
-    /// The bars and levels, in words.
+    /// The bars and reference lines in words.
     fn description(&self) -> String {
         let by = match self.categories_axis.heading() {
             heading if heading.is_empty() => String::new(),
@@ -205,7 +205,7 @@ impl BarChart {
         area.bottom + if heading.is_empty() { 20.0 } else { 38.0 } + PAD
     }
 
-    /// Names under upright bars; where they would touch only every second, third, … is shown.
+    /// Names below vertical bars; if they would overlap, only every second, third, … is shown.
     fn draw_names_below(&self, area: Area, out: &mut Vec<Element>) {
         let slot = (area.right - area.left) / self.categories.len().max(1) as f64;
         let widths = self.categories.iter().map(|name| text::width(name, TICK_SIZE) + 6.0);
@@ -244,8 +244,8 @@ impl BarChart {
         height
     }
 
-    /// Draws every bar; `rectangle` places one from where it starts along the categories, its
-    /// width, and its value.
+    /// Draws every bar; `rectangle` returns its corner and size from its start along the
+    /// categories, its width and its value.
     fn draw_bars(
         &self,
         along: f64,
@@ -254,7 +254,7 @@ impl BarChart {
     ) {
         let slot = along / self.categories.len().max(1) as f64;
         let pitch = slot * FILLED / self.groups.len().max(1) as f64;
-        // A hairline between neighbours, where they are wide enough to spare it.
+        // A hairline gap between neighbours, if they are wide enough.
         let width = if pitch > 5.0 { pitch - 1.0 } else { pitch };
         for (index, Group { name, values, look }) in self.groups.iter().enumerate() {
             let class = format!("bar s{}", look % LOOKS);

@@ -1,9 +1,9 @@
-//! The content of a chart in words, for screen readers.
+//! Descriptions of charts for screen readers.
 
 use super::bar::Group;
 use super::number;
 
-/// Where a line begins and ends, and its lowest and highest values where they lie between.
+/// The first and last point of a line, and its lowest and highest value if they lie between.
 pub(super) fn course(name: &str, points: &[(f64, f64)]) -> Option<String> {
     let shown = || points.iter().copied().filter(|(x, y)| x.is_finite() && y.is_finite());
     let (first, last) = (shown().next()?, shown().next_back()?);
@@ -21,10 +21,10 @@ pub(super) fn course(name: &str, points: &[(f64, f64)]) -> Option<String> {
     Some(format!("{name}: from {} to {}{between}.", place(first), place(last)))
 }
 
-/// More bars than this are summarised by their range.
+/// The largest number of bars that are listed; more are summarised by their range.
 const MOST_BARS: usize = 30;
 
-/// All bars category by category, or the smallest and the largest of each group.
+/// All bars by category, or the smallest and largest of each group.
 pub(super) fn bars(categories: &[String], groups: &[Group]) -> String {
     let named = |values: &[f64]| -> Vec<(String, f64)> {
         let all = categories.iter().cloned().zip(values.iter().copied());

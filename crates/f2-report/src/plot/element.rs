@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 
 use crate::markup::escape;
 
-/// One element of an SVG document, with everything in it.
+/// An element of an SVG document, with its content.
 #[derive(Clone, Debug)]
 pub(super) struct Element {
     name: &'static str,
@@ -46,12 +46,12 @@ impl Element {
         Self { name, attributes: String::new(), content: String::new() }
     }
 
-    /// An element whose look is in the style sheet.
+    /// An element styled by a class of the style sheet.
     pub(super) fn of_class(name: &'static str, class: &str) -> Self {
         Self::new(name).set("class", class)
     }
 
-    /// A line of text that starts, centres or ends at a point, on its baseline.
+    /// A line of text whose baseline starts, centres or ends at a point.
     pub(super) fn text(class: &str, x: f64, y: f64, anchor: &str, text: &str) -> Self {
         let place = Self::of_class("text", class).set("x", x).set("y", y);
         place.set("text-anchor", anchor).words(text)
@@ -87,13 +87,13 @@ impl Element {
         self.with(&Self::new("title").words(text))
     }
 
-    /// Content that is text.
+    /// Sets text content.
     pub(super) fn words(mut self, text: &str) -> Self {
         self.content = escape(text);
         self
     }
 
-    /// Content that is a language of its own.
+    /// Adds content without escaping, such as a style sheet.
     pub(super) fn raw(mut self, content: &str) -> Self {
         self.content.push_str(content);
         self
@@ -113,10 +113,10 @@ impl fmt::Display for Element {
     }
 }
 
-/// A coordinate to a hundredth of a pixel, without needless zeros: the same on every machine.
+/// A coordinate rounded to a hundredth of a pixel, without trailing zeros.
 pub(super) fn length(value: f64) -> String {
     let rounded = (value * 100.0).round() / 100.0;
-    // Negative zero reads like a mistake.
+    // No negative zero.
     format!("{}", if rounded == 0.0 { 0.0 } else { rounded })
 }
 

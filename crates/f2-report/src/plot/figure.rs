@@ -1,12 +1,12 @@
-//! Charts put together into one picture.
+//! Charts combined into one SVG image.
 
 use super::element::{Element, length};
 use super::frame::{Panel, WIDTH};
 
-/// The style sheet of all figures, for a page that holds several.
+/// The style sheet of all figures, for a page with several.
 pub const FIGURE_STYLE: &str = include_str!("figure.css");
 
-/// One or more charts under each other in one picture.
+/// One or more charts, one below the other, in one SVG image.
 ///
 /// ```
 /// use f2_report::{Axis, Figure, LineChart, Series};
@@ -28,38 +28,38 @@ impl Figure {
         Self { name: name.into(), panels: Vec::new() }
     }
 
-    /// Adds a line chart below.
+    /// Appends a line chart.
     #[must_use]
     pub fn line_chart(mut self, chart: &super::LineChart) -> Self {
         self.panels.push(chart.panel());
         self
     }
 
-    /// Adds a bar chart below.
+    /// Appends a bar chart.
     #[must_use]
     pub fn bar_chart(mut self, chart: &super::BarChart) -> Self {
         self.panels.push(chart.panel());
         self
     }
 
-    /// The figure under a longer name, where a page has several of the same kind.
+    /// Extends the name, to tell apart figures of the same kind on one page.
     #[must_use]
     pub(crate) fn of(mut self, what: &str) -> Self {
         self.name = format!("{}, {what}", self.name);
         self
     }
 
-    /// A file of its own.
+    /// The figure as a standalone SVG file.
     pub fn to_svg(&self) -> String {
         self.document(Some(&Element::new("style").raw(FIGURE_STYLE)))
     }
 
-    /// A part of a page that has [`FIGURE_STYLE`] in its own style sheet.
+    /// The figure as inline SVG, for a page whose style sheet includes [`FIGURE_STYLE`].
     pub fn to_inline_svg(&self) -> String {
         self.document(None)
     }
 
-    /// The picture, with its name and a summary for screen readers.
+    /// The SVG document, with a title and a summary for screen readers.
     fn document(&self, style: Option<&Element>) -> String {
         let height: f64 = self.panels.iter().map(|panel| panel.height).sum();
         let [title, summary] = ["title", "summary"].map(|part| format!("{}-{part}", self.id()));
@@ -87,7 +87,7 @@ impl Figure {
         self.panels.iter().map(|panel| panel.description.as_str()).collect::<Vec<_>>().join(" ")
     }
 
-    /// A name for links within the page, of the letters and digits of the figure's.
+    /// An id within the page, from the ASCII letters and digits of the figure's name.
     fn id(&self) -> String {
         let words = self.name.split(|c: char| !c.is_ascii_alphanumeric());
         let words: Vec<String> =

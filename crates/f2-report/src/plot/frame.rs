@@ -1,26 +1,26 @@
-//! The frame of a chart: area, axes and levels.
+//! The frame of a chart: plot area, axes and reference lines.
 
 use super::axis::Axis;
 use super::element::Element;
 use super::scale::Scale;
 use super::{number, text};
 
-/// The width all charts are drawn for, in pixels: on a phone's 360 their text is still 10 high.
+/// The width of all charts in pixels; scaled to a phone's 360, their text is still 10 pixels high.
 pub(super) const WIDTH: f64 = 480.0;
 pub(super) const PAD: f64 = 14.0;
 pub(super) const TICK_SIZE: f64 = 12.0;
-/// The height of a level's name above its baseline.
+/// The height of a reference line's name above its baseline.
 const NOTE_HEIGHT: f64 = 9.0;
 
-/// A finished chart, to be put under another.
+/// A finished chart, to be stacked with others.
 pub(super) struct Panel {
     pub(super) height: f64,
     pub(super) elements: Vec<Element>,
-    /// Its content in words.
+    /// Its description for screen readers.
     pub(super) description: String,
 }
 
-/// The rectangle between the axes, in pixels.
+/// The plot area, in pixels.
 #[derive(Clone, Copy)]
 pub(super) struct Area {
     pub(super) left: f64,
@@ -38,18 +38,18 @@ impl Area {
         self.bottom - place * (self.bottom - self.top)
     }
 
-    /// Whether a place lies inside, its edges included.
+    /// Whether a point lies inside, edges included.
     pub(super) fn holds(&self, (x, y): (f64, f64)) -> bool {
         let near = 0.01;
         let across = x > self.left - near && x < self.right + near;
         across && y > self.top - near && y < self.bottom + near
     }
 
-    /// Marks that end where the area ends. A nested picture clips without an id, which two
-    /// figures on one page could share.
+    /// Clips elements to the area. A nested `svg` clips without an id, which could collide between
+    /// two figures on one page.
     pub(super) fn clip(&self, elements: &[Element]) -> Element {
         let (width, height) = (self.right - self.left, self.bottom - self.top);
-        // Half a mark may stick out at the ends.
+        // Half a mark may extend beyond the edges.
         let margin = 6.0;
         let (x, y) = (self.left - margin, self.top - margin);
         let (width, height) = (width + 2.0 * margin, height + 2.0 * margin);
@@ -63,19 +63,19 @@ impl Area {
     }
 }
 
-/// How wide the labels of a scale are at most.
+/// The width of the widest label of a scale.
 pub(super) fn labels_width(scale: &Scale) -> f64 {
     let widths = scale.ticks.iter().map(|tick| text::width(&tick.label, TICK_SIZE));
     widths.fold(0.0, f64::max)
 }
 
-/// The heading of the upright axis lies above it: turned text is hard to read.
+/// Draws the heading of the vertical axis above it, as rotated text is hard to read.
 pub(super) fn draw_upright_heading(axis: &Axis, top: f64, out: &mut Vec<Element>) -> f64 {
     out.push(Element::text("quiet", PAD, top + 16.0, "start", &axis.heading()));
     top + 32.0
 }
 
-/// Lines across the area at the ticks of the upright axis, with their labels to the left.
+/// Draws grid lines at the ticks of the vertical axis, with their labels to the left.
 pub(super) fn draw_upright(scale: &Scale, area: Area, out: &mut Vec<Element>) {
     for tick in &scale.ticks {
         let y = area.y(scale.place(tick.value));
@@ -84,8 +84,8 @@ pub(super) fn draw_upright(scale: &Scale, area: Area, out: &mut Vec<Element>) {
     }
 }
 
-/// A dotted level across the area with its name at the right end: above it, or below where the
-/// name would stick out at the top.
+/// Draws a dotted reference line with its name at the right end: above it, or below it if the name
+/// would extend beyond the top.
 pub(super) fn draw_reference(name: &str, level: f64, y: f64, area: Area, out: &mut Vec<Element>) {
     let hint = format!("{name}: {}", number::value(level));
     out.push(Element::line("reference", (area.left, y), (area.right, y)).hint(&hint));
@@ -94,7 +94,7 @@ pub(super) fn draw_reference(name: &str, level: f64, y: f64, area: Area, out: &m
     out.push(Element::text("note", area.right - 2.0, baseline, "end", name));
 }
 
-/// Ticks and labels of the level axis under the area, with its heading; returns where it ends.
+/// Draws ticks, labels and heading of the horizontal axis below the area; returns the y of its end.
 pub(super) fn draw_level(
     axis: &Axis,
     scale: &Scale,
@@ -108,7 +108,7 @@ pub(super) fn draw_level(
         let (from, class) = if lines { (area.top, "grid") } else { (area.bottom, "axis") };
         out.push(Element::line(class, (x, from), (x, area.bottom + 4.0)));
         let half = text::width(&tick.label, TICK_SIZE) / 2.0;
-        // A label that would run into the one before is left out; its tick stays.
+        // A label that would overlap the one before is left out; its tick stays.
         if x - half > free_from {
             out.push(Element::text("tick", x, area.bottom + 18.0, "middle", &tick.label));
             free_from = x + half + 6.0;

@@ -5,21 +5,21 @@ use super::frame::{PAD, WIDTH};
 use super::mark::{LOOKS, mark};
 use super::text;
 
-/// The sign a legend shows beside a name.
+/// The symbol next to a name in a legend.
 #[derive(Clone, Copy)]
 pub(super) enum LegendSign {
     Line { dashed: bool, marked: bool },
     Bar,
 }
 
-/// One name of a legend.
+/// An entry of a legend.
 pub(super) struct LegendEntry<'a> {
     pub(super) name: &'a str,
     pub(super) look: usize,
     pub(super) sign: LegendSign,
 }
 
-/// The lines above the axes: title, subtitle and legend.
+/// The part above the plot area: title, subtitle and legend.
 pub(super) struct Header<'a> {
     pub(super) title: &'a str,
     pub(super) subtitle: &'a str,
@@ -33,7 +33,7 @@ const LEGEND_GAP: f64 = 16.0;
 const LEGEND_ROW: f64 = 21.0;
 
 impl Header<'_> {
-    /// Draws the header from `top` down; returns where it ends.
+    /// Draws the header from `top` down; returns the y of its end.
     pub(super) fn draw(&self, top: f64, out: &mut Vec<Element>) -> f64 {
         let mut y = top;
         let most = WIDTH - 2.0 * PAD;
@@ -45,7 +45,7 @@ impl Header<'_> {
             y += 18.0;
             out.push(Element::text("quiet", PAD, y, "start", &line));
         }
-        // One series needs no key: the title names it.
+        // A single series needs no legend: the title names it.
         if self.legend.len() > 1 { self.draw_legend(y + 8.0, out) } else { y + 10.0 }
     }
 

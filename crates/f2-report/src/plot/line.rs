@@ -11,22 +11,22 @@ use super::number;
 use super::scale::{Fit, Scale};
 use super::series::{Series, Star};
 
-/// The height between the axes.
+/// The height of the plot area.
 const HEIGHT: f64 = 220.0;
-/// With more points than this not all have marks: they would cover the line.
+/// The largest number of marks per series; more would cover the line.
 const MOST_MARKS: usize = 40;
-/// Points to be pointed at, at most, per series.
+/// The largest number of hover targets per series.
 const MOST_TARGETS: usize = 80;
-/// The columns a line is thinned to: what a screen can show.
+/// The horizontal resolution that lines are thinned to: about that of a screen.
 const COLUMNS: usize = 400;
 
-/// Values over a quantity: losses over steps, objectives over the number of classes.
+/// Values over a quantity, such as losses over steps or objectives over the number of classes.
 ///
 /// ```
 /// use f2_report::{Axis, LineChart, Series};
 ///
 /// let chart = LineChart::new("Distinct-2 over K", Axis::new("classes K").whole(), Axis::new("%"))
-///     .series(Series::new("F²", [(4.0, 71.0), (9.0, 75.5), (14.0, 74.0)]).star(9.0, 75.5, "MefMax"))
+///     .series(Series::new("F²", [(4.0, 71.0), (9.0, 75.5)]).star(9.0, 75.5, "MefMax"))
 ///     .reference("human", 76.2);
 /// assert!(chart.to_svg().contains("human"));
 /// ```
@@ -40,7 +40,7 @@ pub struct LineChart {
     references: Vec<(String, f64)>,
 }
 
-/// Where the values of a chart go.
+/// The scales and plot area of a chart, which map values to pixels.
 struct Plane {
     x: Scale,
     y: Scale,
@@ -75,14 +75,14 @@ impl LineChart {
         self
     }
 
-    /// Adds a level that the lines are compared with.
+    /// Adds a reference line.
     #[must_use]
     pub fn reference(mut self, name: impl Into<String>, y: f64) -> Self {
         self.references.push((name.into(), y));
         self
     }
 
-    /// The chart as a file of its own.
+    /// The chart as a standalone SVG file.
     pub fn to_svg(&self) -> String {
         Figure::new(&self.title).line_chart(self).to_svg()
     }
@@ -113,7 +113,7 @@ impl LineChart {
         Panel { height, elements, description: self.description() }
     }
 
-    /// The lines, marked points and levels, in words.
+    /// The lines, starred points and reference lines in words.
     fn description(&self) -> String {
         let mut sentences =
             vec![format!("Lines of {} over {}.", self.y.heading(), self.x.heading())];
@@ -165,7 +165,8 @@ impl LineChart {
         }
     }
 
-    /// Stars are wider than the margin of the area, so they are drawn above it.
+    /// Draws stars. They are wider than the margin of the clipped area, so they are drawn outside
+    /// it.
     fn draw_stars(&self, look: usize, series: &Series, plane: &Plane, out: &mut Vec<Element>) {
         for chosen in &series.stars {
             let point = (chosen.x, chosen.y);
@@ -204,8 +205,8 @@ fn has_marks(series: &Series) -> bool {
     series.points.len() <= COLUMNS
 }
 
-/// The places of a line's points, `None` for a gap; of many in one column of the picture only
-/// the first, the lowest, the highest and the last, which look the same.
+/// The positions of a line's points, `None` for a gap. Of many points in one column of pixels, only
+/// the first, the lowest, the highest and the last are kept, which look the same.
 fn thinned(points: &[(f64, f64)], plane: &Plane) -> Vec<Option<(f64, f64)>> {
     let places: Vec<Option<(f64, f64)>> = points.iter().map(|&point| plane.place(point)).collect();
     let per_column = places.len().div_ceil(COLUMNS);

@@ -1,12 +1,12 @@
-//! Marks: another shape for each look.
+//! Marks: a different shape for each look.
 
 use super::element::{Element, length};
 
-/// The number of looks, which are used again from the first after the last: six for models and
-/// human text, three for other things.
+/// The number of looks, combinations of a colour and a mark: six for models and human text, three
+/// for other series. Larger numbers wrap around.
 pub const LOOKS: usize = 9;
 
-/// The mark of a look: another shape for each, so that colour is not all that tells them apart.
+/// The mark of a look. The shapes differ, so that series are not told apart by colour alone.
 pub(super) fn mark(look: usize, (x, y): (f64, f64)) -> Element {
     let class = format!("mark s{}", look % LOOKS);
     match look % LOOKS {
@@ -35,7 +35,7 @@ fn polygon(class: &str, points: &[(f64, f64)]) -> Element {
     Element::of_class("polygon", class).set("points", listed.join(" "))
 }
 
-/// Corners on a circle, the first at the top moved on by a fraction of a turn.
+/// Corners on a circle; the first is at the top, rotated by a fraction of a turn.
 fn around(x: f64, y: f64, radius: f64, corners: usize, turn: f64) -> Vec<(f64, f64)> {
     let corner = |index: usize| {
         let angle = std::f64::consts::TAU * (index as f64 / corners as f64 + turn);

@@ -1,9 +1,9 @@
-//! Figures as SVG, by a small writer of our own.
+//! Figures as SVG, without a plotting library.
 //!
-//! A figure carries its own style sheet: it follows the reader's light or dark setting, tells
-//! series apart by shape as well as by colours that colour-blind readers can tell apart, shows
-//! the numbers in tooltips, describes itself to screen readers, and fits the width of a phone.
-//! The same input gives the same bytes.
+//! A figure includes its style sheet: it follows the light or dark theme, distinguishes series by
+//! shape and by colours that colour-blind readers can tell apart, shows numbers in tooltips, has
+//! descriptions for screen readers, and fits the width of a phone. The same input gives the same
+//! bytes.
 
 mod axis;
 mod bar;

@@ -1,7 +1,7 @@
-//! Numbers as a chart shows them.
+//! Number formats of charts.
 
-/// A tick's value with the digits that tell it from the next tick, which is `step` away, in the
-/// unit that suits the `largest` tick of the axis.
+/// A tick's value, with enough digits to distinguish it from the next tick at distance `step`, and
+/// the SI suffix that suits the `largest` value of the axis.
 pub(super) fn tick(value: f64, step: f64, largest: f64) -> String {
     let (scale, suffix) = match largest {
         size if size >= 1e9 => (1e9, "G"),
@@ -15,7 +15,7 @@ pub(super) fn tick(value: f64, step: f64, largest: f64) -> String {
     format!("{}{suffix}", minus(&format!("{:.*}", decimals(step / scale), value / scale)))
 }
 
-/// How many decimals a number of this size needs to show it changed by that much.
+/// The number of decimals needed to show steps of this size.
 fn decimals(step: f64) -> usize {
     (0..9).find(|&digits| is_whole(step * 10_f64.powi(digits as i32))).unwrap_or(9)
 }
@@ -24,7 +24,7 @@ fn is_whole(value: f64) -> bool {
     (value - value.round()).abs() < 1e-6 * value.abs().max(1.0)
 }
 
-/// A power of ten or a small multiple of one, on a logarithmic axis.
+/// A tick of a logarithmic axis: a power of ten or a small multiple of one.
 pub(super) fn log_tick(value: f64) -> String {
     let exponent = value.log10().floor() as i32;
     if (-4..9).contains(&exponent) {
@@ -43,7 +43,7 @@ fn superscript(exponent: i32) -> String {
     exponent.to_string().chars().map(raised).collect()
 }
 
-/// A measured value for the reader who points at it: six significant digits at most.
+/// A value in a tooltip or description, with at most six decimals, and fewer if it is large.
 pub(super) fn value(value: f64) -> String {
     if !value.is_finite() {
         return value.to_string();
@@ -60,7 +60,7 @@ pub(super) fn value(value: f64) -> String {
     }
 }
 
-/// The sign as typesetters have it.
+/// Replaces a leading hyphen by a minus sign.
 fn minus(number: &str) -> String {
     number.replacen('-', "−", 1)
 }

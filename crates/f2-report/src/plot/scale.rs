@@ -1,9 +1,10 @@
-//! Scales: from values to places, with ticks.
+//! Scales: the mapping from values to positions, with ticks.
 
 use super::axis::Axis;
 use super::number;
 
-/// Where the values of an axis lie, from 0 at its start to 1 at its end, and where its ticks are.
+/// The mapping from the values of an axis to positions, from 0 at its start to 1 at its end, and
+/// its ticks.
 #[derive(Clone, Debug)]
 pub(super) struct Scale {
     axis: Axis,
@@ -18,11 +19,11 @@ pub(super) struct Tick {
     pub(super) label: String,
 }
 
-/// Values of a larger magnitude have no place on any axis, and differences below its inverse count as
-/// none: with either, an axis's ends and steps would leave the range of floating point.
+/// Values of larger magnitude are not shown, and differences below its inverse count as 0:
+/// otherwise the ends and steps of an axis could overflow or underflow.
 const LARGEST: f64 = 1e300;
 
-/// How far an axis goes beyond its values.
+/// How far an axis extends beyond its values.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Fit {
     /// To the next tick on either side.
@@ -52,14 +53,14 @@ impl Scale {
         let step = nice_step((most - least) / wanted, axis.whole);
         let (mut least, mut most) = (least, most);
         if fit == Fit::Ticks {
-            // A value on a tick stays there, whatever rounding says.
+            // The tolerance: rounding must not add a tick beyond a value that lies on one.
             least = axis.from.unwrap_or(((least / step) + 1e-9).floor() * step);
             most = axis.to.unwrap_or(((most / step) - 1e-9).ceil() * step);
         }
         Self { axis: owned, least, most, ticks: linear_ticks(least, most, step) }
     }
 
-    /// Whether a value has a place on the scale, inside its ends or not.
+    /// Whether a value has a position on the scale, inside its ends or not.
     pub(super) fn shows(&self, value: f64) -> bool {
         is_shown(value) && (!self.axis.log || self.axis.measure(value) > 0.0)
     }
@@ -77,7 +78,7 @@ fn is_shown(value: f64) -> bool {
     value.abs() <= LARGEST
 }
 
-/// The smallest and the largest value, or what the axis asks for, never equal.
+/// The smallest and largest value, or the limits set for the axis; never equal.
 fn extent(axis: &Axis, values: impl Iterator<Item = f64>) -> (f64, f64) {
     let shown = values.filter(|value| is_shown(*value) && (!axis.log || *value > LARGEST.recip()));
     let (mut least, mut most) = shown
@@ -131,7 +132,7 @@ fn log_ends(axis: &Axis, least: f64, most: f64) -> (f64, f64) {
     (axis.from.map_or(below, |_| least), axis.to.map_or(above, |_| most))
 }
 
-/// Powers of ten; with few of them in view also their doubles and fives.
+/// Powers of ten, and small multiples of them if the axis spans few decades.
 fn log_ticks(axis: &Axis, least: f64, most: f64) -> Vec<Tick> {
     let (low, high) = (least.log10(), most.log10());
     let (first, last) = (low.floor() as i32, high.ceil() as i32);

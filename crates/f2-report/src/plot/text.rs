@@ -1,9 +1,9 @@
-//! The width of text, and its lines.
+//! Text width and line breaks.
 
-/// The mean width of a character over the height of its font, for the fonts of today's systems.
+/// The mean ratio of character width to font size, for common system fonts.
 const MEAN_ASPECT: f64 = 0.54;
 
-/// About how wide a text is, in pixels. East Asian characters are as wide as high.
+/// The approximate width of a text in pixels. East Asian characters are as wide as high.
 pub(super) fn width(text: &str, font_size: f64) -> f64 {
     let aspect = |character: char| match character {
         '\u{1100}'..='\u{115f}' | '\u{2e80}'..='\u{d7a3}' | '\u{f900}'..='\u{faff}' => 1.0,

@@ -11,7 +11,7 @@ use crate::record::ResultRecord;
 use crate::results::{ClassTrial, Decoding, Results, ScoreSet};
 use f2_classes::Method;
 
-/// The contributions of the classes, of decoupled decoding and of the class nucleus.
+/// The contributions of the classes, decoupled decoding and the class nucleus.
 pub(super) fn section(results: &Results) -> Option<Section> {
     let mut blocks = Vec::new();
     let figures = class_figures(results);
@@ -35,7 +35,7 @@ pub(super) fn section(results: &Results) -> Option<Section> {
     })
 }
 
-/// A measure that an ablation figure plots: its name, the end of its file's name, its unit.
+/// A measure plotted over the number of classes: its name, the suffix of the file name, its unit.
 type Plotted = (&'static str, &'static str, &'static str, Measure);
 
 const PLOTTED: [Plotted; 4] = [
@@ -88,7 +88,7 @@ fn class_chart(results: &Results, (name, _, unit, measure): &Plotted) -> LineCha
     mle.and_then(value).into_iter().fold(chart, |chart, level| chart.reference("MLE", level))
 }
 
-/// The MefMax methods side by side: beyond the paper.
+/// The MefMax methods side by side, which the paper does not compare.
 fn method_table(results: &Results) -> Option<Block> {
     let trials = results.class_trials.iter().filter(|trial| trial.method.is_mefmax());
     let renamed = |trial: &ClassTrial| ResultRecord {
@@ -154,7 +154,7 @@ fn nucleus_table(results: &Results) -> Option<Block> {
     Some(Block::table("class-nucleus", caption, MetricTable::new(&records).build()))
 }
 
-/// F² as the paper's text has it, and as the authors' program does it.
+/// F² as described in the paper, and as in the authors' program.
 fn authors_table(results: &Results) -> Option<Block> {
     let find = |set: &ScoreSet| set.records.iter().find(|each| each.name == "F²-Softmax").cloned();
     let authors = results.scores.iter().find_map(|set| match set.decoding {

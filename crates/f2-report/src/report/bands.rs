@@ -30,7 +30,7 @@ pub(super) fn section(results: &Results, palette: &Palette) -> Option<Section> {
         id: "bands",
         title: "Frequent and rare words".to_owned(),
         text: vec![
-            "Maximum likelihood overuses frequent tokens and starves the rare ones. The paper \
+            "Maximum likelihood overuses frequent tokens and underuses rare ones. The paper \
              finds +34 % frequent and −40 % rare and very rare tokens for it on Wikitext-103, and \
              F²-Softmax within 6 % of human text."
                 .to_owned(),
@@ -39,7 +39,7 @@ pub(super) fn section(results: &Results, palette: &Palette) -> Option<Section> {
             Block::Figures(vec![NamedFigure::new("bands", figure)]),
             Block::table(
                 "bands",
-                "Share of each band in percent, and its difference to human relative to human",
+                "Share of each band in percent, and (model − human) / human",
                 table,
             ),
         ],

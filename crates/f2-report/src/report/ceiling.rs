@@ -1,5 +1,5 @@
-//! The ceiling: how close human text is to other human text, and how far of the way to it each
-//! model goes.
+//! The ceiling: how close human text is to other human text, and how much of the gap to it each
+//! model closes.
 
 use f2_metrics::{Measure, Metric};
 
@@ -12,10 +12,11 @@ use crate::table::{Align, Table};
 /// The row of human text.
 const HUMAN: &str = "Human, other half";
 
-/// Where the way begins.
+/// The model from which the gap is measured.
 const START: &str = "MLE";
 
-/// Half of the texts of every model and of human, against the other half of the references.
+/// Half of the texts of every model, and half of the references, against the other half of the
+/// references.
 pub(super) fn section(results: &Results) -> Option<Section> {
     let halves = Halves::new(results)?;
     let texts = halves.ceiling.texts;
@@ -36,12 +37,12 @@ pub(super) fn section(results: &Results) -> Option<Section> {
             format!(
                 "The references are cut in two at random (seed {}). One half, scored against the \
                  other as if a model had written it, is as close to human as text can be at this \
-                 number of texts; no model need be better. The models stand beside it with as \
-                 many texts: the continuations of the same half of the prefixes.",
+                 number of texts; no model need be better. The models are scored on as many \
+                 texts: the continuations of the same half of the prefixes.",
                 halves.ceiling.seed
             ),
             "The share of the way is (model − MLE) / (human − MLE) for each metric: 0 is maximum \
-             likelihood, 100 human text, and more lies beyond human."
+             likelihood, 100 is human text, and values above 100 are beyond it."
                 .to_owned(),
         ],
         blocks,
@@ -50,7 +51,7 @@ pub(super) fn section(results: &Results) -> Option<Section> {
 
 /// Scores of half of the texts.
 struct Halves<'a> {
-    /// Each with the values of the other human half as its human.
+    /// The models; the human record of each is the ceiling.
     models: Vec<ResultRecord>,
     ceiling: &'a HalfRecord,
 }
@@ -77,7 +78,8 @@ impl<'a> Halves<'a> {
         (!models.is_empty()).then_some(Self { models, ceiling })
     }
 
-    /// How much of the way from maximum likelihood to human a model goes, 1 being all of it.
+    /// The share of the gap between maximum likelihood and human text that a model closes; 1 is
+    /// all.
     fn share(&self, model: &ResultRecord, measure: Measure) -> Option<f64> {
         let start = self.models.iter().find(|record| record.name == START)?;
         let (start, end) = (start.metrics.get(measure)?, self.ceiling.metrics.get(measure)?);
@@ -103,7 +105,7 @@ impl<'a> Halves<'a> {
     }
 }
 
-/// How far F² goes, in a sentence.
+/// The share of the gap that F² closes, in a sentence.
 pub(super) fn lead(results: &Results) -> Option<String> {
     let halves = Halves::new(results)?;
     let f2 = halves.models.iter().find(|record| record.name == "F²-Softmax")?;

@@ -1,4 +1,4 @@
-//! How sure the scores are: differences between models, and several trainings.
+//! Uncertainty of the scores: differences between models, and several trainings.
 
 use super::{Block, Section};
 use crate::metrics_table::Column;
@@ -6,10 +6,11 @@ use crate::record::ResultRecord;
 use crate::results::{Results, ScoreSet};
 use crate::table::{Align, Cell, Table};
 
-/// Before a difference that is not significant.
+/// The mark of a difference that is not significant.
 const LEVEL: &str = "≈ ";
 
-/// The deviation over trainings, or half the interval over texts, in formats that programs read.
+/// The name of the deviation over trainings, or of half the interval over texts, in
+/// machine-readable formats.
 const DEVIATION: &str = "±";
 
 /// Differences by paired bootstrap, and means over trainings.
@@ -18,9 +19,9 @@ pub(super) fn section(results: &Results) -> Option<Section> {
     let (mut text, mut blocks) = (Vec::new(), Vec::new());
     if let Some(table) = differences(&main.records) {
         text.push(format!(
-            "A difference between two models is drawn in pairs: continuations of the same \
-             prefixes against the same references. Where its 95 % interval, in parentheses, holds 0 \
-             it is not significant, which {LEVEL}marks."
+            "Differences between models by paired bootstrap: continuations of the same prefixes \
+             against the same references. If the 95 % interval, in parentheses, contains 0, the \
+             difference is not significant; {LEVEL}marks these."
         ));
         let caption = format!("Differences between models, {}", main.decoding);
         blocks.push(Block::table("differences", caption, table));
@@ -28,7 +29,7 @@ pub(super) fn section(results: &Results) -> Option<Section> {
     if let Some(table) = seeds(main) {
         let trainings = main.other_seeds.len() + 1;
         text.push(
-            "Two kinds of chance: another training of the same model, and other texts of the same \
+            "Scores vary between trainings of the same model, and between texts of the same \
              training. The first is given by the standard deviation over trainings, the second by \
              half the 95 % interval over texts of one training."
                 .to_owned(),
@@ -36,11 +37,11 @@ pub(super) fn section(results: &Results) -> Option<Section> {
         let caption = format!("Mean and deviation over {trainings} trainings, {}", main.decoding);
         blocks.push(Block::table("seeds", caption, table));
     }
-    let title = "How sure the scores are".to_owned();
+    let title = "Uncertainty of the scores".to_owned();
     (!blocks.is_empty()).then_some(Section { id: "certainty", title, text, blocks })
 }
 
-/// The difference of every pair of models that was drawn.
+/// The differences of all pairs of models with bootstrap intervals.
 fn differences(records: &[ResultRecord]) -> Option<Table> {
     let mut columns = Column::of_metrics(records);
     let pairs: Vec<(&ResultRecord, &ResultRecord)> = records
@@ -49,7 +50,7 @@ fn differences(records: &[ResultRecord]) -> Option<Table> {
         .flat_map(|(place, one)| records[..place].iter().map(move |other| (one, other)))
         .filter(|(one, other)| !one.differences.is_empty() || !other.differences.is_empty())
         .collect();
-    // PPL is no average over texts.
+    // PPL has no interval, as it is not an average over texts.
     columns.retain(|column| {
         pairs.iter().any(|(one, other)| one.difference(other, column.0).is_some())
     });
@@ -66,8 +67,8 @@ fn differences(records: &[ResultRecord]) -> Option<Table> {
             };
             let mark = if interval.holds(0.0) { LEVEL } else { "" };
             let sign = if value > 0.0 { "+" } else { "" };
-            // Both ends: an interval need not lie evenly around the value, and a half of its width could
-            // reach over 0 where the interval does not.
+            // Both ends: an interval need not be symmetric, so the value ± half its width could
+            // include 0 although the interval does not.
             let [low, high] = [interval.low, interval.high].map(|end| column.number(end));
             let text = format!("{mark}{sign}{} ({low} to {high})", column.number(value));
             Cell::from(text).with_numbers(column.numbers(Some(value), Some(interval)))
@@ -78,7 +79,7 @@ fn differences(records: &[ResultRecord]) -> Option<Table> {
     Some(table)
 }
 
-/// Means over trainings, each with its deviation; below, what other texts would change.
+/// Means and deviations over trainings; below each, half the interval over texts.
 fn seeds(set: &ScoreSet) -> Option<Table> {
     if set.other_seeds.is_empty() {
         return None;
@@ -126,7 +127,7 @@ fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The standard deviation of the trainings these are a sample of.
+/// The sample standard deviation.
 fn deviation(values: &[f64]) -> Option<f64> {
     let mean = mean(values).filter(|_| values.len() > 1)?;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();

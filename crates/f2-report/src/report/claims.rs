@@ -1,4 +1,4 @@
-//! The claims of the paper's text, beside ours.
+//! The claims in the paper's text, compared with our results.
 
 use f2_metrics::{Measure, Metric};
 
@@ -9,8 +9,8 @@ use crate::results::Results;
 use crate::table::{Align, Table};
 use f2_classes::Method;
 
-/// A claim about scores: the sentence, its name among the paper's claims, and the same number of
-/// any scores.
+/// A claim about scores: the sentence, its name among the paper's claims, and the function that
+/// computes the number from scores.
 type Claim = (&'static str, &'static str, fn(&[ResultRecord]) -> Option<String>);
 
 const CLAIMS: [Claim; 12] = [
@@ -38,7 +38,7 @@ const CLAIMS: [Claim; 12] = [
     ("UL-token+seq: share of frequent, medium, rare, very rare tokens", "sequence_bands", shares),
 ];
 
-/// A claim about the numbers of classes, which the paper makes of lyrics.
+/// A claim about the number of classes, which the paper makes for lyrics.
 type ClassClaim = (&'static str, &'static str, fn(&Results) -> Option<String>);
 
 const CLASS_CLAIMS: [ClassClaim; 3] = [
@@ -49,7 +49,7 @@ const CLASS_CLAIMS: [ClassClaim; 3] = [
 
 const F2: &str = "F²-Softmax";
 
-/// Every claim that ours can be set beside.
+/// All claims for which we have results.
 pub(super) fn section(results: &Results) -> Option<Section> {
     let set = results.paper?;
     let mut table = Table::new([
@@ -73,13 +73,14 @@ pub(super) fn section(results: &Results) -> Option<Section> {
     for (what, name, of) in CLASS_CLAIMS {
         add(what, name, None, of(results));
     }
-    let text = "The numbers the text of the paper gives for Wikitext-103 with k = 3, and what it \
-                says of the number of classes on Melo-Lyrics; beside them the same of the table it \
-                prints, and of ours. A gap is the mean over the orders of |model − human| / human."
+    let text = "The numbers that the text of the paper gives for Wikitext-103 with k = 3, and what \
+                it says about the number of classes on Melo-Lyrics; next to them, the same computed \
+                from its printed table and from our results. A gap is the mean over the orders of \
+                |model − human| / human."
         .to_owned();
     (!table.is_empty()).then(|| Section {
         id: "claims",
-        title: "The claims of the text".to_owned(),
+        title: "Claims of the paper".to_owned(),
         text: vec![text],
         blocks: vec![Block::table("claims", "Claims of the paper's text", table)],
     })
@@ -89,12 +90,12 @@ fn find<'a>(all: &'a [ResultRecord], name: &str) -> Option<&'a ResultRecord> {
     all.iter().find(|record| record.name == name)
 }
 
-/// `None` where the share is one of 0.
+/// `None` if the share is not finite, after a division by 0.
 fn percent(share: f64) -> Option<String> {
     share.is_finite().then(|| format!("{:.1} %", 100.0 * share))
 }
 
-/// The mean over the orders of the distance to human, relative to human.
+/// The mean over the orders of |model − human| / human.
 fn gap(record: &ResultRecord, metric: Metric) -> Option<f64> {
     let human = &record.human.as_ref()?.metrics;
     let orders = record.metrics.orders(metric).iter().zip(human.orders(metric));
@@ -116,8 +117,8 @@ fn next_gap(all: &[ResultRecord], metric: Metric) -> Option<String> {
     Some(format!("{} ({})", percent(gap)?, record.name))
 }
 
-/// How much better F² is than maximum likelihood, relative to it; `direction` is -1 where less
-/// is better.
+/// The relative improvement of F² over maximum likelihood; `direction` is -1 if smaller values are
+/// better.
 fn gain(all: &[ResultRecord], metric: Metric, order: usize, direction: f64) -> Option<String> {
     let value = |name: &str| find(all, name)?.metrics.get(Measure::Metric(metric, order));
     let (f2, mle) = (value(F2)?, value("MLE")?);
@@ -131,7 +132,7 @@ fn uniq_gain(all: &[ResultRecord]) -> Option<String> {
     percent((f2 - next) / next)
 }
 
-/// Differences of bands to human, relative to human.
+/// (model − human) / human of some bands.
 fn bands(all: &[ResultRecord], name: &str, which: &[usize]) -> Option<String> {
     let relative = find(all, name)?.metrics.bands?.relative_to_human?;
     let each = which.iter().map(|&band| Some(format!("{:+.0} %", 100.0 * relative[band]?)));
@@ -143,7 +144,7 @@ fn shares(all: &[ResultRecord]) -> Option<String> {
     Some(format!("{} %", shares.map(|share| format!("{:.1}", 100.0 * share)).join(" / ")))
 }
 
-/// A measure of the models with classes by a method, over their K.
+/// The values of a measure by K, for the models with classes of one method.
 fn over_k(results: &Results, method: Method, measure: Measure) -> Vec<(usize, f64)> {
     let trials = results.class_trials.iter().filter(|trial| trial.method == method);
     let mut points: Vec<(usize, f64)> =
@@ -198,7 +199,7 @@ fn ppl_above(results: &Results) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// The paper's table gives the numbers of its text, but for Uniq.
+    /// The paper's table agrees with the numbers of its text, except for Uniq.
     #[test]
     fn the_papers_numbers_follow_from_its_table() {
         let printed = PaperSet::Wikitext103.top_k(3);

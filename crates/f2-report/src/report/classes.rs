@@ -1,4 +1,4 @@
-//! The frequency classes: what MefMax chose and how even they are.
+//! The frequency classes: the K that MefMax chose, and the uniformity of the classes.
 
 use super::palette::OTHERS;
 use super::{Block, NamedFigure, Section};
@@ -6,7 +6,7 @@ use crate::plot::{Axis, BarChart, Direction, Figure, LineChart, Series};
 use crate::results::{ClassesResult, Results};
 use crate::table::{Align, Table};
 
-/// The frequency classes: what MefMax chose and how even they are.
+/// The frequency classes: the K that MefMax chose, and the uniformity of the classes.
 pub(super) fn section(results: &Results) -> Option<Section> {
     let chosen = results.classes.first()?;
     let mut objectives = LineChart::new(

@@ -6,7 +6,7 @@ use super::{Block, Section};
 use crate::results::{Decoding, Results, RunResult};
 use crate::table::{Align, Table};
 
-/// The paper's names of hyperparameters that are settings of a run under other names.
+/// The paper's names of hyperparameters, with the names of the settings.
 const SETTINGS: [(&str, &str); 14] = [
     ("layers", "model.layers"),
     ("width", "model.width"),
@@ -24,7 +24,7 @@ const SETTINGS: [(&str, &str); 14] = [
     ("epsilon", "optimiser.epsilon"),
 ];
 
-/// The paper's hyperparameters with ours beside, and every setting of the runs.
+/// The paper's hyperparameters and ours, and all settings of the runs.
 pub(super) fn section(results: &Results) -> Option<Section> {
     let runs = &results.runs;
     let mut blocks: Vec<Block> = hyperparameters(results).into_iter().collect();
@@ -43,7 +43,7 @@ pub(super) fn section(results: &Results) -> Option<Section> {
     (!blocks.is_empty()).then_some(Section { id: "settings", title, text: Vec::new(), blocks })
 }
 
-/// The paper's tables of hyperparameters, whole.
+/// The paper's tables of hyperparameters, with our values.
 fn hyperparameters(results: &Results) -> Option<Block> {
     let set = results.paper?;
     let ours: Vec<Option<f64>> =
@@ -64,7 +64,7 @@ fn hyperparameters(results: &Results) -> Option<Block> {
     Some(Block::table("hyperparameters", caption, table))
 }
 
-/// Our value of a hyperparameter: as it was recorded, or as far as the runs and scores tell.
+/// Our value of a hyperparameter: the recorded one, or one derived from the runs and scores.
 fn own(results: &Results, name: &str) -> Option<f64> {
     if let Some(recorded) = results.hyperparameters.get(name) {
         return Some(*recorded);
@@ -74,7 +74,7 @@ fn own(results: &Results, name: &str) -> Option<f64> {
     let setting = |run: Option<&RunResult>, key: &str| run?.setting(key)?.parse::<f64>().ok();
     match name {
         "parameters (M)" => scratch.map(|run| run.parameters as f64 / 1e6),
-        // The decoder has none.
+        // The decoder has no attention dropout.
         "attention dropout" => scratch.map(|_| 0.0),
         "fine-tuning learning rate" => setting(tuned, "optimiser.learning_rate"),
         "fine-tuning steps" => tuned.map(|run| run.steps as f64),
@@ -89,8 +89,8 @@ fn own(results: &Results, name: &str) -> Option<f64> {
     }
 }
 
-/// As the paper writes it: small numbers by their power of ten, millions of parameters with two
-/// decimals.
+/// Formats a value as in the paper: small numbers in scientific notation, millions of parameters
+/// with two decimals.
 fn number(value: f64) -> String {
     match value.abs() {
         small if small > 0.0 && small < 1e-3 => format!("{value:e}"),

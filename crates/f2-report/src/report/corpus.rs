@@ -1,10 +1,10 @@
-//! The sizes of the text, beside the paper's.
+//! The size of the corpus, compared with the paper's.
 
 use super::{Block, Section};
 use crate::results::Results;
 use crate::table::{Align, Table};
 
-/// The sizes of the splits, beside the paper's.
+/// The sizes of the splits, compared with the paper's.
 pub(super) fn section(results: &Results) -> Option<Section> {
     let corpus = results.corpus.as_ref()?;
     let mut table = Table::new([
@@ -28,7 +28,7 @@ pub(super) fn section(results: &Results) -> Option<Section> {
     Some(Section {
         id: "corpus",
         title: "Text".to_owned(),
-        text: vec![format!("{}, cut into {} different tokens.", corpus.name, corpus.vocabulary)],
+        text: vec![format!("{}, with a vocabulary of {} tokens.", corpus.name, corpus.vocabulary)],
         blocks: vec![Block::table("corpus", "The size of each split", table)],
     })
 }

@@ -1,10 +1,10 @@
-//! The metrics beyond the paper's seven, folded away.
+//! The metrics beyond the paper's seven, in collapsed tables.
 
 use super::{Block, NamedTable, Section};
 use crate::metrics_table::{further_definitions, further_table};
 use crate::results::{Results, ScoreSet};
 
-/// The further metrics of every set of scores that has any.
+/// The further metrics of each set of scores that has any.
 pub(super) fn section(results: &Results) -> Option<Section> {
     let block = |(number, set): (usize, &ScoreSet)| {
         let table = further_table(&set.records)?;
@@ -22,7 +22,8 @@ pub(super) fn section(results: &Results) -> Option<Section> {
         summary: "Definitions of the further metrics".to_owned(),
         lines: definitions.map(|(name, line)| format!("{name}: {line}")).collect(),
     });
-    let text = "Not of the paper, and of no weight in its matches. In bold the value closest to human text.";
+    let text = "These metrics are not in the paper and do not count in the matches. The value \
+                closest to human text is in bold.";
     let (id, title) = ("further", "Further metrics".to_owned());
     Some(Section { id, title, text: vec![text.to_owned()], blocks })
 }

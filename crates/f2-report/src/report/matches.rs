@@ -1,4 +1,4 @@
-//! Models pair by pair, and the ranking.
+//! Pairwise matches of the models, and the ranking.
 
 use super::study::{Study, label};
 use super::{Block, Section};
@@ -8,8 +8,8 @@ use crate::record::ResultRecord;
 use crate::results::{Decoding, Results, ScoreSet};
 use crate::table::{Align, Table};
 
-/// The matches of all pairs of models, and the ranking over all corpora: by the greedy scores, as in the
-/// paper, or the main ones where there are none.
+/// The matches of all pairs of models, and the ranking over all corpora: by the greedy scores, as
+/// in the paper, or by the main ones if there are none.
 pub(super) fn section(study: &Study<'_>) -> Option<Section> {
     let mut section = study.section(|results| of_corpus(results, study.is_single()))?;
     if !study.is_single() {
@@ -27,7 +27,7 @@ pub(super) fn section(study: &Study<'_>) -> Option<Section> {
     Some(section)
 }
 
-/// The scores that are compared, and whether they are greedy.
+/// The scores that are compared: the greedy ones if there are any, otherwise the main ones.
 fn compared(results: &Results) -> Option<&ScoreSet> {
     results.scores_of(Decoding::Greedy).or_else(|| results.scores.first())
 }
@@ -45,7 +45,7 @@ fn of_corpus(results: &Results, alone: bool) -> Option<Section> {
         set.decoding
     );
     let columns: Vec<&str> = comparison.columns().collect();
-    let columns = format!("In the tables {}.", columns.join("; "));
+    let columns = format!("Columns: {}.", columns.join("; "));
     let pairwise = comparison.pairwise_table();
     let mut blocks = vec![Block::table("pairwise", "Every model against every other", pairwise)];
     if alone {

@@ -1,5 +1,5 @@
-//! A report: sections of tables, figures and samples made from results, independent of the
-//! format they are written in.
+//! A report: sections of tables, figures and samples made from results, independent of the output
+//! format.
 
 mod ablations;
 mod bands;
@@ -37,21 +37,21 @@ pub use summary::{Bar, Tile};
 /// assert!(report.to_html().starts_with("<!doctype html>"));
 /// ```
 pub struct Report {
-    /// The heading of the page.
+    /// The title of the page.
     pub title: String,
     /// The outcome, in a sentence or two.
     pub lead: Vec<String>,
     /// The metrics at a glance.
     pub tiles: Vec<Tile>,
-    /// The rest.
+    /// The sections of the page.
     pub sections: Vec<Section>,
-    /// The program and its version.
+    /// The program's name and version.
     pub made_by: String,
 }
 
-/// A part with a heading of its own.
+/// A section of the page.
 pub struct Section {
-    /// Its name in links and files.
+    /// Its id in links.
     pub id: &'static str,
     /// Its heading.
     pub title: String,
@@ -63,54 +63,54 @@ pub struct Section {
 
 /// A table, figures, samples or notes.
 pub enum Block {
-    /// Rows and columns.
+    /// A table.
     Table(NamedTable),
-    /// The same, folded away under its caption.
+    /// A table that is collapsed under its caption.
     Folded(NamedTable),
-    /// Pictures that stand side by side where there is room.
+    /// Figures, side by side if there is room.
     Figures(Vec<NamedFigure>),
-    /// The beginning of a corpus, where there are several.
+    /// The heading of a corpus, if there are several.
     Heading {
-        /// Its letter and name.
+        /// The letter and name of the corpus.
         title: String,
-        /// Paragraphs about it.
+        /// Paragraphs below it.
         text: Vec<String>,
     },
-    /// Texts of all models after the same prefixes.
+    /// Continuations of the same prefixes by all models.
     Samples(Vec<SampleResult>),
-    /// Small print that can be folded away.
+    /// Collapsed notes.
     Notes {
         /// The line that is always shown.
         summary: String,
-        /// The lines that are folded away.
+        /// The collapsed lines.
         lines: Vec<String>,
     },
 }
 
 /// A table that is also written as a file.
 pub struct NamedTable {
-    /// The file's name without its ending.
+    /// The file name without extension.
     pub name: String,
-    /// The line above it.
+    /// The caption above it.
     pub caption: String,
-    /// Its rows.
+    /// The table.
     pub table: Table,
 }
 
 /// A figure that is also written as a file.
 pub struct NamedFigure {
-    /// The file's name without its ending.
+    /// The file name without extension.
     pub name: String,
-    /// The picture.
+    /// The figure.
     pub figure: Figure,
 }
 
 impl Report {
-    /// Makes a report of all that the results hold.
+    /// The report of all results.
     pub fn new(results: &Results) -> Self {
         let study = Study::new(results);
         let palette = &study.palette;
-        // The tables and figures of the paper in its order, then what it does not have.
+        // The tables and figures of the paper in its order, then those it does not have.
         let sections = [
             study.section(scores::main),
             study.section(|corpus| bands::section(corpus, palette)),
@@ -138,7 +138,7 @@ impl Report {
         }
     }
 
-    /// Every table, in the order they are shown.
+    /// All tables, in order of appearance.
     pub fn tables(&self) -> impl Iterator<Item = &NamedTable> {
         self.blocks().filter_map(|block| match block {
             Block::Table(table) | Block::Folded(table) => Some(table),
@@ -146,7 +146,7 @@ impl Report {
         })
     }
 
-    /// Every figure, in the order they are shown.
+    /// All figures, in order of appearance.
     pub fn figures(&self) -> impl Iterator<Item = &NamedFigure> {
         self.blocks().flat_map(|block| match block {
             Block::Figures(figures) => figures.as_slice(),
@@ -158,7 +158,7 @@ impl Report {
         self.sections.iter().flat_map(|section| &section.blocks)
     }
 
-    /// The page: one file that needs no other.
+    /// The page, a self-contained HTML file.
     pub fn to_html(&self) -> String {
         crate::page::html(self)
     }

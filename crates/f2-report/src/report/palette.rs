@@ -1,17 +1,17 @@
-//! One colour for each model, on the whole page.
+//! The colours of models, the same on the whole page.
 
 use crate::paper::MODELS;
 use crate::plot::LOOKS;
 use crate::results::Results;
 
-/// The looks that no model has, for other things that charts tell apart.
+/// The looks for series that are not models.
 pub(super) const OTHERS: [usize; 3] = [6, 7, 8];
 
 /// The look of human text.
 const HUMAN: usize = 5;
 
-/// The look of every model: the paper's models and human text have theirs, others take what is
-/// left in the order of the results.
+/// The look of every model: fixed for the paper's models and human text; other models take the
+/// remaining ones in the order of the results.
 pub(super) struct Palette {
     others: Vec<(String, usize)>,
 }
@@ -32,7 +32,7 @@ impl Palette {
         let taken: Vec<usize> = names.iter().filter_map(|name| fixed(name)).collect();
         let free = (0..LOOKS).filter(|look| *look != HUMAN && !taken.contains(look));
         let unnamed = names.into_iter().filter(|name| fixed(name).is_none());
-        // A model more than there are looks shares one; its mark and the legend tell it apart.
+        // If there are more models than looks, some share one.
         let looks = free.chain((0..LOOKS).cycle());
         Self { others: unnamed.cloned().zip(looks).collect() }
     }
@@ -46,7 +46,7 @@ impl Palette {
 fn fixed(name: &str) -> Option<usize> {
     match name {
         "Human" => Some(HUMAN),
-        // F² from scratch is the F² of the other tables.
+        // F² from scratch has the colour of F² in the other tables.
         "From scratch" => fixed("F²-Softmax"),
         _ => MODELS.iter().position(|model| *model == name),
     }

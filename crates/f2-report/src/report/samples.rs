@@ -5,11 +5,11 @@ use crate::paper::{self, PaperSet};
 use crate::results::{Results, SampleResult};
 use crate::table::{Align, Table};
 
-/// Texts of all models after the same prefixes, and how many of their tokens are very rare.
+/// Continuations of the same prefixes by all models, and their shares of very rare tokens.
 pub(super) fn section(results: &Results) -> Option<Section> {
     let table = very_rare(results)?;
     let beside = match results.paper {
-        Some(PaperSet::Wikitext103) => "; in grey the paper's samples of Wikitext-103",
+        Some(PaperSet::Wikitext103) => "; the paper's samples of Wikitext-103 are in grey",
         _ => "",
     };
     let caption = format!("VR: very rare tokens in each sample, in percent{beside}");
@@ -17,11 +17,11 @@ pub(super) fn section(results: &Results) -> Option<Section> {
         id: "samples",
         title: "Samples".to_owned(),
         text: vec![
-            "The same prefixes, continued by every model. Colour shows how often the training \
-             text uses a token; an underlined token repeats three tokens or more of the same \
-             text. Point at a token, or tap it, for its class and the probability its model gave \
-             it."
-            .to_owned(),
+            "The same prefixes, continued by every model. The colour of a token shows its \
+             frequency band in the training text; underlined tokens belong to a sequence of three \
+             or more that occurred before in the same text. Point at a token, or tap it, for its \
+             class and its probability under the model."
+                .to_owned(),
         ],
         blocks: vec![
             Block::Samples(results.samples.clone()),
@@ -30,7 +30,7 @@ pub(super) fn section(results: &Results) -> Option<Section> {
     })
 }
 
-/// VR of every sample and writer, with the paper's below.
+/// VR of each sample by each model and human, with the paper's samples below.
 fn very_rare(results: &Results) -> Option<Table> {
     let first = results.samples.first()?;
     let names: Vec<&String> = first.continuations.iter().map(|text| &text.name).collect();
@@ -61,7 +61,7 @@ fn row(sample: &SampleResult) -> impl Iterator<Item = String> {
     std::iter::once(shortened(&sample.prefix)).chain(shares)
 }
 
-/// The end of a prefix, as many whole words as fit a cell.
+/// The last words of a prefix.
 fn shortened(prefix: &str) -> String {
     let words: Vec<&str> = prefix.split_whitespace().collect();
     let kept = &words[words.len().saturating_sub(6)..];

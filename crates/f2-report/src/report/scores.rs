@@ -7,7 +7,7 @@ use crate::metrics_table::{MetricTable, definitions};
 use crate::record::ResultRecord;
 use crate::results::{Decoding, Results, ScoreSet};
 
-/// The main table: the first scores.
+/// The main table: the first set of scores.
 pub(super) fn main(results: &Results) -> Option<Section> {
     let set = results.scores.first()?;
     let notes = definitions(convention(set)).map(|(name, line)| format!("{name}: {line}"));
@@ -15,8 +15,8 @@ pub(super) fn main(results: &Results) -> Option<Section> {
         id: "scores",
         title: "Scores".to_owned(),
         text: vec![format!(
-            "Each model continues the same prefixes ({}). In bold the value closest to human \
-             text{}.",
+            "Each model continues the same prefixes ({}). The value closest to human text is in \
+             bold{}.",
             set.decoding,
             beside(results)
         )],
@@ -42,7 +42,7 @@ pub(super) fn greedy(results: &Results) -> Option<Section> {
     })
 }
 
-/// Every other k.
+/// Top-k sampling with other values of k.
 pub(super) fn others(results: &Results) -> Option<Section> {
     let block = |set: &ScoreSet| {
         let Decoding::TopK { k } = set.decoding else { return None };
@@ -53,7 +53,7 @@ pub(super) fn others(results: &Results) -> Option<Section> {
         id: "decoding",
         title: "Top-k with other k".to_owned(),
         text: vec![format!(
-            "The same models and prefixes, decoded among more or fewer tokens{}.",
+            "The same models and prefixes, decoded with other values of k{}.",
             beside(results)
         )],
         blocks,
@@ -62,7 +62,7 @@ pub(super) fn others(results: &Results) -> Option<Section> {
 
 fn beside(results: &Results) -> String {
     results.paper.map_or_else(String::new, |set| {
-        format!("; in grey what the paper prints for {}", set.title())
+        format!("; the numbers the paper prints for {} are in grey", set.title())
     })
 }
 
@@ -70,7 +70,7 @@ fn table(results: &Results, set: &ScoreSet) -> crate::Table {
     MetricTable::new(&set.records).beside(&paper_rows(results, set.decoding)).build()
 }
 
-/// The paper's rows for this way of decoding.
+/// The paper's rows for this decoding.
 pub(super) fn paper_rows(results: &Results, decoding: Decoding) -> Vec<ResultRecord> {
     match (results.paper, decoding) {
         (Some(paper), Decoding::Greedy) => paper.greedy(),
@@ -86,7 +86,7 @@ fn caption(set: &ScoreSet) -> String {
     format!("{}; {texts} texts for each model{ppl}", set.decoding)
 }
 
-/// The definitions the scores follow; the paper's where they do not say.
+/// The convention of the scores; the paper's if they have no valid one.
 fn convention(set: &ScoreSet) -> Convention {
     set.records.first().and_then(|record| record.convention.parse().ok()).unwrap_or_default()
 }

@@ -1,13 +1,14 @@
-//! A warning about models too small to compare.
+//! A warning about models that are too small to compare.
 
 use crate::results::{Results, RunResult};
 
-/// Below either of these, models differ more by chance than by method: one that has seen so little
-/// text has hardly learned which words are frequent. The demo's models are just above.
+/// Below either of these, differences are due to chance rather than to the method: a model that has
+/// seen so little text has hardly learned which words are frequent. The demo's models are just
+/// above.
 const FEWEST_PARAMETERS: usize = 1_000_000;
 const FEWEST_TOKENS: u64 = 1_000_000;
 
-/// Says so where a model is too small, or has seen too little text, to be compared.
+/// A remark if a model is too small, or has seen too little text, for a comparison.
 pub(super) fn remark(results: &Results) -> Option<String> {
     let smallest = results.runs.iter().filter(|run| is_too_small(run));
     let smallest = smallest.min_by_key(|run| (tokens(run), run.parameters))?;
@@ -32,13 +33,13 @@ fn is_too_small(run: &RunResult) -> bool {
     run.parameters < FEWEST_PARAMETERS || (little_text && !is_fine_tuned(run))
 }
 
-/// Whether it has learned from another run before. A large model that was trained on little text
-/// is taken for one that was brought in.
+/// Whether it was initialised from another run. A large model that was trained on little text is
+/// assumed to be an imported one.
 fn is_fine_tuned(run: &RunResult) -> bool {
     run.starts_from().is_some() || run.parameters > 20_000_000
 }
 
-/// The tokens it was trained on, as far as its settings tell.
+/// The number of tokens it was trained on, if its settings are known.
 fn tokens(run: &RunResult) -> Option<u64> {
     let setting = |key: &str| run.setting(key)?.parse::<u64>().ok();
     Some(

@@ -1,4 +1,4 @@
-//! One corpus, or several side by side: the sections of each put together.
+//! The sections of one corpus, or those of several corpora merged.
 
 use super::palette::Palette;
 use super::{Block, NamedFigure, NamedTable, Section};
@@ -20,12 +20,12 @@ impl<'a> Study<'a> {
         Self { corpora, palette }
     }
 
-    /// Whether there is one corpus only, which needs no name.
+    /// Whether there is only one corpus, which needs no name.
     pub(super) fn is_single(&self) -> bool {
         self.corpora.len() == 1
     }
 
-    /// The section of every corpus in one.
+    /// The sections of all corpora, merged into one.
     pub(super) fn section(&self, of: impl Fn(&Results) -> Option<Section>) -> Option<Section> {
         if self.is_single() {
             return of(self.corpora[0]);
@@ -38,7 +38,7 @@ impl<'a> Study<'a> {
     }
 }
 
-/// The name of a corpus, and of the paper's set that stands beside it.
+/// The name of a corpus, and of the paper's set it is compared with.
 pub(super) fn label(results: &Results) -> String {
     let name = results.corpus.as_ref().map_or(&results.title, |corpus| &corpus.name);
     match results.paper {
@@ -47,14 +47,15 @@ pub(super) fn label(results: &Results) -> String {
     }
 }
 
-/// One corpus's section.
+/// The section of one corpus.
 struct Labelled {
     letter: char,
     label: String,
     section: Section,
 }
 
-/// One section: what all texts share first, then the blocks of each corpus under its name.
+/// Merges sections: first the paragraphs common to all, then the blocks of each corpus under its
+/// name.
 fn merge(parts: Vec<Labelled>) -> Option<Section> {
     let first = &parts.first()?.section;
     let (id, title) = (first.id, first.title.clone());
@@ -65,7 +66,7 @@ fn merge(parts: Vec<Labelled>) -> Option<Section> {
         let own = section.text.into_iter().filter(|line| !text.contains(line)).collect();
         blocks.push(Block::Heading { title: format!("{letter}) {label}"), text: own });
         for block in section.blocks {
-            // Small print that is the same for all corpora is enough once.
+            // Notes that are the same for several corpora are shown once.
             let known = matches!(&block, Block::Notes { lines, .. }
                 if blocks.iter().any(|other| other.has_notes(lines)));
             if !known {
@@ -81,7 +82,7 @@ impl Block {
         matches!(self, Self::Notes { lines, .. } if lines == notes)
     }
 
-    /// The block under a name that no other corpus's has.
+    /// The block with names that are unique among the corpora.
     fn of_corpus(self, letter: char, label: &str) -> Self {
         let figure = |named: NamedFigure| NamedFigure {
             name: format!("{}-{letter}", named.name),

@@ -1,4 +1,4 @@
-//! The page's first lines: the outcome in words, and the metrics at a glance.
+//! The top of the page: the outcome in words, and the metrics at a glance.
 
 use f2_metrics::pairwise::{Rule, play};
 use f2_metrics::{Measure, Metric, Metrics};
@@ -14,30 +14,30 @@ use crate::results::Results;
 pub struct Tile {
     /// The metric.
     pub metric: &'static str,
-    /// The corpus, where there are several.
+    /// The corpus, if there are several.
     pub corpus: Option<String>,
-    /// The aim in two or three words, such as `lower is closer`.
+    /// The direction of better values, such as `lower is closer`.
     pub aim: &'static str,
     /// The models, then human.
     pub bars: Vec<Bar>,
 }
 
-/// One value among others.
+/// A bar of a tile.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bar {
     /// The model, or `Human`.
     pub name: String,
-    /// The number of its colour.
+    /// The number of its look.
     pub look: usize,
-    /// The value as it is shown.
+    /// The formatted value.
     pub value: String,
-    /// Its share of the tile's largest, 0 to 1.
+    /// The value relative to the largest of the tile, 0 to 1.
     pub length: f64,
     /// Whether it is the closest to human.
     pub best: bool,
 }
 
-/// The measures that tiles show, and what they are called there.
+/// The measures shown in tiles, and their names there.
 const MEASURES: [(Measure, &str); 6] = [
     (Measure::Metric(Metric::Kld, 1), "KLD"),
     (Measure::Metric(Metric::MsJaccard, 2), "MS-Jaccard-2"),
@@ -47,7 +47,7 @@ const MEASURES: [(Measure, &str); 6] = [
     (Measure::Band(3), "Very rare tokens"),
 ];
 
-/// The metrics of the main scores, as far as two models or more have them.
+/// Tiles for the metrics of the main scores that at least two models have.
 pub(super) fn tiles(study: &Study<'_>) -> Vec<Tile> {
     let of_corpus = |results: &&Results| {
         let main = results.scores.first().map(|set| set.records.as_slice());
@@ -95,7 +95,7 @@ fn tile(
     })
 }
 
-/// The outcome, in words, and what the reader should know.
+/// The outcome in words, and remarks.
 pub(super) fn lead(results: &Results, study: &Study<'_>) -> Vec<String> {
     let of_corpus = |corpus: &&Results| -> Vec<String> {
         let name = corpus.corpus.as_ref().map_or(&corpus.title, |text| &text.name);

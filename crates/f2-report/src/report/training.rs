@@ -6,7 +6,7 @@ use crate::plot::{Axis, Figure, LineChart, Series};
 use crate::results::{Results, RunResult};
 use crate::table::{Align, Table};
 
-/// How the models learned, and the cost of it.
+/// Loss curves and the cost of training.
 pub(super) fn section(results: &Results, palette: &Palette) -> Option<Section> {
     if results.runs.is_empty() {
         return None;
@@ -31,16 +31,17 @@ pub(super) fn section(results: &Results, palette: &Palette) -> Option<Section> {
              the likelihood of the whole posterior. FACE and UL-token+seq are fine-tuned: their \
              steps come after those of the model they start from, and have charts of their own."
                 .to_owned(),
-            "The cost of a fine-tuned model includes that of the model it starts from. PPL is the \
-             perplexity of the checkpoint that is used: the best one on the validation split, or \
-             the last one of a fine-tuning."
+            "Steps, tokens, minutes and petaFLOP of a fine-tuned model are those of its fine-tuning \
+             alone; minutes with start include the model it starts from. PPL is the perplexity of \
+             the checkpoint that is used: the best one on the validation split, or the last one of \
+             a fine-tuning."
                 .to_owned(),
         ],
         blocks,
     })
 }
 
-/// A line for each run that has losses.
+/// A line chart of the losses of each run.
 pub(super) fn chart(
     name: &str,
     title: &str,
@@ -57,8 +58,8 @@ pub(super) fn chart(
     any.then(|| NamedFigure::new(name, Figure::new(title).line_chart(&chart)))
 }
 
-/// The chart of a fine-tuned run: its losses jump from step to step, and would cover those of the
-/// other runs.
+/// A separate chart for a fine-tuned run: its losses fluctuate so much that they would cover those
+/// of the other runs.
 fn fine_tuning(run: &RunResult, palette: &Palette) -> Option<NamedFigure> {
     let start = run.starts_from().filter(|_| !run.training.is_empty())?;
     let title = format!("{}, fine-tuned from {start}", run.name);
@@ -80,7 +81,7 @@ fn loss_axis() -> Axis {
     Axis::new("loss").unit("nats")
 }
 
-/// A column of the table of runs: its heading, and a run's cell where it has one.
+/// A column of the table of runs: its heading, and a run's cell if it has one.
 type RunColumn = (&'static str, fn(&RunResult, &[RunResult]) -> Option<String>);
 
 const COLUMNS: [RunColumn; 10] = [
@@ -102,7 +103,7 @@ const COLUMNS: [RunColumn; 10] = [
     ("PPL, test", |run, _| Some(format!("{:.1}", run.perplexity?))),
 ];
 
-/// Every run and its cost; columns that no run has are left out.
+/// The cost of each run, without columns that are empty for all runs.
 pub(super) fn table(runs: &[RunResult]) -> Table {
     let shown: Vec<&RunColumn> = COLUMNS
         .iter()

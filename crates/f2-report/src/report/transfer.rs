@@ -9,7 +9,7 @@ use crate::results::{CorpusResult, Results, RunResult, TransferResult};
 /// The columns of the paper's table.
 const COLUMNS: [&str; 4] = ["PPL", "MSJ2", "SB2", "Uniq"];
 
-/// A pretrained model beside training from scratch: the paper's last table.
+/// Transfer from a pretrained model compared with training from scratch: the paper's last table.
 pub(super) fn section(results: &Results, palette: &Palette) -> Option<Section> {
     let transfer = results.transfer.as_ref()?;
     let printed = results.paper.map_or_else(Vec::new, |_| paper::transfer());
@@ -17,7 +17,7 @@ pub(super) fn section(results: &Results, palette: &Palette) -> Option<Section> {
     let beside = if printed.is_empty() { "" } else { " (the paper: Melo-Lyrics, k = 20)" };
     let caption = format!("F² from scratch and transferred, {}{beside}", transfer.decoding);
     let mut blocks = vec![Block::table("transfer", caption, table)];
-    // Without the pretraining, which has another text.
+    // Without the pretraining, which is on a different text.
     let runs: Vec<&RunResult> = transfer.runs.iter().skip(1).collect();
     let chart = training::chart(
         "transfer-validation",
@@ -42,10 +42,10 @@ fn explanation(transfer: &TransferResult) -> String {
     let TransferResult { pretraining, target, .. } = transfer;
     format!(
         "A model was pretrained with the plain softmax on {} ({} tokens). Its embeddings were put \
-         in the order of the token counts of {} ({} tokens), it was given classes and class \
-         vectors, and trained on with F²; beside it F² from scratch, with the same tokens, settings \
-         and number of steps. PPL is that of the test split, comparable between these models and \
-         not with models that have a tokenizer of their own.",
+         in the order of the token counts of {} ({} tokens), classes and class vectors were added, \
+         and training was continued with F². F² from scratch has the same tokenizer, settings and \
+         number of steps. PPL is that of the test split, comparable between these models, but not \
+         with models that have another tokenizer.",
         pretraining.name,
         tokens(pretraining),
         target.name,

@@ -1,4 +1,4 @@
-//! The page, its tables and its figures as files.
+//! Writing the page, its tables and its figures to files.
 
 use std::path::{Path, PathBuf};
 

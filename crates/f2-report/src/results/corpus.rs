@@ -1,13 +1,13 @@
-//! The text of an experiment, and its frequency classes.
+//! The corpus of an experiment, and its frequency classes.
 
 use serde::{Deserialize, Serialize};
 
-/// The text an experiment was made on.
+/// The corpus of an experiment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CorpusResult {
     /// Its name.
     pub name: String,
-    /// The number of different tokens.
+    /// The size of the vocabulary.
     pub vocabulary: usize,
     /// Training, validation and test split.
     pub splits: Vec<SplitResult>,
@@ -18,27 +18,27 @@ pub struct CorpusResult {
 pub struct SplitResult {
     /// `train`, `valid` or `test`.
     pub split: String,
-    /// Documents.
+    /// The number of documents.
     pub documents: u64,
-    /// Words between white space.
+    /// The number of words between white space.
     pub words: u64,
-    /// Tokens.
+    /// The number of tokens.
     pub tokens: u64,
 }
 
-/// Frequency classes, as a method cut them.
+/// Frequency classes, as determined by a method.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClassesResult {
     /// The method.
     pub method: String,
-    /// Mean efficiency, Eq. 5.
+    /// Mean efficiency, Eq. 5 of the paper.
     pub objective: f64,
-    /// Tokens in each class.
+    /// The number of tokens in each class.
     pub tokens: Vec<usize>,
     /// Each class's share of all occurrences.
     pub masses: Vec<f64>,
     /// Each class's efficiency.
     pub efficiencies: Vec<f64>,
-    /// Objectives over the numbers of classes that were tried.
+    /// The objective for each number of classes that was tried.
     pub curve: Vec<(usize, f64)>,
 }

@@ -7,13 +7,13 @@ use thiserror::Error;
 
 use super::{RESULTS_VERSION, Results};
 
-/// The reasons for results that cannot be read.
+/// Why results cannot be read.
 #[derive(Debug, Error)]
 pub enum LoadError {
-    /// The file is not there or cannot be read.
+    /// The file does not exist or cannot be read.
     #[error(transparent)]
     Read(#[from] f2_files::ReadError),
-    /// It does not hold results.
+    /// The file does not contain results.
     #[error("{path} does not hold results: {reason}")]
     Broken {
         /// The file.
@@ -21,7 +21,7 @@ pub enum LoadError {
         /// The reason.
         reason: String,
     },
-    /// Another version wrote it.
+    /// The file has another version.
     #[error(
         "{path} has version {found} of the results, this program reads version {RESULTS_VERSION}"
     )]
@@ -33,7 +33,7 @@ pub enum LoadError {
     },
 }
 
-/// The field that every version has.
+/// The field common to all versions.
 #[derive(Deserialize)]
 struct Versioned {
     version: u32,
@@ -58,7 +58,7 @@ impl Results {
         }
     }
 
-    /// Lists that belong together and are not of one length.
+    /// Describes lists that should have equal lengths but do not.
     fn contradiction(&self) -> Option<String> {
         let unequal = self.classes.iter().find(|classes| {
             let lengths = [classes.masses.len(), classes.efficiencies.len()];

@@ -20,7 +20,7 @@ pub use transfer::TransferResult;
 
 use crate::paper::PaperSet;
 
-/// The version of `results.json` that this program writes and reads.
+/// The version of `results.json` that is written and read.
 pub const RESULTS_VERSION: u32 = 1;
 
 /// The results of an experiment. Parts that were not run are empty.
@@ -29,32 +29,32 @@ pub const RESULTS_VERSION: u32 = 1;
 pub struct Results {
     /// [`RESULTS_VERSION`].
     pub version: u32,
-    /// The program and its version.
+    /// The program's name and version.
     pub made_by: String,
     /// The title of the report.
     pub title: String,
-    /// The paper's set whose numbers are shown beside ours.
+    /// The paper's set whose numbers are shown next to ours.
     #[serde(default)]
     pub paper: Option<PaperSet>,
     /// How prefixes were cut from the test split: `paper` or `lyrics`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
-    /// The values of the paper's tables of hyperparameters, by the names it has for them.
+    /// The values for the paper's tables of hyperparameters, by their names in the paper.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hyperparameters: BTreeMap<String, f64>,
-    /// The text.
+    /// The corpus.
     #[serde(default)]
     pub corpus: Option<CorpusResult>,
-    /// The frequency classes, those the main F² model was trained with first.
+    /// The frequency classes; those of the main F² model come first.
     #[serde(default)]
     pub classes: Vec<ClassesResult>,
-    /// Every training run.
+    /// All training runs.
     #[serde(default)]
     pub runs: Vec<RunResult>,
-    /// Scores of every model by every way of decoding.
+    /// The scores of all models, by decoding; the main ones first.
     #[serde(default)]
     pub scores: Vec<ScoreSet>,
-    /// F² models whose classes were cut by other rules.
+    /// F² models with classes of other methods.
     #[serde(default)]
     pub class_trials: Vec<ClassTrial>,
     /// F² with and without pretraining on another text.
@@ -63,11 +63,11 @@ pub struct Results {
     /// Continuations of the same prefixes by all models.
     #[serde(default)]
     pub samples: Vec<SampleResult>,
-    /// Remarks for the reader on how it was made.
+    /// Remarks for the reader.
     #[serde(default)]
     pub remarks: Vec<String>,
-    /// A study over several corpora: the results of each, in the order of the corpora. All else
-    /// but title and remarks is then empty.
+    /// In a study of several corpora, the results of each. All other fields except title and
+    /// remarks are then empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub studies: Vec<Self>,
 }
@@ -83,7 +83,7 @@ impl Results {
         }
     }
 
-    /// The scores of one way of decoding.
+    /// The scores for one decoding.
     pub fn scores_of(&self, decoding: Decoding) -> Option<&ScoreSet> {
         self.scores.iter().find(|set| set.decoding == decoding)
     }

@@ -1,29 +1,29 @@
-//! One training run.
+//! A training run.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// One training run.
+/// A training run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunResult {
     /// The model.
     pub name: String,
-    /// How many parameters it has.
+    /// The number of parameters.
     pub parameters: usize,
     /// The device it was trained on.
     pub device: String,
-    /// Steps made.
+    /// The number of steps.
     pub steps: u64,
     /// Seconds of training.
     pub seconds: f64,
-    /// Perplexity on the test split, where it was taken.
+    /// Perplexity on the test split, if it was computed.
     pub perplexity: Option<f64>,
-    /// Perplexity on the validation split, of the checkpoint that is used: the best one, or the
-    /// last one of a fine-tuning.
+    /// Perplexity on the validation split of the checkpoint that is used: the best one, or the last
+    /// one of a fine-tuning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validation_perplexity: Option<f64>,
-    /// Every setting by its name, such as `model.layers`.
+    /// All settings by name, such as `model.layers`.
     pub settings: BTreeMap<String, String>,
     /// Training loss over steps, in nats.
     pub training: Vec<(u64, f64)>,
@@ -37,14 +37,14 @@ pub struct RunResult {
 /// The cost of a training run, without the run it was fine-tuned from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TrainingCost {
-    /// Targets predicted.
+    /// The number of target tokens.
     pub tokens: u64,
     /// Seconds of training steps, without validation and checkpoints.
     pub step_seconds: f64,
     /// Floating-point operations of the training steps.
     pub operations: f64,
-    /// Seconds of the whole command, with start, validation and checkpoints; of the last session
-    /// where the run was interrupted.
+    /// Seconds of the whole command, with start, validation and checkpoints; if the run was
+    /// interrupted, those of the last session only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall_seconds: Option<f64>,
 }
@@ -55,7 +55,7 @@ impl RunResult {
         self.settings.get(name).map(String::as_str)
     }
 
-    /// The model it was fine-tuned from, by its name in the paper's tables. `None` where it was
+    /// The model it was fine-tuned from, by its name in the paper's tables. `None` if it was
     /// trained from scratch.
     pub fn starts_from(&self) -> Option<&'static str> {
         match self.setting("objective.name")? {

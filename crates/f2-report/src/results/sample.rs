@@ -4,19 +4,19 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-/// One prefix and what every model made of it.
+/// A prefix and its continuations.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SampleResult {
-    /// The place of the prefix among those of the test split, from 1.
+    /// The number of the prefix among those of the test split, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<usize>,
-    /// The text they all continue.
+    /// The text that is continued.
     pub prefix: String,
     /// Human first, then the models.
     pub continuations: Vec<SampleText>,
 }
 
-/// A text that continues a prefix.
+/// A continuation of a prefix.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SampleText {
     /// The model, or `Human`.
@@ -35,7 +35,7 @@ pub struct SampleToken {
     /// Its frequency class, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<u32>,
-    /// The probability its model gave it.
+    /// Its probability under the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probability: Option<f64>,
 }
@@ -47,7 +47,7 @@ impl SampleText {
         (!self.tokens.is_empty()).then(|| rare as f64 / self.tokens.len() as f64)
     }
 
-    /// Which tokens belong to three in a row that the text has had before.
+    /// Which tokens belong to a trigram that occurred before in the text.
     pub fn repeats(&self) -> Vec<bool> {
         let mut repeated = vec![false; self.tokens.len()];
         let mut seen = HashSet::new();

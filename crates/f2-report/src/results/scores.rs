@@ -1,4 +1,4 @@
-//! Scores by way of decoding and by method of choosing classes.
+//! Scores by decoding and by class method.
 
 use std::fmt;
 
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::ResultRecord;
 
-/// The scores of several models that were decoded in one way.
+/// The scores of several models with the same decoding.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ScoreSet {
     /// How they were decoded.
     pub decoding: Decoding,
     /// The models.
     pub records: Vec<ResultRecord>,
-    /// The same models trained from other seeds, and scored alike.
+    /// The scores of the same models trained from other seeds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_seeds: Vec<SeedScores>,
 }
@@ -31,7 +31,7 @@ impl ScoreSet {
 pub struct SeedScores {
     /// The seed.
     pub seed: u64,
-    /// The models, in the order of the set they belong to.
+    /// The models, in the order of the set.
     pub records: Vec<ResultRecord>,
 }
 
@@ -39,31 +39,32 @@ pub struct SeedScores {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "strategy")]
 pub enum Decoding {
-    /// In a way the results do not tell.
+    /// Unknown: texts that were given.
     Given,
-    /// The most probable token; of F² the most probable class, and token in it.
+    /// The most probable token; with F², the most probable token of the most probable class.
     Greedy,
-    /// A draw among the k most probable tokens; of F² within a class that was drawn first.
+    /// Sampling from the k most probable tokens; with F², within a class that is sampled first.
     TopK {
-        /// How many.
+        /// The k of top-k.
         k: usize,
     },
-    /// Top-k over the full posterior: decoupled decoding off.
+    /// Top-k sampling from the full posterior: decoupled decoding off.
     Joint {
-        /// How many.
+        /// The k of top-k.
         k: usize,
     },
-    /// Top-k with classes drawn from a nucleus.
+    /// Top-k sampling with classes sampled from a nucleus.
     ClassNucleus {
-        /// How many.
+        /// The k of top-k.
         k: usize,
         /// The mass of the nucleus.
         p: f64,
     },
-    /// Top-k as the authors' program decodes F²: classes from a nucleus of 0.9, a class smaller
-    /// than k filled up from further ones. Its classes are those of the authors' rule.
+    /// Top-k sampling of F² as in the authors' program: classes are sampled from a nucleus of 0.9,
+    /// and a class smaller than k is filled up from further ones. The classes are those of the
+    /// authors' method.
     AuthorsProgram {
-        /// How many.
+        /// The k of top-k.
         k: usize,
     },
 }
@@ -89,10 +90,10 @@ impl fmt::Display for Decoding {
 /// An F² model trained with classes of some method, and its scores.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClassTrial {
-    /// How they were cut.
+    /// The method of the classes.
     #[serde(rename = "rule")]
     pub method: Method,
-    /// How many classes.
+    /// The number of classes.
     pub k: usize,
     /// Its scores.
     pub record: ResultRecord,

@@ -1,4 +1,4 @@
-//! The transfer of a pretrained model.
+//! Transfer of a pretrained model.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,11 +8,11 @@ use crate::record::ResultRecord;
 /// F² from scratch, and from a model that was pretrained on another text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TransferResult {
-    /// The text of the pretraining.
+    /// The pretraining corpus.
     pub pretraining: CorpusResult,
-    /// The text transferred to, in the tokens of the pretraining.
+    /// The target corpus, tokenized as for the pretraining.
     pub target: CorpusResult,
-    /// How the models continued its prefixes.
+    /// The decoding of the scored texts.
     pub decoding: Decoding,
     /// The pretrained model, F² from scratch and the transferred F².
     pub runs: Vec<RunResult>,

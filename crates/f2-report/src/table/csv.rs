@@ -3,10 +3,10 @@
 use super::Table;
 
 impl Table {
-    /// Comma separated values as RFC 4180 has them. Emphasis is left out, and so is the dash
-    /// that stands for a missing value. A text that a spreadsheet would take for a formula has an
-    /// apostrophe before it, which spreadsheets read as "this is text". A value with an interval has
-    /// three columns: itself, the lower end and the upper end.
+    /// Comma-separated values as in RFC 4180, without emphasis. A missing value is an empty field.
+    /// Text that a spreadsheet would evaluate as a formula is prefixed with an apostrophe, which
+    /// marks it as text. A value with an interval has three columns: the value, the lower and the
+    /// upper end.
     pub fn to_csv(&self) -> String {
         let columns = self.number_columns();
         let headings = columns.iter().map(|column| column.heading.as_str()).collect();
@@ -31,8 +31,8 @@ fn quote(text: &str) -> String {
     }
 }
 
-/// Whether a spreadsheet would evaluate it. White space before the sign is skipped by some, and
-/// East Asian ones know the signs in full width, too.
+/// Whether a spreadsheet would evaluate the text as a formula. Some skip leading white space, and
+/// East Asian ones also accept full-width signs.
 fn is_formula(text: &str) -> bool {
     let signs = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
     text.trim_start().starts_with(signs) && text.parse::<f64>().is_err()

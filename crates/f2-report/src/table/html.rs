@@ -7,7 +7,7 @@ use crate::markup::escape;
 
 impl Table {
     /// A `<table>`: row names are headers, strong cells are `<strong>`, and quiet rows have the
-    /// class `quiet`. How it looks is the page's business.
+    /// class `quiet`, to be styled by the page.
     pub fn to_html(&self) -> String {
         let mut out = String::from("<table>\n<thead><tr>");
         for (heading, align) in self.headings.iter().zip(&self.aligns) {
@@ -35,7 +35,7 @@ fn class(align: Align) -> &'static str {
     }
 }
 
-/// The value, and under it in small type how sure it is.
+/// The value, and below it in small type the interval.
 fn content(cell: &Cell) -> String {
     let spread = cell.text.find(" ±").or_else(|| cell.text.find(" ≤"));
     let (value, spread) = cell.text.split_at(spread.unwrap_or(cell.text.len()));

@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use super::Table;
 
 impl Table {
-    /// A JSON array with an object for each row: numbers where a cell is one, `null` where it is
-    /// missing, else text. A value with an interval has three fields, as it has columns in CSV.
+    /// A JSON array with an object for each row. A cell is a number if possible, `null` if it is
+    /// missing, and otherwise a string. A value with an interval has three fields, as in CSV.
     pub fn to_json(&self) -> String {
         let columns = self.number_columns();
         let row = |row: &super::Row| {
@@ -23,7 +23,7 @@ fn value(text: &str) -> Value {
     if text == "–" {
         return Value::Null;
     }
-    // A sign before a positive number is none of JSON's.
+    // JSON does not allow a plus sign.
     let unsigned = text.strip_prefix('+').unwrap_or(text);
     serde_json::from_str::<serde_json::Number>(unsigned)
         .map_or_else(|_| Value::String(text.to_owned()), Value::Number)

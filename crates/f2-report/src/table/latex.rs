@@ -47,7 +47,7 @@ fn escape(text: &str) -> String {
             '<' => out += "\\textless{}",
             '>' => out += "\\textgreater{}",
             '|' => out += "\\textbar{}",
-            // At the start of a row they would be arguments of the \\ before it.
+            // At the start of a row they would be parsed as arguments of the \\ before it.
             '[' | '*' => out.extend(['{', character, '}']),
             control if control.is_control() => out.push(' '),
             _ => out.push(character),

@@ -24,7 +24,7 @@ fn line(cells: impl Iterator<Item = String>) -> String {
     format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
 }
 
-/// Text that cannot be taken for markup: emphasis, links, code, HTML, mathematics, columns.
+/// Escapes text so that it is not parsed as emphasis, links, code, HTML, mathematics or columns.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {

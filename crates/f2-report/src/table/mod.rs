@@ -1,4 +1,4 @@
-//! Tables, independent of the format they are written in.
+//! Tables, independent of the output format.
 
 mod csv;
 mod html;
@@ -10,45 +10,45 @@ mod terminal;
 pub use markdown::escape as escape_markdown;
 pub use terminal::Terminal;
 
-/// Stands for a missing value.
+/// The text of a missing value.
 const MISSING: &str = "–";
 
-/// Which side of its column a cell's text keeps to.
+/// The alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
-    /// Names and texts.
+    /// For names and texts.
     Left,
-    /// Numbers.
+    /// For numbers.
     Right,
 }
 
-/// The text of one place in a table, and whether it stands out (the value closest to human).
+/// A cell of a table: its text, and whether it is emphasised, as is the value closest to human.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell {
     /// Its text.
     pub text: String,
     /// Shown in bold.
     pub strong: bool,
-    /// The numbers behind the text, for formats that programs read.
+    /// The numbers behind the text, for machine-readable formats.
     pub numbers: Vec<CellNumber>,
 }
 
 /// A number behind a cell's text: a column of its own in CSV, a field in JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CellNumber {
-    /// The suffix of the column's heading in the name of its own column; empty for the value itself.
+    /// The suffix that its own column's heading adds to the heading; empty for the value itself.
     pub name: &'static str,
-    /// The number, as it is written.
+    /// The formatted number.
     pub number: String,
 }
 
 impl Cell {
-    /// A cell that stands out.
+    /// An emphasised cell.
     pub fn strong(text: impl Into<String>) -> Self {
         Self { text: text.into(), strong: true, numbers: Vec::new() }
     }
 
-    /// The same cell with numbers behind its text, each under a name; that of the value is empty.
+    /// Sets the numbers behind the text, each with a name; that of the value is empty.
     #[must_use]
     pub fn with_numbers(
         mut self,
@@ -59,7 +59,7 @@ impl Cell {
         self
     }
 
-    /// The entry in the column of that name: one of the numbers, or the text if there are none.
+    /// The number with this name. If there are no numbers, the text is the value.
     fn under(&self, name: &str) -> &str {
         if self.numbers.is_empty() {
             return if name.is_empty() { &self.text } else { MISSING };
@@ -75,7 +75,7 @@ impl<T: Into<String>> From<T> for Cell {
     }
 }
 
-/// Rows under named columns, independent of how they will be written.
+/// Rows under named columns, independent of the output format.
 ///
 /// ```
 /// use f2_report::{Align, Cell, Table};
@@ -95,7 +95,7 @@ pub struct Table {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Row {
     cells: Vec<Cell>,
-    /// Set in a lighter tone where the format has one.
+    /// In a lighter colour, if the format supports it.
     quiet: bool,
 }
 
@@ -110,15 +110,15 @@ impl Table {
     /// Adds a row.
     ///
     /// # Panics
-    /// When the row has not one cell per column.
+    /// If the row does not have one cell per column.
     pub fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
         self.push(cells, false);
     }
 
-    /// Adds a row in a lighter tone, such as the paper's numbers.
+    /// Adds a row in a lighter colour, such as the paper's numbers.
     ///
     /// # Panics
-    /// When the row has not one cell per column.
+    /// If the row does not have one cell per column.
     pub fn quiet_row(&mut self, cells: impl IntoIterator<Item = Cell>) {
         self.push(cells, true);
     }
@@ -129,13 +129,13 @@ impl Table {
         self.rows.push(Row { cells, quiet });
     }
 
-    /// Whether there is no row.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The columns that programs read: where cells have several numbers, one for each, named after the
-    /// heading.
+    /// The columns of machine-readable formats: one for each of the numbers of the cells, named
+    /// after the heading.
     fn number_columns(&self) -> Vec<NumberColumn> {
         let columns = self.headings.iter().enumerate().flat_map(|(at, heading)| {
             let mut names: Vec<&'static str> = vec![""];
@@ -154,11 +154,11 @@ impl Table {
     }
 }
 
-/// A column that programs read.
+/// A column of a machine-readable format.
 struct NumberColumn {
-    /// The place of its cells.
+    /// The index of the table's column.
     at: usize,
-    /// The name of the number in them.
+    /// The name of the number in its cells.
     name: &'static str,
     heading: String,
 }
@@ -173,7 +173,7 @@ impl NumberColumn {
 pub(crate) mod tests {
     use super::*;
 
-    /// A table with what each format has to take care of: alignment, emphasis, separators.
+    /// A table with what each format must handle: alignment, emphasis, separators.
     pub(crate) fn example() -> Table {
         let mut table =
             Table::new([("model", Align::Left), ("KLD", Align::Right), ("note", Align::Left)]);

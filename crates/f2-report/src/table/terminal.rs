@@ -9,20 +9,19 @@ const BOLD: &str = "\x1b[1m";
 const PLAIN: &str = "\x1b[0m";
 const GAP: &str = "  ";
 
-/// Where a table is printed.
+/// The properties of the terminal that a table is printed to.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Terminal {
-    /// Whether strong cells can be set in bold. They are marked with a star where they cannot and
-    /// would be lost.
+    /// Whether strong cells can be set in bold; otherwise they are marked with an asterisk.
     pub colour: bool,
-    /// Characters in a line; none where lines may have any length, as in a file.
+    /// The width in characters; `None` if lines may have any length, as in a file.
     pub width: Option<usize>,
 }
 
 impl Table {
-    /// Aligned columns under a rule. A table that is wider than the terminal is printed in parts, one
-    /// below the other, each with the first column; a text that is too long even so is cut.
-    /// Control characters are shown, not obeyed.
+    /// Aligned columns below a header line. A table wider than the terminal is printed in parts,
+    /// one below the other, each with the first column; a text that is still too long is truncated.
+    /// Control characters are replaced by printable ones.
     pub fn to_terminal(&self, terminal: Terminal) -> String {
         let widths = self.widths(terminal);
         let parts = parts(&widths, terminal.width);
@@ -30,7 +29,7 @@ impl Table {
         parts.collect::<Vec<_>>().join("\n")
     }
 
-    /// Some of the columns.
+    /// The table with only some of the columns.
     fn part(&self, widths: &[usize], columns: &[usize], terminal: Terminal) -> String {
         let headings = columns.iter().map(|at| (printable_line(&self.headings[*at]).into(), false));
         let mut out = self.line(widths, columns, headings);
@@ -44,8 +43,8 @@ impl Table {
         out
     }
 
-    /// How wide each column is: where the whole does not fit, no name takes more than half of a line,
-    /// and no other column more than is left.
+    /// The width of each column. If the table does not fit, the first column is limited to half of
+    /// the terminal, and every other column to the rest.
     fn widths(&self, terminal: Terminal) -> Vec<usize> {
         let mut widths: Vec<usize> =
             self.headings.iter().map(|text| printable_line(text).width()).collect();
@@ -64,7 +63,7 @@ impl Table {
         widths
     }
 
-    /// One line of cells, each a text and whether it is set in bold.
+    /// One line of cells, each with whether it is set in bold.
     fn line(
         &self,
         widths: &[usize],
@@ -85,12 +84,12 @@ impl Table {
     }
 }
 
-/// The width of a line of columns with gaps between them.
+/// The width of a line of columns and the gaps between them.
 fn line_width(widths: &[usize]) -> usize {
     widths.iter().sum::<usize>() + GAP.len() * widths.len().saturating_sub(1)
 }
 
-/// Which columns stand side by side; the first one stands in every part.
+/// The columns of each part; the first column is in every part.
 fn parts(widths: &[usize], width: Option<usize>) -> Vec<Vec<usize>> {
     let most = width.unwrap_or(usize::MAX);
     let mut parts = vec![Vec::from_iter((!widths.is_empty()).then_some(0))];
@@ -106,7 +105,7 @@ fn parts(widths: &[usize], width: Option<usize>) -> Vec<Vec<usize>> {
     parts
 }
 
-/// A text of at most `width`, its end replaced where it is longer.
+/// Truncates a text to `width`, with an ellipsis.
 fn cut(text: String, width: usize) -> String {
     if text.width() <= width {
         return text;
@@ -114,7 +113,7 @@ fn cut(text: String, width: usize) -> String {
     let mut kept = String::new();
     for character in text.chars() {
         kept.push(character);
-        // All of it, not its characters one by one: some change the width of the one before.
+        // The width of the whole text, as some characters change the width of the one before.
         if kept.width() >= width {
             kept.pop();
             break;
@@ -123,7 +122,7 @@ fn cut(text: String, width: usize) -> String {
     kept + "…"
 }
 
-/// A cell's text on this terminal, and whether it is set in bold.
+/// A cell's text on the terminal, and whether it is set in bold.
 fn shown(cell: &Cell, colour: bool) -> (String, bool) {
     let text = printable_line(&cell.text);
     match (cell.strong, colour) {

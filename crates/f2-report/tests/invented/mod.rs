@@ -1,7 +1,7 @@
-//! Results of an experiment that never was: the paper's scores stand for ours, the rest is made
-//! up, and every part of a report is there.
+//! Results of a fictitious experiment: the scores are the paper's, the rest is made up, and every
+//! part of a report is covered.
 
-// Every test file uses it in its own way.
+// Every test file uses other items.
 #![allow(dead_code, missing_docs, unreachable_pub)]
 
 use f2_classes::Method;
@@ -12,7 +12,7 @@ use f2_report::results::{
 };
 use f2_report::{DifferenceRecord, HalfRecord, IntervalRecord, PaperSet, ResultRecord, Results};
 
-/// A study of two texts, beside both sets of the paper.
+/// A study of two texts, compared with both sets of the paper.
 pub fn study() -> Results {
     let lyrics = PaperSet::Lyrics;
     let mut verse = results();
@@ -58,7 +58,7 @@ pub fn results() -> Results {
     results
 }
 
-/// Scores with everything that an evaluation adds to the paper's numbers.
+/// Adds everything that an evaluation has besides the paper's numbers.
 fn complete(records: Vec<ResultRecord>) -> Vec<ResultRecord> {
     let mut records: Vec<ResultRecord> = records.into_iter().map(banded).collect();
     for record in &mut records {
@@ -86,7 +86,7 @@ fn complete(records: Vec<ResultRecord>) -> Vec<ResultRecord> {
     records
 }
 
-/// Values closer than a fiftieth do not differ.
+/// Differences below a fiftieth of the value are not significant.
 fn difference(one: &ResultRecord, other: &ResultRecord) -> DifferenceRecord {
     let metrics = one.metrics.map(|measure, value| {
         let (far, margin) = (value - other.metrics.get(measure)?, value / 50.0);
