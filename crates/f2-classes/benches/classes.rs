@@ -1,4 +1,4 @@
-//! How long the methods take on a vocabulary of 40,000: `cargo bench -p f2-classes`.
+//! Time of the methods on a vocabulary of 40,000: `cargo bench -p f2-classes`.
 //!
 //! Counts follow Zipf's law, with and without Mandelbrot's shift; `exact` tries every K up to
 //! twice the cap. Medians of several runs, on as many threads as the machine has cores.

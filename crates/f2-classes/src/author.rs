@@ -1,12 +1,13 @@
-//! MefMax as the authors' program has it.
+//! MefMax as implemented by the authors' program.
 
 use crate::efficiency::efficiency;
 use crate::prefix::PrefixSums;
 use crate::{FrequencyClasses, RankCounts};
 
-/// The rule of the authors' own program for a given K: a class closes *before* the token that
-/// would lift it above its target (after it, if the class would be empty), and the target is
-/// then the mass left over the classes left. `None` where no mass is left before the last class.
+/// The rule of the authors' program for a given K: a class ends *before* the token that would lift
+/// its mass above the target (after it, if the class would be empty). The target is the remaining
+/// mass divided by the number of remaining classes. `None` if no mass is left before the last
+/// class.
 pub(crate) fn ends(sums: &PrefixSums, k: usize) -> Option<Vec<usize>> {
     let mut ends = Vec::with_capacity(k);
     let mut start = 0;
@@ -25,8 +26,8 @@ pub(crate) fn ends(sums: &PrefixSums, k: usize) -> Option<Vec<usize>> {
     Some(ends)
 }
 
-/// The objective of the authors' program in place of Eq. 5: the product of `U(C)` and the mean of
-/// `U(V_i)`, where the last class's mass lacks its first token.
+/// The objective of the authors' program instead of Eq. 5: the product of `U(C)` and the mean of
+/// `U(V_i)`, in which the mass of the last class lacks its first token.
 pub fn author_score(counts: &RankCounts, classes: &FrequencyClasses) -> f64 {
     let mut masses = Vec::with_capacity(classes.len());
     let mut within = 0.0;

@@ -5,8 +5,7 @@ use std::path::Path;
 
 use crate::{ClassSelection, ClassesError};
 
-/// A partition of the frequency ranks into ranges: the classes of F²-Softmax, the most frequent
-/// first.
+/// A partition of the frequency ranks into ranges: the classes of F²-Softmax, most frequent first.
 ///
 /// ```
 /// let classes = f2_classes::FrequencyClasses::new(vec![1, 4, 10])?;
@@ -21,7 +20,7 @@ pub struct FrequencyClasses {
 }
 
 impl FrequencyClasses {
-    /// Classes from the rank after the last one of each; the last end is the vocabulary's size.
+    /// Classes from their ends: the rank after the last one of each, finally the vocabulary's size.
     pub fn new(ends: Vec<usize>) -> Result<Self, ClassesError> {
         let increasing = ends.windows(2).all(|pair| pair[0] < pair[1]);
         match ends.first() {
@@ -30,7 +29,7 @@ impl FrequencyClasses {
         }
     }
 
-    /// The classes of a `classes.json`; see [`ClassSelection::load`] for all it holds.
+    /// Reads the classes of a `classes.json`; [`ClassSelection::load`] reads everything.
     pub fn load(path: &Path) -> Result<Self, ClassesError> {
         Ok(ClassSelection::load(path)?.into_classes())
     }
@@ -46,7 +45,7 @@ impl FrequencyClasses {
         self.ends.len()
     }
 
-    /// How many tokens all classes hold together.
+    /// The number of tokens in all classes.
     pub fn vocabulary(&self) -> usize {
         self.ends[self.ends.len() - 1]
     }
@@ -54,7 +53,7 @@ impl FrequencyClasses {
     /// The class that holds a rank.
     ///
     /// # Panics
-    /// When the rank is not below [`vocabulary`](Self::vocabulary).
+    /// If the rank is not below [`vocabulary`](Self::vocabulary).
     pub fn class_of(&self, rank: usize) -> usize {
         assert!(rank < self.vocabulary(), "rank {rank} of a vocabulary of {}", self.vocabulary());
         self.ends.partition_point(|&end| end <= rank)
@@ -63,7 +62,7 @@ impl FrequencyClasses {
     /// The ranks of a class.
     ///
     /// # Panics
-    /// When the class is not below [`len`](Self::len).
+    /// If the class is not below [`len`](Self::len).
     pub fn range(&self, class: usize) -> Range<usize> {
         let start = if class == 0 { 0 } else { self.ends[class - 1] };
         start..self.ends[class]

@@ -18,7 +18,7 @@ pub struct RankCounts {
 }
 
 impl RankCounts {
-    /// Ranks counts that are listed by token id, in any order.
+    /// Ranks counts listed by token id.
     ///
     /// ```
     /// let counts = f2_classes::RankCounts::new(&[1, 7, 1])?;
@@ -40,8 +40,8 @@ impl RankCounts {
         Ok(Self { total: total(&counts)?, counts, ids, unseen_floor: 0, fingerprint })
     }
 
-    /// Gives tokens that were never seen this count, 0 or 1. The order of the ranks and the
-    /// fingerprint stay those of the counts as they were taken.
+    /// Sets the count of unseen tokens, to 0 or 1. The ranks and the fingerprint remain those of
+    /// the original counts.
     pub fn with_unseen(mut self, floor: u64) -> Result<Self, ClassesError> {
         for count in self.counts.iter_mut().rev().take_while(|count| **count < floor) {
             *count = floor;
@@ -71,19 +71,19 @@ impl RankCounts {
         self.total
     }
 
-    /// The count that unseen tokens were given.
+    /// The count assigned to unseen tokens.
     pub fn unseen_floor(&self) -> u64 {
         self.unseen_floor
     }
 
-    /// The paper's `maxClassNum`: with more classes than this, the most frequent token alone
-    /// would hold more than a class's share of the mass.
+    /// The paper's `maxClassNum`: with more classes, the most frequent token alone would have more
+    /// than a class's share of the mass.
     pub fn class_cap(&self) -> usize {
         let cap = usize::try_from(self.total / self.counts[0]).unwrap_or(usize::MAX);
         cap.min(self.vocabulary())
     }
 
-    /// Identifies the counts as they were taken.
+    /// The fingerprint of the original counts.
     pub fn fingerprint(&self) -> &CountsFingerprint {
         &self.fingerprint
     }
@@ -94,7 +94,7 @@ fn total(counts: &[u64]) -> Result<u64, ClassesError> {
     sum.ok_or(ClassesError::TotalTooLarge)
 }
 
-/// Reads counts from a JSON list, in any order.
+/// Reads counts from a JSON list, indexed by token id.
 pub fn read_counts(path: &Path) -> Result<RankCounts, ClassesError> {
     let text = f2_files::read_text(path)?;
     let json: Value = serde_json::from_str(&text)

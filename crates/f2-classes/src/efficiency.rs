@@ -1,10 +1,10 @@
 //! Efficiency: normalised entropy (Eq. 6).
 
-/// How evenly occurrences are spread over the members of a class: their entropy over the largest
-/// it could be (Eq. 6 of the paper), between 0 and 1.
+/// How evenly occurrences are spread over the members of a class: their entropy divided by its
+/// maximum (Eq. 6 of the paper), between 0 and 1.
 ///
-/// Every member counts, also one that never occurred. Where the formula reads 0/0 the class is
-/// as even as it can be, so a single member and a class without occurrences have efficiency 1.
+/// Members that never occurred are included. If the formula gives 0/0 the class is as even as
+/// possible, so a single member and a class without occurrences have efficiency 1.
 ///
 /// ```
 /// assert_eq!(f2_classes::efficiency(&[5, 5, 5]), 1.0);
@@ -19,7 +19,7 @@ pub fn efficiency(counts: &[u64]) -> f64 {
     // With p = c/mass, −Σ p ln p = ln mass − Σ c ln c / mass.
     let count_log_count: f64 = counts.iter().map(|&count| x_ln_x(count as f64)).sum();
     let entropy = mass.ln() - count_log_count / mass;
-    // Rounding may step over either bound by a few units in the last place.
+    // Rounding may exceed either bound by a few units in the last place.
     (entropy / (counts.len() as f64).ln()).clamp(0.0, 1.0)
 }
 

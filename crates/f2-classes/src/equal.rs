@@ -1,4 +1,4 @@
-//! Classes of equally many tokens.
+//! Classes with equal numbers of tokens.
 
 /// K classes of ⌊V/K⌋ tokens each, the remainder in the last.
 pub(crate) fn equal_tokens(vocabulary: usize, k: usize) -> Vec<usize> {

@@ -19,7 +19,7 @@ pub enum ClassesError {
     Negative {
         /// Position in the list, from 0.
         index: usize,
-        /// The number as it was written.
+        /// The number as written.
         found: String,
     },
     /// A fraction, or a number too large for a count.
@@ -27,15 +27,15 @@ pub enum ClassesError {
     NotWhole {
         /// Position in the list, from 0.
         index: usize,
-        /// The number as it was written.
+        /// The number as written.
         found: String,
     },
-    /// Something else than a number among the counts.
+    /// A count that is not a number.
     #[error("count {index} is {found}, which is not a number")]
     NotANumber {
         /// Position in the list, from 0.
         index: usize,
-        /// The value as it was written.
+        /// The value as written.
         found: String,
     },
     /// The sum of the counts does not fit 64 bits.
@@ -52,7 +52,7 @@ pub enum ClassesError {
         /// Size of the vocabulary.
         tokens: usize,
     },
-    /// The authors' rule closes a class when mass is left to share, and none was.
+    /// The authors' rule ran out of mass before the last class.
     #[error("the authors' rule cannot cut {k} classes: the tokens that were seen fill fewer")]
     Unreachable {
         /// Number of classes requested.
@@ -75,10 +75,10 @@ pub enum ClassesError {
     Json {
         /// The file.
         path: PathBuf,
-        /// Where and why, by the parser.
+        /// The parser's message.
         source: serde_json::Error,
     },
-    /// JSON of another shape than counts have.
+    /// JSON that is not a list of counts.
     #[error("{} holds no list of counts", path.display())]
     NotCounts {
         /// The file.
@@ -91,7 +91,7 @@ pub enum ClassesError {
         path: PathBuf,
         /// The version in the file.
         found: u64,
-        /// The version understood here.
+        /// The supported version.
         expected: u64,
     },
     /// A `classes.json` whose parts contradict each other.

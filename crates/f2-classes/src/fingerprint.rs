@@ -5,10 +5,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-/// Identifies a list of rank counts: the SHA-256, in hexadecimal, of the counts as they
-/// were taken (zeros included), by rank, as 64-bit little-endian integers.
+/// Identifies a list of rank counts: the SHA-256, in hexadecimal, of the original counts (including
+/// zeros) by rank, as 64-bit little-endian integers.
 ///
-/// Classes carry it, so that classes of another corpus are refused.
+/// Classes store it, so that classes of another corpus are refused.
 ///
 /// ```
 /// use f2_classes::CountsFingerprint;

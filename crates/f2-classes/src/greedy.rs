@@ -5,9 +5,9 @@ use crate::prefix::PrefixSums;
 /// Algorithm 1 of the paper for a given K: class j ends after the first rank at which the
 /// cumulative share reaches j/K, and the last class at the end of the vocabulary.
 ///
-/// In integers, `K · cum ≥ j · T`, so that rounding never decides a cut. Up to the cap every
-/// token is smaller than a class's share and the targets are met one at a time; for a larger K
-/// no token closes two classes, and every class still to come is left a token.
+/// In integers, `K · cum ≥ j · T`, so that rounding never affects a cut. For K up to the cap every
+/// token is at most a class's share and reaches one target at a time. For a larger K no token ends
+/// two classes, and a token is reserved for every later class.
 pub(crate) fn ends(sums: &PrefixSums, k: usize) -> Vec<usize> {
     let (vocabulary, total) = (sums.vocabulary(), u128::from(sums.total()));
     let mut ends = Vec::with_capacity(k);

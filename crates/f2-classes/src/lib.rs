@@ -1,13 +1,13 @@
 //! Token counts in, frequency classes out.
 //!
-//! F²-Softmax predicts a frequency class first and a token of that class second. How the
-//! vocabulary is cut into classes decides how balanced both predictions are: MefMax cuts so that
-//! the *mean efficiency* (the normalised entropy of the classes, plus the mean one within them)
-//! is as high as possible. [`select`] runs MefMax as the paper prints it, as its authors coded
-//! it, or as an exact optimisation, and the two plain rules it is compared with.
+//! F²-Softmax predicts a frequency class first and a token of that class second. The partition of
+//! the vocabulary into classes determines how balanced both predictions are: MefMax maximises the
+//! *mean efficiency* (the normalised entropy of the classes, plus the mean normalised entropy
+//! within them). [`select`] runs MefMax as printed in the paper, as implemented by its authors, or
+//! as an exact optimisation, and the two simple rules it is compared with.
 //!
-//! Tokens are named by their frequency rank: 0 is the most frequent, and a class is a range of
-//! ranks.
+//! Tokens are identified by their frequency rank: 0 is the most frequent, and a class is a range
+//! of ranks.
 //!
 //! ```
 //! use f2_classes::{Method, RankCounts, select};

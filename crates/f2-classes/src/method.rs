@@ -11,19 +11,19 @@ use crate::exact::{self, ExactCuts};
 use crate::objective::Objective;
 use crate::{RankCounts, author, greedy};
 
-/// How the classes are cut, and how K is chosen where none is given.
+/// How the classes are cut, and how K is chosen if none is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
     /// MefMax as the paper prints it (Algorithm 1), in integer arithmetic.
     Greedy,
-    /// MefMax as the authors' program has it: another rule for the cuts and a product for Eq. 5.
+    /// MefMax as in the authors' program: another rule for the cuts, a product instead of Eq. 5.
     Author,
     /// The cuts with the highest mean efficiency, for every K up to twice the paper's cap.
     Exact,
-    /// As many tokens in every class, with the K of `Greedy` where none is given.
+    /// The same number of tokens in every class, with the K of `Greedy` if none is given.
     EqualTokens,
-    /// As much mass in every class, by the rule of `Greedy` and with its K where none is given.
+    /// The same mass in every class, by the rule of `Greedy` and with its K if none is given.
     EqualFrequency,
 }
 
@@ -43,13 +43,13 @@ impl Method {
         }
     }
 
-    /// Whether it finds its own number of classes, as MefMax does.
+    /// Whether it is a variant of MefMax, which chooses the number of classes.
     pub fn is_mefmax(self) -> bool {
         matches!(self, Self::Greedy | Self::Author | Self::Exact)
     }
 
-    /// The numbers of classes tried where none is given: up to the paper's cap, which is met on
-    /// text, and no more than [`MOST_CLASSES`] on counts more even than any text's.
+    /// The numbers of classes tried if none is given: up to the paper's cap or, for counts more
+    /// even than those of any text, up to [`MOST_CLASSES`].
     pub(crate) fn range(self, counts: &RankCounts) -> RangeInclusive<usize> {
         let cap = counts.class_cap();
         let most = cap.min(MOST_CLASSES);
@@ -60,8 +60,8 @@ impl Method {
         }
     }
 
-    /// The ends of the classes for each K of a range; none for a K that the method
-    /// cannot reach. The ends of all K at once would take memory in the square of the vocabulary.
+    /// A function from each K of a range to the ends of its classes; `None` for a K that the method
+    /// cannot reach. Storing the ends for all K would take memory quadratic in the vocabulary.
     pub(crate) fn cutter(self, objective: &Objective, ks: RangeInclusive<usize>) -> Cutter<'_> {
         let (sums, vocabulary) = (&objective.sums, objective.vocabulary());
         match self {
@@ -76,12 +76,11 @@ impl Method {
     }
 }
 
-/// Cuts the vocabulary into so many classes.
+/// Cuts the vocabulary into a given number of classes.
 pub(crate) type Cutter<'a> = Box<dyn Fn(usize) -> Option<Vec<usize>> + Sync + 'a>;
 
-/// No more classes than this are tried where no K is given: trying all takes time in the square of
-/// their number. The paper's cap is above it only where no token has a share of 1 in 4,096, and
-/// then classes gain nothing.
+/// The most classes tried if no K is given, since the time is quadratic in their number. The
+/// paper's cap exceeds it only if no token has a share of 1 in 4,096: classes then gain nothing.
 pub const MOST_CLASSES: usize = 4_096;
 
 impl fmt::Display for Method {

@@ -7,7 +7,7 @@ use crate::prefix::PrefixSums;
 use crate::{FrequencyClasses, RankCounts};
 
 /// The mean efficiency of classes (Eq. 5): `U(C) + (1/K) Σ U(V_i)`, the efficiency of the classes'
-/// masses plus the mean efficiency within them; at most 2. Summed anew from the counts.
+/// masses plus the mean efficiency within them; at most 2. Computed directly from the counts.
 pub fn mean_efficiency(counts: &RankCounts, classes: &FrequencyClasses) -> f64 {
     let of_class = |ranks: Range<usize>| efficiency(&counts.counts()[ranks]);
     let within: f64 = classes.ranges().map(of_class).sum();
@@ -21,7 +21,7 @@ pub(crate) fn class_efficiency(counts: &RankCounts, classes: &FrequencyClasses) 
     efficiency(&masses)
 }
 
-/// Eq. 5 with every class in constant time, for the methods that weigh many cuts.
+/// Eq. 5 in constant time per class, for the methods that compare many cuts.
 pub(crate) struct Objective {
     pub(crate) sums: PrefixSums,
     /// One over the logarithm of every class size: infinite for one member, 0 is unused.
@@ -30,10 +30,10 @@ pub(crate) struct Objective {
     ln_total: f64,
 }
 
-/// The terms of one class in Eq. 5, before either is divided by its function of K.
+/// The terms of one class in Eq. 5, before the factors that depend on K.
 #[derive(Clone, Copy)]
 pub(crate) struct ClassTerms {
-    /// −P ln P of the class's share P: its part of the entropy of the classes.
+    /// −P ln P for the class's share P: its contribution to the entropy of the classes.
     pub(crate) spread: f64,
     /// U(V) of the class.
     pub(crate) efficiency: f64,
@@ -47,7 +47,7 @@ pub(crate) struct TermWeights {
 }
 
 impl TermWeights {
-    /// For K = 1, U(C) is 1 whatever the class: a constant that no cut can change.
+    /// For K = 1, U(C) is the constant 1.
     pub(crate) fn new(k: usize) -> Self {
         let spread = if k == 1 { 0.0 } else { 1.0 / (k as f64).ln() };
         Self { spread, efficiency: 1.0 / k as f64 }

@@ -7,11 +7,11 @@ use crate::efficiency::x_ln_x;
 
 /// Sums over any range of ranks in constant time.
 pub(crate) struct PrefixSums {
-    /// The sums over the ranks below each rank, and below the end.
+    /// The sums over the ranks below each rank, up to and including the end.
     below: Vec<Sums>,
 }
 
-/// Both sums side by side: they are mostly needed together.
+/// Both sums side by side, since they are mostly needed together.
 #[derive(Clone, Copy, Default)]
 struct Sums {
     /// Σ c, exact.
@@ -20,8 +20,8 @@ struct Sums {
     count_log_count: Compensated,
 }
 
-/// A running sum and its rounding error (compensated summation). A class in the tail is a small difference of
-/// two large sums: plain doubles would leave it few correct digits.
+/// A running sum and its rounding error (compensated summation). A class in the tail is a small
+/// difference of two large sums, of which plain doubles would keep few correct digits.
 #[derive(Clone, Copy, Default)]
 struct Compensated {
     sum: f64,
@@ -68,8 +68,8 @@ impl PrefixSums {
         self.below[ranks].mass
     }
 
-    /// The smallest number of leading ranks, more than `above`, of which `holds` is true; all of
-    /// them where it never is. `holds` is asked for a mass and must stay true once it is.
+    /// The smallest number of leading ranks, greater than `above`, for whose mass `holds` is true,
+    /// or all ranks if it never is. `holds` must be monotonic.
     pub(crate) fn first_ranks(&self, above: usize, holds: impl Fn(u64) -> bool) -> usize {
         let rest = &self.below[above + 1..];
         (above + 1 + rest.partition_point(|sums| !holds(sums.mass))).min(self.vocabulary())
@@ -87,7 +87,7 @@ impl PrefixSums {
 mod tests {
     use super::*;
 
-    /// Plain doubles of this size are 4 apart.
+    /// Doubles of this size are 4 apart.
     #[test]
     fn a_rare_class_keeps_its_digits_below_a_huge_head() {
         let mut by_rank = vec![(1_u64 << 40) - 1; 1000];

@@ -6,10 +6,10 @@ use crate::objective::Objective;
 use crate::selection::{ClassSelection, Trial};
 use crate::{ClassesError, FrequencyClasses, Method, RankCounts, author_score, greedy};
 
-/// Values closer than this are ties, which the smaller K wins: rounding never decides K.
+/// Values closer than this are ties, which the smaller K wins, so that rounding never affects K.
 const TIE: f64 = 1e-9;
 
-/// Cuts the vocabulary into classes, with a given K or the one the method prefers.
+/// Cuts the vocabulary into classes, with a given K or the one the method chooses.
 ///
 /// ```
 /// use f2_classes::{Method, RankCounts, select};
@@ -49,7 +49,7 @@ pub fn select(
     Ok(ClassSelection::new(method, counts, classes, trials.collect()))
 }
 
-/// A number of classes, how good they are by Eq. 5, and by what the method goes.
+/// A number of classes, its value of Eq. 5, and the score by which the method chooses.
 struct Tried {
     k: usize,
     objective: f64,
@@ -81,7 +81,7 @@ fn reachable(k: usize, tokens: usize) -> Result<usize, ClassesError> {
     }
 }
 
-/// The K of the first of the largest scores, ties taken into account.
+/// The K with the largest score; among ties, the smallest.
 fn best(tried: &[Tried]) -> Option<usize> {
     let mut best = tried.first()?;
     for each in tried {
@@ -92,7 +92,7 @@ fn best(tried: &[Tried]) -> Option<usize> {
     Some(best.k)
 }
 
-/// The K that Algorithm 1 prefers.
+/// The K that Algorithm 1 chooses.
 fn greedy_k(objective: &Objective, counts: &RankCounts) -> usize {
     let ks = Method::Greedy.range(counts);
     let value = |k: usize| objective.value(&greedy::ends(&objective.sums, k));

@@ -11,8 +11,8 @@ use crate::{ClassesError, CountsFingerprint, FrequencyClasses, Method, RankCount
 /// The version of `classes.json` written and read here.
 const VERSION: u64 = 1;
 
-/// The classes a method chose, how good they are, and what else it tried: all that
-/// `classes.json` holds.
+/// The classes a method chose, their scores, and the other K it tried: the content of
+/// `classes.json`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClassSelection {
     method: Method,
@@ -40,7 +40,7 @@ pub struct ClassSummary {
     pub efficiency: f64,
 }
 
-/// A number of classes that was tried, and the mean efficiency reached with it.
+/// A number of classes that was tried, and its mean efficiency.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
     /// How many classes.
@@ -64,7 +64,7 @@ struct Document {
     counts_sha256: CountsFingerprint,
 }
 
-/// Read before the rest, so that a later version is named as such and not as a missing field.
+/// Parsed first, so that another version is reported as such and not as a missing field.
 #[derive(Deserialize)]
 struct Versioned {
     version: u64,
@@ -94,12 +94,12 @@ impl ClassSelection {
         self.method
     }
 
-    /// The count given to tokens that were never seen.
+    /// The count assigned to unseen tokens.
     pub fn unseen_floor(&self) -> u64 {
         self.unseen
     }
 
-    /// Identifies the counts the classes were made from.
+    /// The fingerprint of the counts the classes were made from.
     pub fn counts_fingerprint(&self) -> &CountsFingerprint {
         &self.counts
     }
@@ -109,12 +109,12 @@ impl ClassSelection {
         &self.classes
     }
 
-    /// The classes alone.
+    /// The classes without their scores.
     pub fn into_classes(self) -> FrequencyClasses {
         self.classes
     }
 
-    /// Eq. 5 of the classes, whatever the method.
+    /// Eq. 5 of the classes, for any method.
     pub fn objective(&self) -> f64 {
         self.objective
     }

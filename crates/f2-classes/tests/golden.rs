@@ -1,5 +1,5 @@
-//! MefMax against independent implementations in Python, one of them oracle/mefmax.py: edge cases,
-//! and vocabularies of the paper's size.
+//! MefMax compared with independent implementations in Python, one of them oracle/mefmax.py: edge
+//! cases, and vocabularies of the paper's size.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,8 +8,8 @@ use f2_classes::{ClassSelection, Method, RankCounts, author_score, select};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// Both sides sum the same terms in double precision, in another order: what is left is rounding
-/// of at most V units in the last place, far below this.
+/// Both sides sum the same terms in double precision in different orders: the rounding error is at
+/// most V units in the last place, far below this.
 const TOLERANCE: f64 = 1e-9;
 
 #[derive(Deserialize)]
@@ -35,7 +35,7 @@ struct Case {
 /// Counts by rank.
 #[derive(Deserialize)]
 enum Counts {
-    /// Runs of (count, how many ranks).
+    /// Runs of (count, number of ranks).
     #[serde(rename = "counts_rle")]
     Runs(Vec<(u64, usize)>),
     /// By the formula of oracle/mefmax.py.
@@ -149,8 +149,8 @@ fn check_author(name: &str, author: &Author, counts: &RankCounts) {
     }
 }
 
-/// Where the golden file has no word on the authors' rule: it takes the number of classes from two to
-/// the cap whose score is the highest, and one class for the whole vocabulary where there is none.
+/// For golden files without results of the authors' rule: it chooses the number of classes from two
+/// to the cap with the highest score, or one class if the cap is below two.
 fn check_author_alone(name: &str, counts: &RankCounts) {
     let selection = chosen(counts, Method::Author, None);
     if counts.class_cap() < 2 {
@@ -237,12 +237,12 @@ fn zipf(vocabulary: usize, s: f64, q: f64, total: f64) -> RankCounts {
     RankCounts::new(&weights.iter().map(count).collect::<Vec<_>>()).unwrap()
 }
 
-/// The study's numbers for large vocabularies come from a search on a coarse grid, so ours may be
+/// The study's values for large vocabularies come from a search on a coarse grid, so ours may be
 /// higher, never lower. Its counts sum their weights in another order: some differ by one in 1e9.
 #[test]
 fn the_study_of_large_vocabularies_reproduces() {
     let study: Study = read(&fixture("mefmax_study.json"));
-    // More classes than this take long without optimisation, and show nothing else.
+    // More classes take long in unoptimised builds and test nothing new.
     for row in study.zipf_large.iter().filter(|row| row.cap <= 22) {
         let counts = zipf(row.vocabulary, row.s, row.q, 1e8);
         let name = format!("V={} s={} q={}", row.vocabulary, row.s, row.q);

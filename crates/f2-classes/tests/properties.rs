@@ -3,7 +3,7 @@
 use f2_classes::{FrequencyClasses, Method, RankCounts, mean_efficiency, select};
 use proptest::prelude::*;
 
-/// Counts with long runs of ties, zeros and giants; at least one above zero.
+/// Counts with ties, zeros and very large values; at least one above zero.
 fn any_counts() -> impl Strategy<Value = Vec<u64>> {
     let count = prop_oneof![Just(0_u64), 1..4_u64, 1..1_000_u64, 1..1_000_000_000_000_u64];
     prop::collection::vec(count, 1..80)
@@ -80,7 +80,7 @@ proptest! {
         }
     }
 
-    /// 1e-9 leaves room for shares of tokens a trillion times rarer than others.
+    /// 1e-9 allows for tokens a trillion times rarer than others.
     #[test]
     fn the_objective_is_the_printed_one(by_id in any_counts(), k in 1..80_usize) {
         let counts = RankCounts::new(&by_id).unwrap();
@@ -96,7 +96,7 @@ proptest! {
     }
 }
 
-/// The ends of all K up to the cap would be 160 GB.
+/// The ends for all K up to the cap would take 160 GB.
 #[test]
 fn even_counts_of_a_large_vocabulary_are_cut() {
     let counts = RankCounts::new(&vec![1; 200_000]).unwrap();

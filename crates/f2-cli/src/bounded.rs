@@ -1,19 +1,20 @@
-//! Lines and texts up to a size, so that a packed file of endless zeros does not fill the memory.
+//! Lines and texts of bounded size, so that a compressed file of endless zeros cannot fill the
+//! memory.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 
 use f2_files::unmarked;
 
-/// The longest line of texts or prompts, far longer than any model's context.
+/// Bytes of the longest line of texts or prompts, far longer than any model's context.
 pub(crate) const LONGEST_LINE: u64 = 16 << 20;
 
-/// The largest file of texts or prompts, unpacked, with the memory that its lines need.
+/// Bytes of the largest file of texts or prompts, decompressed, with the overhead of its lines.
 const LARGEST_FILE: u64 = 1 << 30;
 
-/// The memory that a line needs besides its bytes.
+/// Bytes of memory that a line needs besides its text.
 const LINE_OVERHEAD: u64 = 64;
 
-/// The lines of a text, without their breaks and a byte order mark.
+/// The lines of a text, without line breaks and a byte order mark.
 pub(crate) struct BoundedLines<R> {
     text: R,
     left: u64,
@@ -21,12 +22,12 @@ pub(crate) struct BoundedLines<R> {
 }
 
 impl<R: BufRead> BoundedLines<R> {
-    /// The lines of a file that is kept in memory.
+    /// Lines that are all kept in memory: their total size is bounded, too.
     pub(crate) fn of_file(text: R) -> Self {
         Self { text, left: LARGEST_FILE, begun: false }
     }
 
-    /// Lines that are used one after the other.
+    /// Lines that are used one at a time: only the length of each is bounded.
     pub(crate) fn endless(text: R) -> Self {
         Self { text, left: u64::MAX, begun: false }
     }
@@ -66,7 +67,7 @@ impl<R: BufRead> Iterator for BoundedLines<R> {
     }
 }
 
-/// A whole text of at most this many bytes, without a byte order mark.
+/// Reads a whole text of at most `most` bytes, without a byte order mark.
 pub(crate) fn read_text_up_to(text: impl Read, most: u64) -> io::Result<String> {
     let mut bytes = Vec::new();
     text.take(most + 1).read_to_end(&mut bytes)?;

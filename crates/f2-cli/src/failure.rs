@@ -6,17 +6,16 @@ use std::process::ExitCode;
 
 use f2_files::{LockError, ReadError, WriteError};
 
-/// The documented exit codes. 0 is success; 1 is kept for checks that were asked for and did not
-/// hold.
+/// The documented exit codes. 0 is success; 1 is reserved for checks that fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The arguments or the configuration are wrong.
     Usage = 2,
     /// A file is missing, broken, or not what it should be.
     Data = 3,
-    /// The device, its memory or the disk cannot do it.
+    /// The device, memory, disk or network failed.
     Device = 4,
-    /// The user stopped it.
+    /// The user interrupted the program.
     Interrupted = 130,
 }
 
@@ -30,7 +29,7 @@ pub(crate) struct Failure {
     reported: bool,
 }
 
-/// Advice on threads that the system refuses.
+/// Advice if the system refuses to start threads.
 pub(crate) const FREE_THREADS: &str = "\
     end other programs, or raise the limits on processes (`ulimit -u`) and memory; if RUST_MIN_STACK \
     is set, unset it";
@@ -38,7 +37,7 @@ pub(crate) const FREE_THREADS: &str = "\
 /// Advice on a file that cannot be read.
 pub(crate) const CHECK_NAME: &str = "check its name and that it may be read";
 
-/// Advice on a file that cannot be written, by the system's reason.
+/// Advice on a file that cannot be written, depending on the system's error.
 pub(crate) fn advice_on_writing(error: &WriteError) -> &'static str {
     match error.source.kind() {
         ErrorKind::NotFound => "make the folder it lies in, or choose another place",
@@ -66,7 +65,7 @@ impl Failure {
         Self::new(Kind::Data, message)
     }
 
-    /// A thread that the system refuses, and its work.
+    /// The failure to start a thread; `work` says what for.
     pub(crate) fn without_thread(work: &str, error: &io::Error) -> Self {
         Self::new(Kind::Device, format!("cannot start a thread {work}: {error}"))
             .advise(FREE_THREADS)
@@ -77,14 +76,14 @@ impl Failure {
         &self.message
     }
 
-    /// Leaves it to another process to print this.
+    /// Marks the failure as printed by another process.
     pub(crate) fn reported(self) -> Self {
         Self { reported: true, ..self }
     }
 
-    /// Puts words before the message.
-    pub(crate) fn before(mut self, words: &str) -> Self {
-        self.message.insert_str(0, words);
+    /// Puts a prefix before the message.
+    pub(crate) fn before(mut self, prefix: &str) -> Self {
+        self.message.insert_str(0, prefix);
         self
     }
 
@@ -94,7 +93,7 @@ impl Failure {
         self
     }
 
-    /// Adds it where there is any.
+    /// Adds advice, if there is any.
     pub(crate) fn advise_if(self, advice: Option<impl Display>) -> Self {
         match advice {
             Some(advice) => self.advise(advice),
@@ -102,7 +101,7 @@ impl Failure {
         }
     }
 
-    /// Whether the user asked for it.
+    /// Whether the user interrupted the program.
     pub(crate) fn is_interruption(&self) -> bool {
         self.kind == Kind::Interrupted
     }
@@ -140,7 +139,8 @@ impl From<LockError> for Failure {
             LockError::InUse { ref lock, .. } => {
                 let lock = lock.display();
                 Self::usage(&error).advise(format!(
-                    "wait for it or choose another folder; if that process is surely gone, remove {lock}"
+                    "wait for it or choose another folder; if that process no longer runs, remove \
+                     {lock}"
                 ))
             }
         }

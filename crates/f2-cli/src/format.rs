@@ -1,4 +1,4 @@
-//! How a verb that ends in tables prints them.
+//! The output formats of verbs that print tables.
 
 use clap::Args;
 use f2_report::{Table, escape_markdown, printable};
@@ -6,7 +6,7 @@ use f2_report::{Table, escape_markdown, printable};
 use crate::failure::Outcome;
 use crate::output;
 
-/// The formats of tables; aligned columns if none is asked for.
+/// The formats of tables; aligned columns if none is requested.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Format {
     /// Print Markdown.
@@ -32,8 +32,8 @@ impl Format {
         Self { markdown: false, latex: false, csv: false, json: true }
     }
 
-    /// Prints the tables and what belongs under them: comments in LaTeX, a list in Markdown, and
-    /// lines on standard error beside values that a spreadsheet is to read.
+    /// Prints the tables and their footnotes: as comments in LaTeX, as a list in Markdown, and on
+    /// standard error with CSV, which a spreadsheet reads.
     pub(crate) fn print(self, tables: &[Table], footnotes: &[String]) -> Outcome {
         let joined = |write: &dyn Fn(&Table) -> String| {
             tables.iter().map(write).collect::<Vec<_>>().join("\n")
@@ -51,7 +51,7 @@ impl Format {
                 output::print(&format!("{}\n{lines}", joined(&Table::to_markdown)))
             }
             Self { latex: true, .. } => {
-                // A comment ends where its line does.
+                // A comment ends with its line.
                 let lines = under(&|line| format!("% {}", line.replace(char::is_control, " ")));
                 output::print(&format!("{}\n{lines}", joined(&Table::to_latex)))
             }

@@ -1,5 +1,5 @@
-//! The readers of this program against files that were changed at random, as `f2-fuzz` does with those of
-//! the libraries. Memory is not watched: other tests run beside these, and lines are bounded.
+//! Feeds randomly changed files to this program's readers, as `f2-fuzz` does for the libraries.
+//! Memory is not checked: other tests run at the same time, and the length of lines is bounded.
 
 use std::path::Path;
 
@@ -7,17 +7,17 @@ use f2_fuzz::{Repair, Seeds, fuzz};
 
 use crate::texts::{Splitting, TextReader};
 
-/// More than any reader can take.
+/// A memory limit that no reader reaches.
 const ANY: usize = usize::MAX / 2;
 
-/// Gives changed files to a reader, under this name.
+/// Gives changed files to a reader. `name` is that of the fuzz target.
 pub(crate) fn fuzz_files(name: &str, seeds: &str, file: &str, read: impl Fn(&Path)) {
     fuzz(name, &Seeds::files_as(seeds, file), Repair::None, ANY, |folder| {
         read(&folder.join(file));
     });
 }
 
-/// Gives changed files of texts to a reader, under this name.
+/// Gives changed files of texts to a reader. `name` is that of the fuzz target.
 pub(crate) fn fuzz_texts(name: &str, file: &str, read: impl Fn(&Path)) {
     fuzz_files(name, "texts", file, read);
 }

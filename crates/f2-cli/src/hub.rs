@@ -1,5 +1,5 @@
-//! Models and datasets named by their place on the Hugging Face hub, found in the local cache or
-//! fetched into it.
+//! Models and datasets by their name on the Hugging Face hub, found in the local cache or fetched
+//! into it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::progress::{Progress, Unit};
 
-/// Whether a file belongs to a model: its settings, its weights, whole or in shards, its tokenizer.
+/// Whether a file belongs to a model: configuration, weights (whole or in shards) or tokenizer.
 fn is_of_a_model(name: &str) -> bool {
     let weights = name.starts_with("model") && name.ends_with(".safetensors");
     let others = [
@@ -34,15 +34,15 @@ fn is_text(name: &str) -> bool {
     plain.iter().any(|end| inner.ends_with(end)) || name.ends_with(".parquet")
 }
 
-/// The folder of a model: the one that was named, or that of a model of the hub. `opens` says
-/// whether a folder of the cache has all that is needed.
+/// The folder of a model: `named` itself, or the cached one of a model on the hub. `opens` says
+/// whether a folder of the cache is complete.
 pub(crate) fn model_folder(
     named: &Path,
     opens: impl Fn(&Path) -> bool,
 ) -> Result<PathBuf, Failure> {
     let folder = named.to_path_buf();
     let Some(name) = named.to_str().filter(|_| !named.exists()) else { return Ok(folder) };
-    // What cannot be a name on the hub was meant as a folder, and is refused as one.
+    // A name that the hub cannot have was meant as a folder: the caller reports it as missing.
     let Ok(repository) = Repository::model(name) else { return Ok(folder) };
     let hub = Hub::new(Environment::of_process());
     if let Some(Snapshot { folder, .. }) = hub.cached(&repository, &is_of_a_model)
@@ -56,7 +56,7 @@ pub(crate) fn model_folder(
     Ok(hub.fetch(&repository, &is_of_a_model, &Bar::default()).map_err(no_folder)?.folder)
 }
 
-/// The files of text that `hf://datasets/…` names; none where it is a path like any other.
+/// The text files that `hf://datasets/…` names; `None` for an ordinary path.
 pub(crate) fn dataset_files(address: &Path) -> Result<Option<Vec<PathBuf>>, Failure> {
     let Some(text) = address.to_str() else { return Ok(None) };
     let Some((repository, inside)) = Repository::dataset(text)? else { return Ok(None) };
@@ -67,7 +67,7 @@ pub(crate) fn dataset_files(address: &Path) -> Result<Option<Vec<PathBuf>>, Fail
     Ok(Some(snapshot.files.iter().map(path).collect()))
 }
 
-/// Whether a file is the place named, or lies in it; `*` matches any part of a name.
+/// Whether a file is `place` or lies in it; `*` matches any part of a name.
 fn lies_in(name: &str, place: &str) -> bool {
     let mut names = name.split('/');
     place.split('/').filter(|part| !part.is_empty()).all(|part| {

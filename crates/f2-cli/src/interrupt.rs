@@ -1,35 +1,35 @@
-//! Signals that ask for an orderly end: Ctrl-C, SIGTERM (as `kill`, Slurm and `docker stop` send it)
-//! and SIGHUP (a closed connection). After the first one a verb saves its work, a second one ends at
-//! once.
+//! Signals that request an orderly end: Ctrl-C, SIGTERM (sent by `kill`, Slurm and `docker stop`)
+//! and SIGHUP (a closed connection). After the first a verb saves its work and ends; a second ends
+//! the process at once.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::failure::Kind;
 
-/// When the first signal came, in milliseconds by a clock of the system; 0 before it came.
+/// The time of the first signal, in milliseconds of a monotonic clock; 0 if none has come.
 static ASKED: AtomicU64 = AtomicU64::new(0);
 
-/// Signals that come this soon, in milliseconds, after the first are the same request: `timeout`
-/// signals the process and its group, a closing terminal the shell and its jobs.
+/// Signals within this many milliseconds of the first are the same request: `timeout` signals the
+/// process and its group, a closing terminal the shell and its jobs.
 const SAME_REQUEST: u64 = 500;
 
-/// Starts listening. From here on a verb is expected to look at [`asked`] now and then.
+/// Installs the handlers. From here on the verb must poll [`asked`].
 pub(crate) fn listen() {
     platform::listen();
 }
 
-/// Listens during `work` alone, for a verb that looks at [`asked`] nowhere else: signals have their effect of
-/// before afterwards. Where handlers cannot be taken back (Windows) they stay.
+/// Installs the handlers during `work`, for a verb that polls [`asked`] nowhere else, and restores
+/// the former ones. On Windows, where handlers cannot be removed, they stay.
 pub(crate) fn listen_during<T>(work: impl FnOnce() -> T) -> T {
     platform::listen_during(work)
 }
 
-/// Starts listening to Ctrl-C alone, for a verb that waits for keys: other signals end it at once.
+/// Handles Ctrl-C only, for a verb that reads from a terminal: other signals end it at once.
 pub(crate) fn listen_to_keys() {
     platform::listen_to_keys();
 }
 
-/// Lets a request to stop be over: what was running has stopped, and the verb continues.
+/// Clears a request to stop, once the current work has stopped and the verb continues.
 pub(crate) fn forget() {
     ASKED.store(0, Ordering::SeqCst);
 }
@@ -39,12 +39,12 @@ pub(crate) fn asked() -> bool {
     ASKED.load(Ordering::SeqCst) != 0
 }
 
-/// Ends the process without waiting for anything: not for threads, nor for what libraries do at an end.
+/// Ends the process at once, without waiting for threads or exit handlers of libraries.
 pub(crate) fn end_now(kind: Kind) -> ! {
     platform::end_now(kind)
 }
 
-/// Takes note of a signal that came `now`. Whether it was one too many.
+/// Records a signal at the time `now`. Whether it is a second request.
 fn is_second(asked: &AtomicU64, now: u64) -> bool {
     match asked.compare_exchange(0, now.max(1), Ordering::SeqCst, Ordering::SeqCst) {
         Ok(_) => false,
@@ -64,8 +64,8 @@ mod platform {
 
     pub(super) fn listen() {
         for signal in SIGNALS {
-            // `nohup` has hang-ups ignored, and means it. Ctrl-C is ignored by every job a script
-            // put into the background; those are meant to be stopped all the same.
+            // `nohup` ignores hang-ups on purpose. Ctrl-C is ignored in every background job of a
+            // script, and such jobs should be stoppable all the same.
             if signal == SIGINT || action_of(signal).sa_sigaction != SIG_IGN {
                 handle(signal);
             }
@@ -86,8 +86,8 @@ mod platform {
 
     fn action_of(signal: c_int) -> sigaction {
         let mut action = MaybeUninit::<sigaction>::zeroed();
-        // SAFETY: the call only writes the current action to a place of the right type, and
-        // everything in that is valid as zeros.
+        // SAFETY: the call only writes the current action through a pointer of the right type, and
+        // an action of zeros is valid.
         unsafe {
             libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr());
             action.assume_init()
@@ -97,21 +97,21 @@ mod platform {
     fn handle(signal: c_int) {
         // SAFETY: an action of zeros is valid.
         let mut action = unsafe { MaybeUninit::<sigaction>::zeroed().assume_init() };
-        action.sa_sigaction = heard as extern "C" fn(c_int) as sighandler_t;
+        action.sa_sigaction = on_signal as extern "C" fn(c_int) as sighandler_t;
         action.sa_flags = SA_RESTART;
         set(signal, &action);
     }
 
     fn set(signal: c_int, action: &sigaction) {
-        // SAFETY: the action's handler is the system's or ours, which has the type the flags promise and
-        // does only what a handler may. A failure leaves the signal's own action, which ends us.
+        // SAFETY: the handler is the system's or `on_signal`, which has the type that the flags
+        // promise and is async-signal-safe. On failure the signal keeps its former action.
         unsafe { libc::sigaction(signal, action, std::ptr::null_mut()) };
     }
 
-    /// May interrupt any code at any place: it touches an atomic number and asks for the time.
-    extern "C" fn heard(_: c_int) {
+    /// May interrupt any code: it only uses an atomic and reads the clock.
+    extern "C" fn on_signal(_: c_int) {
         let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: writes the time to a place of the right type; a handler may call it.
+        // SAFETY: writes the time through a valid pointer; async-signal-safe.
         unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
         if is_second(&ASKED, now.tv_sec as u64 * 1_000 + now.tv_nsec as u64 / 1_000_000) {
             end_now(Kind::Interrupted);
@@ -119,7 +119,7 @@ mod platform {
     }
 
     pub(super) fn end_now(kind: Kind) -> ! {
-        // SAFETY: ends the process without running anything else; a handler may call it.
+        // SAFETY: ends the process without running anything else; async-signal-safe.
         unsafe { libc::_exit(kind as c_int) }
     }
 }
@@ -132,7 +132,7 @@ mod platform {
 
     pub(super) fn listen() {
         let began = Instant::now();
-        // Verbs that run others listen once for all of them; the first handler stays.
+        // A verb that runs others calls this several times: the first handler stays.
         let _ = ctrlc::set_handler(move || {
             if is_second(&ASKED, began.elapsed().as_millis() as u64 + SAME_REQUEST) {
                 end_now(Kind::Interrupted);
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn after_the_work_signals_have_their_effect_of_before() {
         let handles = || {
-            // SAFETY: writes the current action to a place that all zeros are valid for.
+            // SAFETY: writes the current action through a valid pointer; all zeros are a valid one.
             let handler = unsafe {
                 let mut action = std::mem::zeroed::<libc::sigaction>();
                 libc::sigaction(libc::SIGTERM, std::ptr::null(), &raw mut action);

@@ -1,5 +1,5 @@
-//! Progress on standard error: a live bar with rate and time left on a terminal, a plain line
-//! every few seconds where there is none.
+//! Progress on standard error: on a terminal a live bar with rate and time left, otherwise a plain
+//! line every few seconds.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressDrawTarget, Prog
 
 use crate::output::{draws_progress, progress_width};
 
-/// How often a line is printed where there is no terminal.
+/// How often a line is printed if there is no terminal.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The unit of progress.
@@ -18,17 +18,17 @@ const PLAIN_INTERVAL: Duration = Duration::from_secs(5);
 pub(crate) enum Unit {
     Bytes,
     Tokens,
-    /// Texts drawn again for an interval; without a total, a job that needs none.
+    /// Bootstrap replicates; without a total, a job that draws none.
     Draws,
-    /// Settings of decoding that were tried.
+    /// Decoding settings that were tried.
     Settings,
     /// Seconds of a time limit.
     Seconds,
-    /// A job of unknown progress.
+    /// A job whose progress is unknown.
     Time,
 }
 
-/// One job with a known or unknown end. Finished when dropped.
+/// The progress of a job, with a known or unknown total. Finished when dropped.
 pub(crate) struct Progress {
     bar: ProgressBar,
     label: String,
@@ -48,10 +48,10 @@ impl Progress {
         let bar = ProgressBar::with_draw_target(total, target)
             .with_style(style(total.is_some(), unit, &label))
             .with_prefix(label.to_string());
-        // Where nothing calls to move it on, it moves by itself (in a thread of its own) or says that it
-        // began.
-        let alone = matches!(unit, Unit::Time | Unit::Draws | Unit::Settings | Unit::Seconds);
-        if terminal && alone && check_threads(1).is_ok() {
+        // If `advance` is called rarely or never, the bar redraws itself in its own thread, or a
+        // line says that the job began.
+        let ticks = matches!(unit, Unit::Time | Unit::Draws | Unit::Settings | Unit::Seconds);
+        if terminal && ticks && check_threads(1).is_ok() {
             bar.enable_steady_tick(Duration::from_millis(125));
         } else if matches!(unit, Unit::Time) {
             remark!("{label} …");
@@ -60,7 +60,7 @@ impl Progress {
         Self { bar, label: label.into_owned(), unit, printed }
     }
 
-    /// Moves on by `amount`.
+    /// Advances by `amount`.
     pub(crate) fn advance(&self, amount: u64) {
         self.bar.inc(amount);
         let Some(printed) = &self.printed else { return };
@@ -71,7 +71,7 @@ impl Progress {
         }
     }
 
-    /// Does what writes to the terminal without tearing the bar.
+    /// Runs `work`, which writes to the terminal, with the bar hidden.
     pub(crate) fn aside<T>(&self, work: impl FnOnce() -> T) -> T {
         self.bar.suspend(work)
     }
@@ -111,7 +111,7 @@ impl Drop for Progress {
 }
 
 impl Unit {
-    /// A number of them, in words.
+    /// A number with its unit.
     fn amount(self, number: u64) -> String {
         match self {
             Self::Bytes => HumanBytes(number).to_string(),
@@ -129,8 +129,8 @@ fn style(bounded: bool, unit: Unit, label: &str) -> ProgressStyle {
     ProgressStyle::with_template(&template).expect("the templates are well formed")
 }
 
-/// A line that fits into `width` characters: the narrower, the fewer numbers, and the bar takes what
-/// is left.
+/// The template of a line that fits into `width` characters: the narrower, the fewer numbers. The
+/// bar fills the rest.
 fn template(bounded: bool, unit: Unit, label: usize, width: usize) -> String {
     let most = width / 3;
     let name = format!("{{prefix:<{}!}}", label.clamp(most.min(24), most));

@@ -1,4 +1,4 @@
-//! Training counts as frequency bands need them: by rank, with the rank of every id.
+//! Training counts by rank, with the rank of every id, for frequency bands.
 
 use std::path::{Path, PathBuf};
 
@@ -7,18 +7,18 @@ use f2_metrics::Bands;
 
 use crate::failure::Failure;
 
-/// Counts of a training corpus, ready to rank the ids of texts.
+/// Counts of a training corpus, which turn the ids of texts into ranks.
 pub(crate) struct RankedCounts {
     path: PathBuf,
     pub(crate) bands: Bands,
-    /// `None` where ids are ranks already.
+    /// `None` if ids are ranks already.
     rank_of_id: Option<Vec<u32>>,
     ids: usize,
 }
 
 impl RankedCounts {
-    /// Reads a corpus's `counts.json`, which goes by rank, as the ids of generated texts do, also where the
-    /// corpus keeps other ids; or a plain array of counts by id, in any order.
+    /// Reads a corpus's `counts.json`, which is indexed by rank, like generated ids, even if the
+    /// corpus keeps its tokenizer's ids; or a plain array of counts, indexed by id.
     pub(crate) fn load(path: &Path) -> Result<Self, Failure> {
         let text = f2_files::read_text(path)?;
         let (counts, ranks) = if text.trim_start().starts_with('[') {
@@ -38,7 +38,7 @@ impl RankedCounts {
         Ok(Self { path: path.to_path_buf(), bands, rank_of_id, ids: counts.len() })
     }
 
-    /// Turns ids into ranks. `place` names the text a line of a file holds.
+    /// Turns ids into ranks. `place` gives the file and line of a text, for a message.
     pub(crate) fn rank(
         &self,
         texts: &mut [Vec<u32>],
@@ -65,7 +65,7 @@ impl RankedCounts {
     }
 }
 
-/// The counts of a corpus, which must be what its manifest says, or those of a model.
+/// The counts of a corpus, checked against its manifest, or those of a model.
 fn counts_by_rank(path: &Path) -> Result<Vec<u64>, Failure> {
     let folder = path.parent().unwrap_or(Path::new(""));
     if path.ends_with(names::COUNTS) && folder.join(names::MANIFEST).exists() {

@@ -23,11 +23,11 @@ pub(crate) enum Splitting {
 pub(crate) struct Texts {
     pub(crate) path: PathBuf,
     pub(crate) ids: Vec<Vec<u32>>,
-    /// The ids as they were given, where `ids` are others since.
+    /// The ids as given, if `ids` were replaced since, by ranks.
     pub(crate) own_ids: Option<Vec<Vec<u32>>>,
-    /// The texts as strings, where the file has them.
+    /// The texts as strings, if the file has them.
     pub(crate) strings: Option<Vec<String>>,
-    /// The prompts of the texts, where the file has them.
+    /// The prompts of the texts, if the file has them.
     pub(crate) prompts: Option<Vec<String>>,
     /// The line number of each text.
     lines: Vec<usize>,
@@ -49,7 +49,7 @@ impl Texts {
 
 /// Reads files of texts, so that equal words get equal ids in all of them.
 pub(crate) struct TextReader {
-    /// The requested splitting; by words where none was.
+    /// The requested splitting; by words if `None`.
     splitting: Option<Splitting>,
     words: HashMap<String, u32>,
 }
@@ -64,11 +64,11 @@ enum Content {
 struct JsonLine {
     ids: Option<Vec<u32>>,
     text: Option<String>,
-    /// Of `f2 generate` it is a string; other programs may have other things under this name.
+    /// A string in files of `f2 generate`; other programs may store other values under this name.
     prompt: Option<serde_json::Value>,
 }
 
-/// The texts of a file, and what is known beside.
+/// The texts of a file, and their strings and prompts if known.
 struct Parsed {
     /// The line number of each text.
     numbers: Vec<usize>,
@@ -135,7 +135,7 @@ impl TextReader {
     }
 }
 
-/// Opens a file of text, packed or not; `-` is standard input.
+/// Opens a file of text, compressed or not; `-` is standard input.
 pub(crate) fn open_file_or_input(path: &Path) -> Result<Box<dyn BufRead + Send>, Failure> {
     if path == Path::new("-") {
         return Ok(Box::new(std::io::BufReader::new(std::io::stdin())));
@@ -143,7 +143,7 @@ pub(crate) fn open_file_or_input(path: &Path) -> Result<Box<dyn BufRead + Send>,
     Ok(open_text(path)?)
 }
 
-/// The lines of a file, without their breaks and a byte order mark, and their numbers from 1.
+/// The lines of a file, without line breaks and a byte order mark, and their numbers from 1.
 pub(crate) fn lines(path: &Path, text: impl BufRead) -> Result<(Vec<usize>, Vec<String>), Failure> {
     let read = |(number, line): (usize, std::io::Result<String>)| {
         let line = line.map_err(|error| match error.kind() {
@@ -178,7 +178,7 @@ fn is_packed(path: &Path) -> bool {
     PACKED.iter().any(|ending| lower_case_name(path).ends_with(ending))
 }
 
-/// Whether a file's name says JSON Lines, packed or not.
+/// Whether a file is JSON Lines by its name, compressed or not.
 pub(crate) fn is_json(path: &Path) -> bool {
     let name = lower_case_name(path);
     let name =
@@ -186,8 +186,8 @@ pub(crate) fn is_json(path: &Path) -> bool {
     [".jsonl", ".ndjson", ".json"].iter().any(|ending| name.ends_with(ending))
 }
 
-/// The texts of JSON Lines. The first line says whether they are ids or text; where it holds
-/// both, text is taken if a way to split it was asked for.
+/// The texts of JSON Lines. The first line decides between ids and text; if it has both, text is
+/// taken if a way to split it was requested.
 fn parse_json(
     path: &Path,
     numbers: Vec<usize>,

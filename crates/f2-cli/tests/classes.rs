@@ -1,4 +1,4 @@
-//! `f2 classes` from the outside: exit code, standard output and standard error.
+//! `f2 classes` from the command line: exit code, standard output and standard error.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use f2_classes::ClassSelection;
 use f2_corpus::{Corpus, Inputs, Options, Silent, prepare};
 use tempfile::TempDir;
 
-/// Runs the program in a folder and shows all it answered, with nothing that differs between
+/// Runs the program in a folder and returns its exit code and output, which are the same on all
 /// machines.
 fn f2(folder: &Path, arguments: &[&str]) -> String {
     let answer = Command::new(env!("CARGO_BIN_EXE_f2"))

@@ -1,10 +1,9 @@
-//! The checks of `cargo deny check`, in a second and without the network: licences, crates that stand
-//! twice in the tree, where crates come from, and known advisories.
+//! The checks of `cargo deny check`, in a second and without the network: licences, duplicate
+//! crates, the sources of crates, and known advisories.
 //!
-//! The rules are those of deny.toml. The advisories are those of `RustSec` as they were when
-//! .ci/advisories.py last wrote them down. cargo-deny itself takes longer to build than all our
-//! tests, and asks for a clone of their repository; where it is installed, .ci/run lets it check
-//! as well.
+//! The rules are those of deny.toml. The advisories are a copy of the `RustSec` database, updated
+//! by .ci/advisories.py. cargo-deny itself takes longer to build than all our tests, and needs a
+//! clone of that database; if it is installed, .ci/run uses it as well.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -57,7 +56,7 @@ struct Lock {
 struct Locked {
     name: String,
     version: Version,
-    /// None for our own.
+    /// `None` for our own crates.
     source: Option<String>,
 }
 
@@ -94,9 +93,9 @@ struct Advisory {
     id: String,
     #[serde(rename = "crate")]
     name: String,
-    /// Requirements that the versions which are not affected meet.
+    /// Requirements that are met by the versions not affected.
     safe: Vec<VersionReq>,
-    /// `unmaintained`, `unsound` or `notice`; none for a vulnerability.
+    /// `unmaintained`, `unsound` or `notice`; `None` for a vulnerability.
     kind: Option<String>,
 }
 
@@ -106,7 +105,7 @@ impl Advisory {
         self.name == package.name && package.source.is_some() && !self.safe.iter().any(safe)
     }
 
-    /// That somebody no longer maintains what others build on is for them to fix.
+    /// Unmaintained crates deep in the tree are for the crates that use them to replace.
     fn matters(&self) -> bool {
         !matches!(self.kind.as_deref(), Some("unmaintained" | "notice"))
     }
@@ -153,8 +152,8 @@ struct Package {
     source: Option<String>,
 }
 
-/// All crates that are built for this machine. None where cargo has not fetched them all: then
-/// nothing was built of all features, and .ci/run, which does, sets `F2_ALL_FEATURES`.
+/// All crates that are built for this machine. `None` if cargo has not fetched them all, which
+/// is allowed unless all features were built: .ci/run does that and sets `F2_ALL_FEATURES`.
 fn packages() -> Option<Vec<Package>> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let host = Command::new(&cargo).args(["-vV"]).output().unwrap();

@@ -1,18 +1,18 @@
-//! The documents name files that exist: links, and paths of the repository in back quotes.
+//! Links in the documents, and repository paths in back quotes, lead to existing files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use f2_lm::decode::Truncations;
 
-/// The beginnings of paths in back quotes that are meant from the root of the repository.
+/// Prefixes of paths in back quotes that are relative to the root of the repository.
 const FOLDERS: [&str; 5] = ["crates/", "docs/", ".ci/", ".github/", "oracle/"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The text between two marks, each time they occur in that order.
+/// Each text between an opening and a closing mark.
 fn between<'a>(text: &'a str, open: &str, close: &str) -> Vec<&'a str> {
     let parts = text.split(open).skip(1);
     parts.filter_map(|part| part.split_once(close).map(|(inner, _)| inner)).collect()
@@ -58,7 +58,7 @@ fn documents() -> Vec<PathBuf> {
     paths.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect()
 }
 
-/// A row of a table that begins with a rule's name and has its flag and its field.
+/// The table has a row with each rule's name, flag and field.
 #[test]
 fn every_truncation_rule_is_documented() {
     let text = fs::read_to_string(root().join("docs/decoding.md")).unwrap();

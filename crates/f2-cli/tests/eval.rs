@@ -157,7 +157,7 @@ fn a_tokenizer_splits_text() {
     assert!(shown.contains("| model | frequent | medium | rare | very rare (VR) |"), "{shown}");
 }
 
-/// The output of `f2 perplexity --json` for a text of so many tokens.
+/// The output of `f2 perplexity --json` for a text of `tokens` tokens.
 fn perplexity(perplexity: f64, tokens: u64) -> String {
     format!(
         "{{\"token_perplexity\":{perplexity},\"word_perplexity\":20,\"bits_per_byte\":1.5,\
@@ -226,14 +226,14 @@ fn a_byte_order_mark_is_no_part_of_a_text() {
     }
 }
 
-/// The part of a transcript that went to standard output.
+/// The standard output of a command.
 fn stdout(folder: &Folder, arguments: &str) -> String {
     let shown = f2(folder, arguments);
     let after = shown.split("--- stdout\n").nth(1).unwrap_or_else(|| panic!("{shown}"));
     after.split("--- stderr").next().unwrap().to_owned()
 }
 
-/// Ten sentences of a model and of human each, told apart by their words.
+/// Ten sentences that differ from others by their first word.
 fn ten(word: &str) -> String {
     (0..10).map(|n| format!("{word} {n} goes {} and comes {} again\n", n % 3, n % 4)).collect()
 }
@@ -251,7 +251,7 @@ fn two_models_are_told_apart_in_pairs_and_human_text_is_its_own_ceiling() {
     let difference = &records[1]["differences"][0];
     assert_eq!(difference["to"], "mle");
     assert!(difference["kld"][1].as_f64().unwrap() < 0.0, "{difference}");
-    // Both repeat nothing in any text drawn.
+    // Neither model repeats anything in any sample.
     assert_eq!(difference["rep"], serde_json::json!([0.0, 0.0]));
     let half = |record: &serde_json::Value| record["half"]["kld"].as_f64().unwrap();
     let ceiling = &records[0]["human"];
@@ -262,7 +262,7 @@ fn two_models_are_told_apart_in_pairs_and_human_text_is_its_own_ceiling() {
     assert!(table.contains("human, other half: KLD "), "{table}");
 }
 
-/// The one value `f2 eval --json` gives for a key.
+/// The single JSON value that a command prints.
 fn json(folder: &Folder, arguments: &str) -> serde_json::Value {
     let run = folder.f2(&arguments.split_whitespace().collect::<Vec<_>>());
     assert_eq!(run.code, 0, "{}", run.stderr);
@@ -283,7 +283,7 @@ fn further_metrics_are_chosen_by_name() {
     assert_eq!(further["rep_n"]["4"], 0.0);
     assert!(further["compression_ratio"].as_f64().unwrap() > 0.5);
     assert_eq!(further["novelty"]["2"], serde_json::Value::Null);
-    // The seven are what they are without the others.
+    // The further metrics do not change the seven.
     for key in ["kld", "ms_jaccard", "self_bleu", "distinct", "rep", "uniq"] {
         assert_eq!(all[key], seven[key], "{key}");
     }
@@ -305,7 +305,7 @@ fn what_a_metric_needs_is_said() {
     ] {
         assert!(run.stderr.contains(remark), "{remark}: {}", run.stderr);
     }
-    // One empty text: nothing is defined, and nothing fails.
+    // For a single empty text no metric is defined, which is not an error.
     let empty = json(&folder, "eval --hyps one.txt --refs human.txt --metrics all --json");
     assert_eq!(empty["further"]["zipf"], serde_json::Value::Null);
     for (arguments, code, words) in [

@@ -1,4 +1,4 @@
-//! `f2 import` and `f2 export` as a user meets them.
+//! `f2 import` and `f2 export` from the command line.
 
 mod support;
 
@@ -6,7 +6,7 @@ use std::fs;
 
 use support::{Folder, Run, copy_gpt2};
 
-/// A copy of one of the folders `transformers` wrote.
+/// Copies a folder written by `transformers`.
 fn hub(folder: &Folder, name: &str, to: &str) {
     copy_gpt2(name, &folder.path(to));
 }

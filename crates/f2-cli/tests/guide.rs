@@ -1,4 +1,4 @@
-//! Every command of the guide, at a size that takes seconds.
+//! Runs every command of the guide, at a size that takes seconds.
 
 mod support;
 
@@ -9,7 +9,7 @@ use support::printed::{SMALLER_PLAN, commands, replaced, two_texts, type_in, wri
 
 const GUIDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide.md");
 
-/// Replacements that make a command of the guide small: words, and their replacements here.
+/// Replacements that make the guide's commands small.
 const SMALLER: [(&str, &str); 7] = [
     ("--vocab-size 4096", "--vocab-size 400"),
     ("--steps 600", "--steps 2 --set model.layers=1 --set model.width=16 --set batch.size=2"),

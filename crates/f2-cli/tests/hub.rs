@@ -1,4 +1,4 @@
-//! Names of the Hugging Face hub: found in its cache, or fetched from a hub on the loopback.
+//! Names on the Hugging Face hub: found in its cache, or fetched from a local hub.
 
 mod support;
 
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use support::hub::{COMMIT, LoopbackHub, Manners};
 use support::{Folder, Run, copy_gpt2, interrupt, wait_for};
 
-/// A folder of a user who can reach this hub.
+/// A user's folder, and the hub that the user can reach.
 struct User {
     folder: Folder,
     hub: LoopbackHub,
@@ -44,7 +44,7 @@ fn a_model_comes_from_the_hub_and_then_from_the_cache() {
     assert_eq!(run.code, 0, "{}", run.stderr);
     let asked = user.hub.asked();
     assert!(asked.iter().all(|line| !line.contains("README")), "{asked:?}");
-    // As Python's huggingface_hub lays it out.
+    // The layout of Python's `huggingface_hub`.
     let home = user.cache("models--gpt2");
     assert_eq!(fs::read_to_string(home.join("refs/main")).unwrap(), COMMIT);
     for name in ["config.json", "model.safetensors", "tokenizer.json"] {
@@ -54,7 +54,7 @@ fn a_model_comes_from_the_hub_and_then_from_the_cache() {
         let served = user.folder.path("served").join(name);
         assert_eq!(fs::read(&link).unwrap(), fs::read(served).unwrap(), "{name}");
     }
-    // Once it is there, nobody is asked.
+    // Once the model is in the cache, the hub is not contacted.
     for (out, offline) in [("again", "0"), ("offline", "1")] {
         let run = user.f2_with(&["import", "gpt2", "--out", out], &[("HF_HUB_OFFLINE", offline)]);
         assert_eq!(run.code, 0, "{}", run.stderr);
@@ -178,7 +178,7 @@ fn mistakes_are_reported_with_advice() {
         let here = user.folder.path("");
         let hidden = [(user.hub.endpoint.as_str(), "HUB"), (here.to_str().unwrap(), "")];
         let said = hidden.iter().fold(run.stderr, |said, (from, to)| said.replace(from, to));
-        // What the system says of it is its own affair.
+        // The system's message differs between machines.
         let lines = said.lines().map(|line| line.split(" reached: ").next().unwrap_or_default());
         format!("{name}: exit code {}\n{}\n", run.code, lines.collect::<Vec<_>>().join("\n"))
     };
@@ -194,7 +194,7 @@ fn mistakes_are_reported_with_advice() {
     assert!(!user.folder.path("model").exists());
 }
 
-/// A dataset in three files that tell their splits, and something else.
+/// A dataset with a file for each split, and other files.
 fn dataset() -> User {
     let folder = Folder::new();
     fs::create_dir_all(folder.path("served/raw")).unwrap();
@@ -225,7 +225,7 @@ fn a_dataset_is_prepared_by_its_name() {
         asked.iter().all(|line| !line.contains("LICENSE") && !line.contains("notes")),
         "{asked:?}"
     );
-    // The same as of the files themselves; and from the cache, of which a part can be taken.
+    // The same result as from the files themselves, and a part of the dataset from the cache.
     let served = |name: &str| user.folder.path(&format!("served/raw/{name}-00000.txt"));
     let [train, valid, test] = ["train", "validation", "test"].map(served);
     let paths = [&train, &valid, &test].map(|path| path.to_str().unwrap());

@@ -1,4 +1,4 @@
-//! One run on several instruction sets, as on machines of different kinds.
+//! A run continued with another instruction set, as on another machine.
 
 mod support;
 

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use serde_json::Value;
 use support::workshop::Workshop;
 
-/// A model trained for a moment.
+/// A model trained for a few steps.
 fn workshop() -> &'static Workshop {
     static WORKSHOP: OnceLock<Workshop> = OnceLock::new();
     WORKSHOP.get_or_init(|| {
@@ -36,11 +36,11 @@ fn lines_of_standard_input_are_answered_as_if_given_at_once() {
     let common = ["--new-tokens", "15", "--seed", "3"];
     let expected = generate(&[&common[..], &at_once].concat());
     let command = [&["generate", "f2", "--interactive"], &common[..]].concat();
-    // An empty line is no prompt.
+    // Empty lines are skipped.
     let input = "vor\n\ntu re\r\nvor";
     let run = workshop().0.f2_with_input(&command, input);
     assert_eq!((run.code, run.stdout.trim_end()), (0, expected.trim_end()), "{}", run.stderr);
-    // A byte order mark is no part of the first.
+    // A byte order mark is not part of the first prompt.
     let marked = workshop().0.f2_with_input(&command, &format!("\u{feff}{input}"));
     assert_eq!(marked.stdout, run.stdout, "{}", marked.stderr);
     let expected = generate(&[&common[..], &at_once, &["--json"]].concat());
@@ -61,7 +61,7 @@ fn a_signal_ends_the_wait_for_a_line() {
         keys.write_all(b"vor\n").unwrap();
         let mut answer = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
         assert!(answer.next().unwrap().starts_with("vor"));
-        // An empty line follows an answer, and then the wait.
+        // After the answer and an empty line the program waits for input.
         assert_eq!(answer.next().as_deref(), Some(""));
         support::signal(&child, name);
         support::wait_for(|| child.try_wait().unwrap().is_some());
@@ -90,7 +90,7 @@ fn a_terminal_has_answers_history_and_a_key_to_stop_and_to_end() {
     session.press("vor\r");
     let text = &record_without_end(&more, 0);
     session.wait_until(|shown| answered(shown, text));
-    // The arrow key brings the prompt back; Ctrl-C gives a line up.
+    // Ctrl-C discards the line; the arrow key recalls the prompt.
     session.press("nonsense\x03");
     session.wait_until(|shown| shown.ends_with("nonsense\n> "));
     session.press("\x1b[A\r");
@@ -101,7 +101,7 @@ fn a_terminal_has_answers_history_and_a_key_to_stop_and_to_end() {
     assert_eq!(code, 0, "{shown}");
 }
 
-/// The text of a sample that does not end early.
+/// The text of a sample that ignores the end-of-text token.
 #[cfg(target_os = "linux")]
 fn record_without_end(more: &[&str], sample: usize) -> String {
     let prompts = ["--prompt", "vor", "--prompt", "vor", "--json", "--no-stop"];
@@ -127,7 +127,7 @@ fn ctrl_c_stops_the_answer_and_not_the_conversation() {
     assert_eq!(session.end().0, 0);
 }
 
-/// A beam is searched to its end; its text stops all the same, on the screen as in JSON.
+/// A beam search ignores stop sequences, but its text is cut at them, on the screen as in JSON.
 #[test]
 fn a_stop_sequence_ends_the_text_of_a_beam() {
     let beam = ["--prompt", "vor", "--new-tokens", "40", "--beam", "4", "--no-stop"];
@@ -137,7 +137,7 @@ fn a_stop_sequence_ends_the_text_of_a_beam() {
     };
     let full = json(&[]);
     let part = |from: usize, to: usize| full.chars().take(to).skip(from).collect::<String>();
-    // The second is complete within the first, which is long complete when the beam ends.
+    // The short one is complete before the long one that contains it.
     let [long, short] = [part(0, 30), part(2, 4)];
     for stops in [vec!["--stop", &short], vec!["--stop", &long, "--stop", &short]] {
         let text = json(&stops);
@@ -165,7 +165,7 @@ fn a_stop_sequence_ends_a_text_and_is_not_part_of_it() {
         stopped += usize::from(place.is_some());
     }
     assert!(stopped > 0, "no text met a stop sequence");
-    // The same on the screen, where a single text comes token by token.
+    // The same on the screen, where a single text is streamed token by token.
     for seed in ["1", "2", "3", "4"] {
         let one = ["--prompt", "vor", "--new-tokens", "60", "--seed", seed];
         let record = &records(&generate(&[&one[..], &stops, &["--json"]].concat()))[0];

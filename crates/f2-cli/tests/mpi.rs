@@ -1,5 +1,5 @@
-//! Ranks started by `mpirun` on this machine: the bits of one process, and the end of all when one is
-//! killed. Needs the feature `mpi`.
+//! Ranks started by `mpirun` on this machine: they give the bits of one process, and all end when
+//! one is killed. Needs the feature `mpi`.
 #![cfg(feature = "mpi")]
 
 mod support;
@@ -33,7 +33,7 @@ const SETTINGS: &[&str] = &[
     "batch.shards=4",
 ];
 
-/// `mpirun` where it is there; says so where it is not.
+/// The program run by `mpirun`; `None`, with a message, if `mpirun` is missing.
 fn mpirun(ranks: usize) -> Option<Command> {
     let found = Command::new("mpirun").arg("--version").stdout(Stdio::null()).status();
     if !found.is_ok_and(|status| status.success()) {
@@ -81,8 +81,8 @@ fn children(parent: &Child) -> Vec<i32> {
         .collect()
 }
 
-/// The step of the latest checkpoint. Earlier ones are removed as training continues, so that one of a given
-/// step may never be seen.
+/// The step of the latest checkpoint. Earlier ones are removed as training continues, so polling
+/// may miss the checkpoint of a given step.
 fn latest_checkpoint(run: &Path) -> Option<u64> {
     let names = fs::read_dir(run.join("checkpoints")).ok()?.flatten();
     names.filter_map(|entry| entry.file_name().to_str()?.strip_prefix("step-")?.parse().ok()).max()

@@ -1,5 +1,5 @@
-//! Every crate can be packed and published: what the registry asks for is written down, crates of
-//! this workspace are named with their versions, and no source file includes one of another
+//! Every crate can be packaged and published: it has the fields that the registry requires,
+//! dependencies within the workspace have versions, and no source file includes one of another
 //! package.
 
 use std::fs;
@@ -25,7 +25,7 @@ struct Package {
     readme: Option<PathBuf>,
     rust_version: Option<String>,
     dependencies: Vec<Dependency>,
-    /// The registries it may go to: none at all, or any if this is not given.
+    /// The registries it may be published to: none if empty, any if missing.
     publish: Option<Vec<String>>,
 }
 
@@ -34,7 +34,7 @@ struct Dependency {
     name: String,
     req: VersionReq,
     path: Option<PathBuf>,
-    /// `dev` or `build`; none for an ordinary one.
+    /// `dev` or `build`; `None` for a normal dependency.
     kind: Option<String>,
 }
 
@@ -73,7 +73,7 @@ fn crates_of_the_workspace_are_named_with_their_versions() {
         for dependency in package.dependencies.iter().filter(|each| each.path.is_some()) {
             let names = format!("{} needs {}", package.name, dependency.name);
             let found = packages.iter().find(|each| each.name == dependency.name).unwrap();
-            // Cargo leaves a crate for tests out of what it publishes, unless a version is given.
+            // Cargo leaves a dev-dependency out of the published package if it has no version.
             if found.publish.as_ref().is_some_and(Vec::is_empty) {
                 assert_eq!(dependency.kind.as_deref(), Some("dev"), "{names}, which stays here");
                 assert_eq!(dependency.req, VersionReq::STAR, "{names}, which stays here");
@@ -102,7 +102,7 @@ fn no_source_file_includes_one_of_another_package() {
     assert!(included > 10, "includes are found: {included}");
 }
 
-/// The paths in the file inclusions of a source text.
+/// The paths of the files that a source text includes.
 fn includes(text: &str) -> Vec<String> {
     let macros = ["include_str", "include_bytes", "include"].map(|name| format!("{name}!(\""));
     let after = |name: &String| -> Vec<String> {

@@ -1,4 +1,4 @@
-//! The page of `f2 serve` as a person meets it: the real server in a real browser.
+//! The page of `f2 serve`: the real server in a real browser.
 
 mod support;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use support::browser::{NO_BROWSER, Page, browser};
 use support::server::{Server, workshop};
 
-/// The page of a server, open in a window as wide as a desk's; none where there is no browser.
+/// The page of a server in a window of desktop size; `None` without a browser.
 fn opened() -> Option<(Server, Page)> {
     let Some(browser) = browser() else {
         eprintln!("{NO_BROWSER}");
@@ -24,7 +24,7 @@ fn visit(page: &mut Page, address: &str) {
     page.wait_for("document.querySelectorAll('section').length > 0");
 }
 
-/// Hands the page the server's events one by one: the next once the token of the last one is shown.
+/// Passes the server's events to the page one by one, each once the token of the last one is shown.
 const ONE_EVENT_AT_A_TIME: &str = r"
     window.shownOneByOne = 0;
     const answered = fetch, count = () => document.querySelectorAll('.token').length;
@@ -73,7 +73,7 @@ fn written(page: &mut Page, column: usize) -> String {
     ))
 }
 
-/// The API's answer to the request that the page sends with its default settings.
+/// The API's response to the request that the page sends, by default with its initial settings.
 fn answer(server: &Server, model: &str, more: &Value) -> Value {
     let mut body = json!({
         "model": model, "prompt": "vor tu", "seed": 1, "max_tokens": 100, "top_k": 3, "logprobs": 5,
@@ -104,7 +104,7 @@ fn tokens_stream_in_the_colours_of_their_bands_and_tell_of_themselves() {
     let shares = page.text("document.querySelector('.shares').innerText");
     assert!(shares.contains("human text") && shares.matches('%').count() == 8, "{shares}");
 
-    // The details are those of the model that wrote the text, not of the one chosen since.
+    // The details are of the model that generated the text, not of the one chosen since.
     choose(&mut page, 0, "mle");
     page.point_at("document.querySelectorAll('.token')[3]");
     page.wait_for("document.querySelectorAll('.detail tr').length >= 5");
@@ -118,7 +118,7 @@ fn tokens_stream_in_the_colours_of_their_bands_and_tell_of_themselves() {
     assert_eq!(page.complaints, [""; 0]);
 }
 
-/// As the page writes probabilities.
+/// A probability as the page shows it.
 fn percent(log: f64) -> String {
     let share = 100.0 * log.exp();
     assert!(share >= 0.01, "choose another token: {share}");
@@ -202,7 +202,7 @@ fn markup_is_text() {
     assert_eq!(shown, markup);
     assert_eq!(page.number("document.querySelectorAll('.text img, .text script').length"), 0.0);
     assert!(page.value("window.run ?? null").is_null());
-    // A refusal is shown as such.
+    // An error of the API is shown.
     page.value("document.getElementById('length').value = 100000");
     page.click("document.getElementById('go')");
     page.wait_for("document.querySelectorAll('.text .error').length > 0");

@@ -1,11 +1,12 @@
-//! Sequence to sequence as a user meets it: pairs in, a model of targets, scores against references.
+//! Sequence to sequence from the command line: prepare pairs, train on targets, score against
+//! references.
 
 mod support;
 
 use serde_json::{Value, json};
 use support::{Folder, Run};
 
-/// Pairs in which the target names the source's number backwards.
+/// Pairs in which the target is the source's numbers in reverse order.
 fn pairs(count: usize) -> String {
     let names = ["one", "two", "three", "four", "five"];
     let line = |n: usize| {
@@ -138,12 +139,12 @@ fn every_objective_learns_targets_and_they_are_written_and_scored() {
         &folder,
         &["eval", "--pairs", "--hyps", "human.jsonl", "--refs", "human.jsonl", "--csv"],
     );
-    // Texts of two words have no four of them for BLEU.
+    // Texts of two words have no 4-grams for BLEU.
     assert_eq!(
         table.stdout,
         ",texts,BLEU,chrF,chrF++,R-1,R-2,R-L\nhuman,75,0.00,100.00,100.00,100.00,100.00,100.00\n"
     );
-    // A prompt is a source, with the separator or without.
+    // A prompt is a source, with or without the separator.
     let answer =
         |prompt: &str| ok(&folder, &["generate", "f2", "--prompt", prompt, "--greedy", "--json"]);
     let bare = json_lines(&answer("say one and two 0").stdout);
@@ -152,7 +153,7 @@ fn every_objective_learns_targets_and_they_are_written_and_scored() {
     assert_eq!(bare[0]["text"], "two one");
     let shown = ok(&folder, &["generate", "f2", "--prompt", "say one and two 0", "--greedy"]);
     assert!(shown.stdout.ends_with("say one and two 0\ntwo one\n"), "{}", shown.stdout);
-    // The order of a preset is no obstacle, and the run remembers the pairs' own.
+    // The order of the preset is replaced by the one for pairs, which is saved with the run.
     assert!(folder.read("mle/config.toml").contains("order = \"documents\""));
     let resumed = folder.f2(&["train", "--resume", "mle", "--steps", "252", "--allow", "budget"]);
     assert_eq!(resumed.code, 0, "{}", resumed.stderr);

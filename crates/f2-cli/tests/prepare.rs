@@ -1,11 +1,11 @@
-//! `f2 prepare` as a user meets it, bad input above all.
+//! `f2 prepare` from the command line, mostly with bad input.
 
 mod support;
 
 use insta::assert_snapshot;
 use support::Folder;
 
-/// Forty documents that spread over all three splits.
+/// Forty documents, enough for all three splits.
 fn text() -> String {
     (0..40).map(|number| format!("the cat sat on mat {number}\nand slept\n\n")).collect()
 }
@@ -79,7 +79,7 @@ fn wikitext_as_published_is_cut_into_articles() {
     assert_eq!(result["splits"][0]["documents"], 2);
 }
 
-/// Runs `f2 prepare` on one file and expects that nothing but that file is left.
+/// Runs `f2 prepare` on a file that it must refuse, and checks that no other file is left.
 fn refused(name: &str, content: &[u8], arguments: &[&str]) -> String {
     let folder = Folder::new();
     folder.write(name, content);

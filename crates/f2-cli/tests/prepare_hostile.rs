@@ -1,4 +1,5 @@
-//! `f2 prepare` and `f2 classes` against files, folders and numbers that mean them no good.
+//! `f2 prepare` and `f2 classes` with hostile input: mixed corpora, links, pipes, endless files,
+//! extreme numbers, and kills.
 
 mod support;
 
@@ -220,7 +221,7 @@ fn circles_of_links_and_pipes_in_a_folder_are_passed_by() {
     assert_eq!(documents.map(|split| split["documents"].as_u64().unwrap()).sum::<u64>(), 40);
 }
 
-/// The n-th change of the disk fails, or kills the program, for every n.
+/// For every n, the n-th change to the disk fails or kills the program.
 #[cfg(debug_assertions)]
 #[test]
 fn whatever_fails_leaves_the_old_corpus_or_the_new_one() {
@@ -232,7 +233,7 @@ fn whatever_fails_leaves_the_old_corpus_or_the_new_one() {
     let new = folder.read("model/manifest.json");
     for kind in ["fail", "full", "kill"] {
         let struck = (1..).take_while(|number| {
-            // The process before may have been killed after it put the new one there.
+            // The previous process may have been killed after it published the new corpus.
             if folder.read("corpus/manifest.json") != old {
                 std::fs::remove_dir_all(folder.path("corpus")).unwrap();
                 prepared(&folder, "corpus", &text());
@@ -263,13 +264,13 @@ fn whatever_fails_leaves_the_old_corpus_or_the_new_one() {
         });
         assert!(struck.count() > 20, "{kind}");
     }
-    // The last ones ran through, and swept what the killed ones left.
+    // The last runs succeeded and removed the leftovers of the killed ones.
     assert_eq!(folder.names(), ["corpus", "corpus.txt", "model"]);
 }
 
-/// Kills, signals and full disks at random moments, some rounds by default and as long as
-/// `F2_SOAK_SECONDS` says: a corpus that is being replaced is the old one or the new one, and the
-/// next undisturbed run makes what it would have made.
+/// Kills, signals and full disks at random moments, for some rounds or for `F2_SOAK_SECONDS`: a
+/// corpus that is being replaced is the old one or the new one, and the next undisturbed run makes
+/// the new one.
 #[cfg(target_os = "linux")]
 #[test]
 fn no_moment_to_be_killed_is_a_bad_one() {
@@ -294,7 +295,7 @@ fn no_moment_to_be_killed_is_a_bad_one() {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let (signal, wait) =
             (["KILL", "INT", "TERM", "XFSZ"][(state >> 40) as usize % 4], state >> 33);
-        // A limit on the size of files stands in for a disk that is full after some blocks.
+        // A limit on the size of files stands in for a full disk.
         let limit = if signal == "XFSZ" {
             format!("trap '' XFSZ; ulimit -f {};", wait % 64)
         } else {

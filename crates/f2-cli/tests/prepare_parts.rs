@@ -1,4 +1,4 @@
-//! `f2 prepare` in parts, as a scheduler runs it: the same corpus, and refusals that name the part.
+//! `f2 prepare` in parts, as run by a scheduler: the corpus is the same, and errors name the part.
 
 mod support;
 
@@ -93,7 +93,7 @@ fn progress_of_a_part_is_told() {
     assert_snapshot!(part(&folder, 1, 2), @"part 1 of 2 is encoded: 180 documents");
 }
 
-/// A refused command and what it said.
+/// A refused command and its output.
 fn transcript(folder: &Folder, arguments: &str) -> String {
     let said = refused(folder, &arguments.split(' ').collect::<Vec<_>>());
     format!("$ f2 prepare {arguments}\n{said}")
@@ -152,7 +152,7 @@ fn a_part_is_made_by_one_process() {
     part(&folder, 2, 2);
 }
 
-/// Killed in the middle of its work, a part is missing, and the same command makes it.
+/// A part whose process was killed is reported as missing, and the same command makes it.
 #[test]
 fn a_killed_part_is_missing_and_is_made_again() {
     let folder = texts();

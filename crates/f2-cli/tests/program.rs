@@ -1,4 +1,4 @@
-//! The program as a user meets it: exit codes, standard output and standard error.
+//! The program in general: help, `f2 doctor`, `f2 completions`, and closed pipes.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! `f2 train` by several ranks, as far as a machine without GPUs shows it: plans and refusals.
+//! `f2 train` by several ranks, as far as can be tested without GPUs: plans and refusals.
 
 mod support;
 
@@ -59,7 +59,7 @@ fn ranks_on_cpus_need_mpirun() {
     assert!(said.contains("--features mpi"), "{said}");
 }
 
-/// A shell of an allocation, or a container with variables of its own, trains alone.
+/// In the shell of an allocation, or in a container with stray variables, a run trains alone.
 #[test]
 fn stray_variables_leave_a_run_alone() {
     let workshop = Workshop::new();
@@ -78,8 +78,8 @@ fn gpus_and_a_launcher_are_one_too_many() {
     assert!(said.contains("a launcher has started some already"), "{said}");
 }
 
-/// Rank 0 has no GPU to share here, so the test takes its place. The child, which would train on a CPU, has no
-/// transport for its numbers.
+/// The test takes the place of rank 0, which has no GPU here. The child, which trains on a CPU, has
+/// no transport for its gradients.
 #[test]
 fn a_child_leaves_it_to_rank_0_to_report() {
     let workshop = Workshop::new();

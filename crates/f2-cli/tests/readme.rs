@@ -1,4 +1,4 @@
-//! Every command of the README, at a size that takes seconds.
+//! Runs every command of the README, at a size that takes seconds.
 
 mod support;
 
@@ -10,7 +10,7 @@ use support::printed::{commands, replaced, two_texts, type_in, write_small_plan}
 
 const README: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
 
-/// Replacements that make a command of the README small: words, and their replacements here.
+/// Replacements that make the README's commands small.
 const SMALLER: [(&str, &str); 6] = [
     ("--vocab-size 4096", "--vocab-size 400"),
     ("--preset demo", "--steps 2 --set model.layers=1 --set model.width=16 --set batch.size=2"),

@@ -1,4 +1,4 @@
-//! `f2 report` on results of every kind.
+//! `f2 report` on various kinds of results.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! `f2 reproduce` from text to tables: whole, killed, changed, and with bad input.
+//! `f2 reproduce` from text to tables: undisturbed, killed, with a changed plan, with bad input.
 
 mod support;
 
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use support::{Folder, Run, interrupt, invented_text, wait_for};
 
-/// Every part of the paper, as small as it can be.
+/// A plan with every part of the paper, as small as possible.
 const PLAN: &str = r#"
 paper = "wikitext103"
 vocabulary = 300
@@ -47,7 +47,7 @@ bootstrap = 3
 samples = 2
 "#;
 
-/// The two models a test can do with.
+/// The plan with two models only.
 fn two_models() -> String {
     let all = "models = [\"mle\", \"face\", \"unlikelihood\", \"unlikelihood-sequence\", \"f2\"]";
     assert!(PLAN.contains(all));
@@ -69,7 +69,7 @@ fn reproduce(folder: &Folder, more: &[&str]) -> Run {
     folder.f2(&[&COMMAND[..], more].concat())
 }
 
-/// Every table but those that hold times.
+/// All tables except those with times.
 fn tables(folder: &Folder) -> BTreeMap<String, String> {
     let entries = std::fs::read_dir(folder.path("study/tables")).unwrap();
     entries
@@ -98,7 +98,7 @@ fn everything_is_made_once_and_killing_changes_nothing() {
     }
     assert!(whole.path("study/figures/classes-kld.svg").exists());
 
-    // Again: nothing is left to do, and a file that vanished is made again with all that needs it.
+    // A second run has nothing left to do.
     let again = reproduce(&whole, &[]);
     assert!(!again.stderr.contains("\n$ f2"), "{}", again.stderr);
     assert_eq!(tables(&whole), expected);
@@ -110,8 +110,8 @@ fn everything_is_made_once_and_killing_changes_nothing() {
     assert_eq!(tables(&killed), expected);
 }
 
-/// Starts the experiment several times and kills it in the middle of its work, or presses Ctrl-C:
-/// when it has left a few files more than there were, each time some later.
+/// Starts the study several times and kills or interrupts it at work, once it has written a few
+/// more files than there were, in each round some more.
 fn kill_again_and_again(folder: &Folder) {
     for round in 1..=8 {
         let stages = folder.path("study/stages");
@@ -128,7 +128,7 @@ fn kill_again_and_again(folder: &Folder) {
     }
 }
 
-/// How many files a folder holds, and the folders in it.
+/// The number of files below a folder.
 fn files(folder: &Path) -> usize {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| if entry.path().is_dir() { files(&entry.path()) } else { 1 }).sum()
@@ -153,7 +153,7 @@ fn transfer_can_be_had_alone_from_text_and_from_corpora() {
         run.stdout
     );
 
-    // A corpus keeps its tokens, and the pretraining takes them over.
+    // A corpus keeps its tokenizer, which the pretraining uses as well.
     let prepare = ["prepare", "novel.txt", "--vocab-size", "300", "--out", "corpus"];
     assert_eq!(folder.f2(&prepare).code, 0);
     let arguments = ["reproduce", "corpus", "--only", "transfer", "--plan", "plan.toml"];
@@ -175,7 +175,7 @@ fn a_plan_names_the_text_to_pretrain_on() {
     assert!(run.stdout.contains("f2 prepare plans/../news.txt --vocab-size 300"), "{}", run.stdout);
     assert!(run.stdout.contains("--objective mle --seed 0 --steps 5 "), "{}", run.stdout);
 
-    // Without one the part is left out, and the reader is told.
+    // Without a text to pretrain on, transfer is left out, with a note.
     let tiny = folder.f2(&["reproduce", "novel.txt", "--preset", "tiny", "--dry-run"]);
     assert!(!tiny.stdout.contains("transfer"), "{}", tiny.stdout);
     assert!(tiny.stderr.contains("note: transfer is left out"), "{}", tiny.stderr);

@@ -1,4 +1,4 @@
-//! `f2 serve` as clients meet it: the real program, over loopback.
+//! `f2 serve` as clients use it: the real program, over loopback.
 
 mod support;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use support::server::{Server, answer, done, workshop};
 use support::wait_for;
 
-/// A server for the tests that leave it as it is.
+/// A server shared by the tests that do not disturb it.
 fn server() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
     SERVER
@@ -136,8 +136,9 @@ fn the_same_seed_gives_the_same_text_as_generate_whatever_the_load() {
     }
 }
 
-/// The answer that lm-evaluation-harness reads: the prompt's tokens and one more, the first without a
-/// log-probability; a token is greedy where its number is the largest of its alternatives.
+/// The response that lm-evaluation-harness reads: the prompt's tokens and one more, the first
+/// without a log-probability. A token is greedy if its log-probability is the largest of its
+/// alternatives.
 #[test]
 fn echoed_prompts_have_the_log_probabilities_of_the_model() {
     for model in ["f2", "mle"] {
@@ -173,13 +174,13 @@ fn echoed_prompts_have_the_log_probabilities_of_the_model() {
         for (found, expected) in own[before..ids.len()].iter().zip(expected) {
             assert!((found.unwrap() - expected.unwrap()).abs() < 1e-5, "{found:?} {expected:?}");
         }
-        // The characters before a token are where its text is.
+        // The offset of a token is the place of its text.
         let whole: Vec<char> = text(&completion).chars().collect();
         for (token, offset) in logprobs["tokens"].as_array().unwrap().iter().zip(offsets) {
             let token = token.as_str().unwrap();
             if !token.starts_with("token_id:") && token != "<|endoftext|>" {
                 let place = offset.as_u64().unwrap() as usize;
-                // After a broken character tokens are shown together, from where that began.
+                // Tokens around an incomplete character are shown together, from its beginning.
                 if whole[place] == char::REPLACEMENT_CHARACTER {
                     continue;
                 }
@@ -302,7 +303,7 @@ fn bad_requests_are_refused_as_clients_expect() {
         assert_eq!(answer.status, status, "{method} {path}");
         assert!(answer.json()["error"]["message"].is_string());
     }
-    // Unknown keys are no mistake.
+    // Unknown keys are ignored.
     server().complete(&json!({ "prompt": "vor", "user": "me", "no_such_key": [1] }));
 }
 
@@ -346,7 +347,7 @@ fn a_thousand_silent_connections_are_left() {
     support::server::raise_open_files();
     let server = Server::start(workshop(), &["f2", "--patience", "2"]);
     let mut silent: Vec<_> = (0..1000).map(|_| server.connect()).collect();
-    // Meanwhile others are served.
+    // Other connections are served meanwhile.
     server.complete(&json!({ "prompt": "vor" }));
     for stream in &mut silent {
         assert_eq!(stream.read_to_end(&mut Vec::new()).unwrap_or(0), 0);
@@ -354,13 +355,14 @@ fn a_thousand_silent_connections_are_left() {
     server.complete(&json!({ "prompt": "vor" }));
 }
 
-/// Sends one byte after the other until nobody takes them any more, and returns what was answered.
+/// Sends bytes one by one until the server responds or closes the connection, and returns the
+/// response.
 fn trickle(mut stream: TcpStream, bytes: &str) -> String {
     for byte in bytes.bytes().cycle() {
         if stream.write_all(&[byte]).is_err() {
             break;
         }
-        // An answer means that the server has stopped waiting.
+        // A response means that the server has stopped waiting.
         stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
         if stream.peek(&mut [0]).is_ok() {
             break;
@@ -400,7 +402,7 @@ fn a_body_of_a_gigabyte_is_refused_before_it_is_read() {
     let huge = format!("Content-Length: {}", 1_u64 << 30);
     let told = server.send("POST", "/v1/completions", &[&huge], "{");
     assert_eq!(answer(told).status, 413);
-    // The same without saying so before.
+    // The same without a length in the header.
     let mut untold = server.connect();
     let head = "POST /tokenize HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
     untold.write_all(head.as_bytes()).unwrap();
@@ -412,7 +414,7 @@ fn a_body_of_a_gigabyte_is_refused_before_it_is_read() {
 
 #[test]
 fn a_stream_that_nobody_takes_ends() {
-    // Far longer than can be written while the server waits.
+    // Far more than can be generated while the server waits.
     let (texts, length) = (16, 1_000_000);
     let limits = ["--patience", "1", "--max-tokens", &length.to_string()];
     let server = Server::start(workshop(), &[&["f2"], &limits[..]].concat());
@@ -422,7 +424,7 @@ fn a_stream_that_nobody_takes_ends() {
     });
     let reader = server.send("POST", "/v1/completions", &[], &endless.to_string());
     wait_for(|| gauge(&server, "f2_running") > 0);
-    // Nothing is read; when the system's buffers are full, the server waits, and then no longer.
+    // Nothing is read: once the system's buffers are full, the server waits, then gives up.
     wait_for(|| gauge(&server, "f2_running") == 0);
     let tokens = gauge(&server, "f2_tokens_total");
     assert!(tokens < texts * length, "it was written to the end");

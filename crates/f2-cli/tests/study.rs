@@ -1,4 +1,4 @@
-//! `f2 reproduce` on two corpora, a prose and a lyrics one: the whole paper, small.
+//! `f2 reproduce` on two corpora, prose and lyrics: the whole paper at a small size.
 
 mod support;
 
@@ -145,17 +145,17 @@ fn long_documents(folder: &Folder) -> usize {
     (0..test.documents()).filter(|&number| test.document(number).len() > 24).count()
 }
 
-/// The results of one kind of stage, and the revision they belong to.
+/// The expected results of one kind of stage, and their revision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Golden {
     revision: u32,
     digest: String,
 }
 
-/// Results that change without their revision being raised would be taken from the folder of an
-/// earlier program as if they were this one's.
+/// If results change but their revision does not, results cached by an earlier version would be
+/// used as if this version had computed them.
 fn check_revisions(corpora: &Path) {
-    // Elsewhere logarithms and cosines of another library may round a weight differently.
+    // On other systems, logarithms and cosines of another library may round a weight differently.
     let same_bits = cfg!(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"));
     if !same_bits || Simd::used() < Simd::Avx2 {
         eprintln!("skipped: the golden results were computed on Linux with AVX2");
@@ -185,7 +185,7 @@ fn check_revisions(corpora: &Path) {
     assert_eq!(golden, found, "a revision was raised: run this test with F2_UPDATE_GOLDEN=1");
 }
 
-/// A digest of all results of a kind, numbers to four digits.
+/// A digest of all results of a kind, with numbers rounded to four digits.
 fn digest(corpora: &Path, kind: TaskKind) -> String {
     let mut stages: Vec<PathBuf> = ["prose", "songs"]
         .iter()
@@ -216,7 +216,7 @@ fn files(kind: TaskKind) -> &'static [&'static str] {
     }
 }
 
-/// JSON without what depends on the clock, and numbers to four digits; other files as they are.
+/// JSON without times and with numbers rounded to four digits; other files unchanged.
 fn rounded(name: &str, content: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(content);
     let lines: Vec<&str> =

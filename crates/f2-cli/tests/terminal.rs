@@ -1,4 +1,4 @@
-//! Output on a terminal: our own colours where it has any, and no escape sequences from input.
+//! Output on a terminal: our own colours if it has any, and no escape sequences from input.
 #![cfg(target_os = "linux")]
 
 mod support;
@@ -21,20 +21,20 @@ fn folder() -> Folder {
     folder
 }
 
-/// The commands for the terminal in a text, each up to its final letter.
+/// The escape sequences in a text, each up to its final letter.
 fn commands(text: &str) -> Vec<&str> {
     let ends = |c: char| c.is_ascii_alphabetic() || c == '\x07';
     let rest = text.split('\x1b').skip(1);
     rest.map(|rest| rest.split_inclusive(ends).next().unwrap_or_default()).collect()
 }
 
-/// The escape sequences we use: bold, the colours of frequency bands, plain; and for progress a line
-/// up or down, and one to clear.
+/// The escape sequences we use: bold, the colours of frequency bands and reset; for progress, a
+/// line up or down, and clearing a line.
 const OURS: [&str; 8] = ["[1m", "[36m", "[33m", "[1;31m", "[0m", "[1A", "[1B", "[2K"];
 
 fn assert_harmless(shown: &str) {
     assert!(commands(shown).iter().all(|command| OURS.contains(command)), "{:?}", commands(shown));
-    // Line breaks, and the return to the beginning of a line that is drawn again.
+    // Allowed are line breaks, tabs, and carriage returns before a line is redrawn.
     let left = shown.replace("\r\n", "").replace(['\r', '\t', '\x1b'], "");
     assert!(!left.contains(char::is_control), "{left:?}");
 }
@@ -79,7 +79,7 @@ fn names_in_errors_and_remarks_cannot_command_a_terminal() {
     }
 }
 
-/// The chosen setting is bold; and names of folders have no effect.
+/// The chosen setting is bold, and escape sequences in folder names have no effect.
 #[test]
 fn what_tune_chooses_is_bold() {
     let workshop = trained();
@@ -152,7 +152,7 @@ fn names_of_texts_and_results_cannot_command_a_terminal() {
     }
 }
 
-/// A bar that moves by itself has a thread, and goes without it.
+/// If the thread that redraws a bar cannot be started, the command runs without it.
 #[test]
 fn a_bar_needs_no_thread() {
     let folder = folder();
@@ -167,7 +167,7 @@ fn prompts_and_generated_text_cannot_command_a_terminal() {
     let folder = Folder::new();
     support::copy_gpt2("tied", &folder.path("gpt2"));
     assert_eq!(folder.f2(&["import", "gpt2", "--out", "model"]).code, 0);
-    // The weights are drawn at random, and so are the bytes this model writes.
+    // The weights are random, and so are the bytes that this model generates.
     let write = ["generate", "model", "--prompt", HOSTILE, "--top-p", "1", "--new-tokens", "20"];
     for arguments in [write.to_vec(), [&write[..], &["-n", "20"]].concat()] {
         assert_harmless(&f2_on_terminal(&folder, &[("TERM", "xterm")], &arguments));
@@ -204,7 +204,7 @@ fn pipes_get_names_as_they_are() {
     assert!(run.stdout.contains(HOSTILE), "{:?}", run.stdout);
 }
 
-/// The widest line a terminal shows: between line breaks, each time it is drawn.
+/// The width of the widest line shown, counting each redraw of a line.
 fn widest(shown: &str) -> usize {
     let text = without_commands(shown);
     text.split(['\n', '\r']).map(|line| line.chars().count()).max().unwrap_or(0)
@@ -225,7 +225,7 @@ fn tables_fit_the_terminal() {
         let mut parts = Vec::new();
         for width in WIDTHS {
             let shown = f2_on_wide_terminal(&folder, width, &[("TERM", "xterm")], &arguments);
-            // Under the rules, where a table is.
+            // The rules are as wide as their table.
             let is_rule = |line: &&str| line.starts_with('─');
             let rules = shown.lines().filter(is_rule);
             let widest = rules.map(|line| line.trim_end().chars().count()).max().unwrap();
@@ -236,7 +236,7 @@ fn tables_fit_the_terminal() {
     }
 }
 
-/// The lines of a bar, each time it is drawn.
+/// The lines of a bar, one for each time it is drawn.
 fn bars(shown: &str) -> String {
     shown.split_inclusive(['\n', '\r']).filter(|line| line.contains('░')).collect()
 }

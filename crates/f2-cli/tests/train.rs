@@ -1,4 +1,4 @@
-//! `f2 train` as a user meets it: what it leaves behind, how it survives, what it refuses.
+//! `f2 train` from the command line: the files it writes, interruption, and errors.
 
 mod support;
 
@@ -16,7 +16,7 @@ fn a_run_leaves_all_that_is_needed() {
         assert_eq!(trained.code, 0, "{}", trained.stderr);
         let result: serde_json::Value = serde_json::from_str(&trained.stdout).unwrap();
         assert_eq!((&result["step"], &result["tokens"]), (&40.into(), &(40 * 4 * 16).into()));
-        // Far below the 300 tokens a model that learned nothing would waver between.
+        // Far below the 300 of a model that has learned nothing.
         assert!(result["best"]["perplexity"].as_f64().unwrap() < 150.0, "{result}");
         let run = workshop.path(objective);
         for file in ["config.toml", "manifest.json", "events.jsonl", "loss.svg", "tensorboard"] {
@@ -39,7 +39,7 @@ fn killed_at_any_moment_it_goes_on_bit_for_bit() {
         ["train", "corpus", "--config", "small.toml", "--out", "killed", "--steps", "60"];
     let mut child = workshop.0.start(&arguments);
     let killed = workshop.path("killed");
-    // Before its first checkpoint, then twice between two of them or within one.
+    // Before the first checkpoint, then twice between checkpoints or while one is written.
     for life in 0..3 {
         wait_for(|| {
             let began = killed.join("events.jsonl").exists();
@@ -141,7 +141,7 @@ fn fine_tuning_starts_from_a_trained_model() {
         let arguments = ["--objective", objective, "--out", objective, "--steps", "8", "--json"];
         let mut arguments = [&arguments[..], &small].concat();
         let trained = match from {
-            // Nothing but the model is named: its settings come with it.
+            // Only the model is given: its settings are used.
             Some(from) => {
                 arguments.extend(["--init", from]);
                 workshop.0.f2(&[&["train", "corpus"], &arguments[..]].concat())
@@ -165,7 +165,7 @@ fn fine_tuning_starts_from_a_trained_model() {
     check_a_start_that_was_killed(&workshop);
 }
 
-/// A model that ends its texts must not unlearn it: their ends are targets, and never counted.
+/// A model must not unlearn to end its texts: end-of-text tokens are targets but never counted.
 #[test]
 fn face_counts_every_target_but_the_end_of_a_text() {
     let workshop = Workshop::new();
@@ -228,7 +228,7 @@ fn check_refusals(workshop: &Workshop) {
     assert!(!workshop.path("refused").exists());
 }
 
-/// Killed before its first checkpoint, a run starts from the same model again, or not at all.
+/// A run killed before its first checkpoint starts again from the same model, or is refused.
 fn check_a_start_that_was_killed(workshop: &Workshop) {
     let whole = workshop.path("face/checkpoints/step-8/model.safetensors");
     let expected = fs::read(&whole).unwrap();
@@ -270,7 +270,7 @@ fn a_resumed_run_is_guarded() {
     assert!(truncated.contains("step-9/model.safetensors cannot be used: it has"), "{truncated}");
 }
 
-/// Names are bytes, and need not be text.
+/// File names need not be valid UTF-8.
 #[cfg(target_os = "linux")]
 #[test]
 fn folders_may_have_names_that_are_no_text() {
@@ -289,7 +289,7 @@ fn folders_may_have_names_that_are_no_text() {
     let settings = words("--config small.toml --steps 3 --json");
     assert_eq!(f2(&[&train[..], &settings].concat()), 0);
     let resume = [OsStr::new("train"), OsStr::new("--resume"), run];
-    // The corpus is found again, by the name the manifest keeps.
+    // The corpus is found again by the name in the manifest.
     assert_eq!(f2(&[&resume[..], &words("--steps 5 --allow budget")].concat()), 0);
     assert_eq!(newest(&workshop.path("").join(run)), Some(5));
 }
@@ -301,7 +301,7 @@ fn too_many_threads_are_refused_and_none_is_survived() {
     let refused = workshop.0.f2(&[&train[..], &["--threads", "1000000"]].concat());
     assert_eq!(refused.code, 2, "{}", refused.stderr);
     assert!(refused.stderr.contains("at most 4096"), "{}", refused.stderr);
-    // No address space has room for such a stack: the system refuses every thread.
+    // No address space has room for such a stack, so no thread can be started.
     let none = [("RUST_MIN_STACK", "281474976710656")];
     let refused = workshop.0.f2_with(&[&train[..], &["--threads", "2"]].concat(), &none);
     assert_eq!(refused.code, 4, "{}", refused.stderr);
@@ -358,7 +358,7 @@ fn the_settings_in_force_are_shown_with_their_origin() {
     assert!(has("width = 24 ", "small.toml, line 3"), "{}", shown.stdout);
     assert!(has("max_tokens = 65536 ", "preset demo"), "{}", shown.stdout);
     assert!(has("beta1 = 0.9 ", "default"), "{}", shown.stdout);
-    // It is a file of settings itself, and means the same.
+    // The output is a valid settings file with the same settings.
     workshop.0.write("shown.toml", &shown.stdout);
     let again = workshop.0.f2(&["train", "--config", "shown.toml", "--show-config"]);
     let values = |text: &str| -> Vec<String> {
@@ -403,8 +403,8 @@ fn a_preset_that_does_not_fit_the_initial_model_is_what_advice_names() {
     assert!(refused.stderr.contains("help: leave `--preset demo` out"), "{}", refused.stderr);
 }
 
-/// Trained on single documents, a model is scored on single documents: in training, by
-/// `f2 perplexity`, and wherever its checkpoint is copied to.
+/// A model trained on single documents is scored on single documents: in training, by
+/// `f2 perplexity`, and after its checkpoint has been copied elsewhere.
 #[test]
 fn a_model_of_documents_is_scored_document_by_document() {
     let workshop = Workshop::new();
@@ -433,12 +433,12 @@ fn a_model_of_documents_is_scored_document_by_document() {
     assert_eq!(perplexity("copy"), report);
     let shown = workshop.0.f2(&["perplexity", "copy", "corpus", "--split", "valid"]).stdout;
     assert!(shown.contains(" documents from 12 tokens up, each from its start"), "{shown}");
-    // A file is one text, however short.
+    // A text file is one text, however short.
     workshop.0.write("line.txt", "sol mira");
     assert_eq!(workshop.0.f2(&["perplexity", "copy", "line.txt"]).code, 0);
 }
 
-/// A preset of the environment is for runs that start afresh; it is no flag that others exclude.
+/// A preset in the environment applies only to new runs, and does not conflict with flags.
 #[test]
 fn a_preset_in_the_environment_leaves_resumed_and_tuned_runs_alone() {
     let workshop = Workshop::new();

@@ -42,7 +42,7 @@ fn a_model_learns_on_from_another_corpus() {
         let run = train(&folder, "corpus", &more);
         assert_eq!(run.code, 0, "{}", run.stderr);
         let config = folder.read(&format!("{out}/config.toml"));
-        // The shape is the model's; the tied matrix became two; windows are the user's.
+        // The shape is the model's, the tied matrix is now two, the sequence length is the user's.
         for line in
             ["layers = 2", "width = 16", "feed_forward = 24", "tied = false", "sequence = 12"]
         {
@@ -82,7 +82,8 @@ fn mistakes_are_reported_with_advice() {
     assert!(!folder.path("run").exists());
 }
 
-/// The corpus has the model's tokenizer under ids of its own: scores and texts are those of the text.
+/// The corpus has the model's tokenizer but its own ids: the score is that of the text itself, and
+/// the references are decoded correctly.
 #[test]
 fn a_model_is_scored_on_a_corpus_with_its_tokenizer_before_it_learns_from_it() {
     let folder = folder();
@@ -108,7 +109,7 @@ fn a_model_is_scored_on_a_corpus_with_its_tokenizer_before_it_learns_from_it() {
         let text = human["text"].as_str().unwrap();
         assert!(TEXT.contains(text) && text.len() > 4, "{human}");
     }
-    // Counts go by rank, as the ids of texts do, whatever ids the corpus keeps.
+    // Counts and the ids of texts are by rank, whatever ids the corpus keeps.
     folder.write("ids.jsonl", "{\"ids\":[0,1,2,3,4,5,6,7]}\n{\"ids\":[0,0,1,9,30,31]}\n");
     let [ranked, kept] = ["ranked/counts.json", "kept/counts.json"].map(|counts| {
         let files = ["--hyps", "ids.jsonl", "--refs", "ids.jsonl", "--counts", counts, "--json"];

@@ -1,4 +1,4 @@
-//! `f2 tune`, and the decoding it leaves beside a model, as a user meets them.
+//! `f2 tune`, and the `decoding.toml` it writes for a model, from the command line.
 
 mod support;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use support::server::{Server, done, workshop};
 use support::{Folder, Run, interrupt, wait_for};
 
-/// Texts of a few tokens, so that a setting takes a moment.
+/// Texts of a few tokens, so that each setting is tried quickly.
 const SMALL: [&str; 7] = [
     "--corpus",
     "corpus",
@@ -28,7 +28,7 @@ fn json(run: &Run) -> Value {
     serde_json::from_str(&run.stdout).unwrap()
 }
 
-/// A folder with a copy of a model and a decoding beside it.
+/// Copies a model into a folder with this `decoding.toml`; returns the copy's path.
 fn decoded(folder: &Folder, decoding: &str) -> String {
     let best = fs::read_dir(workshop().path("f2/checkpoints")).unwrap().next().unwrap().unwrap();
     let to = folder.path("model");
@@ -62,7 +62,7 @@ fn a_search_chooses_tests_and_writes_its_choice() {
         assert!(least <= distance(&trials[0]));
         let drawn = trials.iter().any(|trial| trial["decoding"]["class_temperature"].is_number());
         assert_eq!(drawn, classes, "{model}");
-        // The test says what the benchmark script reads.
+        // The test's results have the fields that the benchmark script reads.
         let test = &record["test"];
         assert_eq!(test["tuned"]["decoding"], chosen["decoding"]);
         for part in ["untuned", "tuned"] {
@@ -71,7 +71,7 @@ fn a_search_chooses_tests_and_writes_its_choice() {
         }
         assert!(test["human"]["intervals"]["self_bleu"][0].is_array());
         assert!(test["target"]["kld"].is_number() && record["spread"]["uniq"].is_number());
-        // The files hold the same.
+        // The files contain the same.
         let folder = workshop().path(&out);
         let saved: Value =
             serde_json::from_slice(&fs::read(folder.join("tune.json")).unwrap()).unwrap();
@@ -218,7 +218,7 @@ fn generate_follows_the_file_and_flags_win() {
     let flags = ["--class-temperature", "0.4", "--top-p", "0.6"];
     assert_eq!(tuned, texts(&model, &[&plain[..], &flags].concat()));
     assert_ne!(tuned, texts(&model, &plain));
-    // One flag changes one key; the likeliest is not drawn.
+    // A flag changes one key only; greedy decoding uses neither.
     let hotter = texts(&model, &["--class-temperature", "1.3"]);
     assert_eq!(
         hotter,
@@ -233,7 +233,7 @@ fn generate_follows_the_file_and_flags_win() {
         texts(&model, &["--beam", "3"]),
         texts(&model, &["--decoding", "none", "--beam", "3"])
     );
-    // A file elsewhere.
+    // A file given by the flag.
     folder.write("other.toml", "top_k = 2\n");
     let other = folder.path("other.toml").display().to_string();
     assert_eq!(
@@ -253,7 +253,7 @@ fn the_growth_of_k_goes_with_the_k() {
     assert_ne!(tuned, none(&["--top-k", "2"]));
     assert_eq!(texts(&model, &["--top-k-growth", "0"]), none(&["--top-k", "2"]));
     assert_eq!(texts(&model, &["--top-k", "1"]), none(&[&["--top-k", "1"], &growth[..]].concat()));
-    // Without a k nothing grows, and nothing is refused.
+    // Without a k the growth is ignored, not refused.
     for flags in [&["--mirostat-tau", "3"][..], &["--greedy"], &["--beam", "3"]] {
         assert_eq!(texts(&model, flags), none(flags), "{flags:?}");
     }

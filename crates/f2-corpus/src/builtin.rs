@@ -1,8 +1,8 @@
-//! The text that comes with the program.
+//! The built-in text.
 
 use bible_lib::{Bible, Translation};
 
-/// A text to try things on without any download: the King James Bible, public domain.
+/// A text for experiments without a download: the King James Bible, public domain.
 ///
 /// Chapters are documents, verses are lines. The text is the one inside the `bible-lib` crate,
 /// whose reader drops what follows a colon within a verse; about 650,000 words are left.

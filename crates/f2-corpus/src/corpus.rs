@@ -26,7 +26,7 @@ impl Corpus {
         Ok(Self { folder: folder.to_path_buf(), manifest })
     }
 
-    /// Its origin and contents.
+    /// Origin and contents of the corpus.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
@@ -55,8 +55,8 @@ impl Corpus {
         Ok(counts)
     }
 
-    /// The order of ids by frequency, where the tokenizer's own ids were kept; `None` where ids
-    /// are ranks.
+    /// The order of ids by frequency if the tokenizer's own ids were kept; `None` if ids are
+    /// ranks.
     pub fn ranks(&self) -> Result<Option<Ranks>> {
         if !self.manifest.options.keep_ids {
             return Ok(None);
@@ -67,7 +67,7 @@ impl Corpus {
         Ok(Some(ranks))
     }
 
-    /// The tokens of a split, read as frequency ranks; from one file or several.
+    /// The tokens of a split as frequency ranks, from one file or several.
     pub fn shard(&self, split: Split) -> Result<Shard> {
         let files = self.manifest.shard_files(split)?;
         let records: Vec<_> =
@@ -89,7 +89,7 @@ impl Corpus {
         })
     }
 
-    /// A file, checked against the manifest.
+    /// Path and content of a file, checked against the manifest.
     fn read(&self, name: &str) -> Result<(PathBuf, Vec<u8>)> {
         let path = self.folder.join(name);
         let bytes = f2_files::read_bytes(regular_file(&path)?)?;

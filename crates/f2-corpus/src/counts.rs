@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 
 const VERSION: u32 = 1;
 
-/// How often each token occurs in the training split, by frequency rank: never increasing.
+/// How often each token occurs in the training split, by frequency rank (non-increasing).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Counts {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use f2_files::{LockError, ReadError, WriteError};
 
-/// Why a corpus could not be made or read. Each variant says what failed, where and why.
+/// Errors of preparing and reading a corpus.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -44,17 +44,17 @@ pub enum Error {
         /// Broken syntax, a missing field, or a field that is not a string.
         reason: String,
     },
-    /// A line of a JSON Lines file that is no pair.
+    /// A line of a JSON Lines file that is not a pair.
     #[error("{path}, line {line}: {reason}")]
     PairLine {
         /// The file.
         path: PathBuf,
         /// Line number, from 1.
         line: u64,
-        /// Broken syntax, a field that is missing or empty, or a mark inside the text.
+        /// Broken syntax, a missing or empty field, or a special token inside the text.
         reason: String,
     },
-    /// Pairs in a format that is not read for them.
+    /// Pairs in a format that they cannot be read from.
     #[error("{path} is Parquet, and pairs are read from JSON Lines")]
     PairsOfParquet {
         /// The file.
@@ -65,13 +65,13 @@ pub enum Error {
     NoSeparator {
         /// The tokenizer.
         tokenizer: String,
-        /// The separator that was asked for.
+        /// The requested separator.
         separator: String,
     },
-    /// A separator that is no mark.
+    /// A separator that cannot be a special token.
     #[error("the separator {separator:?} is empty or has white space in it")]
     BadSeparator {
-        /// The separator that was asked for.
+        /// The requested separator.
         separator: String,
     },
     /// A split that should have pairs got none.
@@ -90,15 +90,15 @@ pub enum Error {
         /// The reason.
         reason: String,
     },
-    /// A document, or a line that holds one, without a reasonable end.
+    /// A document, or a line that holds one, above the size limit.
     #[error("{path}: a document has more than {longest} bytes")]
     DocumentTooLong {
         /// The file.
         path: PathBuf,
-        /// Bytes a document may have.
+        /// The largest document allowed, in bytes.
         longest: u64,
     },
-    /// A file that was another when it was read again.
+    /// A file whose content differed when it was read again.
     #[error("{path} changed while it was read")]
     InputChanged {
         /// The file.
@@ -136,10 +136,10 @@ pub enum Error {
         /// Share of the test split.
         test: f64,
     },
-    /// Fewer tokens asked for than there are bytes.
+    /// Fewer tokens requested than there are bytes.
     #[error("a vocabulary of {asked} cannot hold the 256 bytes that every text is made of")]
     VocabularyTooSmall {
-        /// The vocabulary size asked for.
+        /// The requested vocabulary size.
         asked: usize,
     },
     /// A tokenizer that cannot be loaded, trained or used.
@@ -166,7 +166,7 @@ pub enum Error {
         /// A file that is not part of a corpus.
         name: String,
     },
-    /// The output folder is taken.
+    /// The output folder already holds a corpus.
     #[error("{path} already holds a corpus")]
     Exists {
         /// The folder.
@@ -180,7 +180,7 @@ pub enum Error {
         /// The pipe, or `-`.
         path: PathBuf,
     },
-    /// A name that cannot be recorded.
+    /// A file name that cannot be recorded.
     #[error(
         "the name of a file in {inputs} is not UTF-8, and parts record the names of their text"
     )]
@@ -188,7 +188,7 @@ pub enum Error {
         /// The inputs, as they were given.
         inputs: String,
     },
-    /// Something in a folder of parts that is none.
+    /// An entry in a folder of parts that is not a part.
     #[error("{path} holds {name}, which does not belong to a text in parts")]
     NotAPart {
         /// The folder.
@@ -202,7 +202,7 @@ pub enum Error {
         /// The folder.
         path: PathBuf,
     },
-    /// Parts that have not been made, or whose making was killed.
+    /// Parts that have not been made, or were killed before they were complete.
     #[error("{}", missing_parts(path, missing, *of, step))]
     MissingParts {
         /// The folder of parts.
@@ -211,7 +211,7 @@ pub enum Error {
         missing: Vec<usize>,
         /// How many parts there are.
         of: usize,
-        /// The step they are missing: `counted` or `encoded`.
+        /// The missing step: `counted` or `encoded`.
         step: &'static str,
     },
     /// A part of another text, of other options or of another program.
@@ -236,7 +236,7 @@ pub enum Error {
         /// The difference.
         difference: String,
     },
-    /// Parts with a tokenizer that was given.
+    /// Parts that use a given tokenizer, so there is no vocabulary to learn.
     #[error("the parts in {path} have a tokenizer that was given: there is nothing to learn")]
     NothingToLearn {
         /// The folder of parts.
@@ -250,7 +250,7 @@ pub enum Error {
         /// The condition that does not hold.
         reason: String,
     },
-    /// Asked to stop.
+    /// Stopped by the observer.
     #[error("interrupted")]
     Interrupted,
 }
@@ -270,7 +270,7 @@ fn missing_parts(path: &Path, missing: &[usize], of: usize, step: &str) -> Strin
     format!("{parts} {numbers} of {of} {have} not been {step} in {}", path.display())
 }
 
-/// Rising numbers as schedulers take them: `1-20,33`.
+/// Ascending numbers as ranges, in the notation of job schedulers: `1-20,33`.
 fn ranges(numbers: &[usize]) -> String {
     let runs = numbers.chunk_by(|before, after| before + 1 == *after);
     let shown = runs.map(|run| match run {

@@ -13,11 +13,11 @@ use crate::pairs::Pairs;
 use crate::sealed::Sealed;
 use crate::split::{Fractions, Split};
 
-/// The version where every split is one file.
+/// The version in which every split is one file.
 const ONE_FILE: u32 = 2;
-/// The version where a split may be several files.
+/// The version in which a split may have several files.
 const SEVERAL_FILES: u32 = 3;
-/// The version where documents are pairs: a program that takes them for text must not read it.
+/// The version in which documents are pairs; programs that know only text must refuse it.
 const PAIRS: u32 = 4;
 
 /// The origin and contents of a corpus: `manifest.json`.
@@ -34,7 +34,7 @@ pub struct Manifest {
     pub vocabulary_size: usize,
     /// The size of each split, in the order of [`Split::ALL`].
     pub splits: Vec<SplitSize>,
-    /// Every other file of the corpus by name, but for the classes, which come later.
+    /// Every other file of the corpus by name, except the classes, which are added later.
     pub files: BTreeMap<String, FileRecord>,
     /// SHA-256 of the manifest with this field empty.
     pub(crate) checksum: String,
@@ -43,7 +43,7 @@ pub struct Manifest {
 /// One input file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Input {
-    /// The split it was given for; `None` where its documents were spread over all three.
+    /// The split it was given for; `None` if its documents were spread over all three.
     pub split: Option<Split>,
     /// Path, size and hash.
     #[serde(flatten)]
@@ -59,25 +59,25 @@ pub struct Recorded {
     pub field: String,
     /// Whether bad UTF-8 was replaced.
     pub lossy: bool,
-    /// How documents were spread over the splits, where they were.
+    /// How documents were spread over the splits, if they were.
     pub fractions: Option<Fractions>,
-    /// Whether they were spread in their order, each split one piece of the text.
+    /// Whether they were spread in order, so that each split is contiguous.
     pub in_order: bool,
-    /// The vocabulary size asked for, or the tokenizer given.
+    /// The requested vocabulary size, or the given tokenizer.
     pub tokenizer: String,
     /// Whether the tokenizer's own ids were kept.
     pub keep_ids: bool,
     /// The token after every document.
     pub end_of_text: Option<String>,
-    /// The token before every document, which is not counted.
+    /// The token before every document, excluded from the counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_of_text: Option<String>,
-    /// Where documents are pairs: the fields they were read from, and the token between.
+    /// If documents are pairs: the fields they were read from, and the separator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pairs: Option<Pairs>,
 }
 
-/// The paper's dataset table: one row.
+/// The size of a split: one row of the paper's dataset table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SplitSize {
     /// Which split.
@@ -90,7 +90,7 @@ pub struct SplitSize {
     pub bytes: u64,
     /// Tokens.
     pub tokens: u64,
-    /// Of pairs: how much of it the targets are.
+    /// For pairs: the size of the targets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub targets: Option<TargetSize>,
 }
@@ -102,7 +102,7 @@ pub struct TargetSize {
     pub words: u64,
     /// Bytes of text.
     pub bytes: u64,
-    /// Tokens, with those that end the texts.
+    /// Tokens, including those that end the texts.
     pub tokens: u64,
 }
 
@@ -111,7 +111,7 @@ impl SplitSize {
         Self { split, documents: 0, words: 0, bytes: 0, tokens: 0, targets: None }
     }
 
-    /// Adds what a part of the split has.
+    /// Adds the size of a part of the split.
     pub(crate) fn add(&mut self, more: &Self) {
         self.documents += more.documents;
         self.words += more.words;
@@ -126,7 +126,7 @@ impl SplitSize {
     }
 }
 
-/// This program, as corpora and parts name their maker.
+/// Name and version of this program, for `made_by`.
 pub(crate) fn made_by() -> String {
     format!("f2 {}", env!("CARGO_PKG_VERSION"))
 }
@@ -149,20 +149,20 @@ impl Sealed for Manifest {
 }
 
 impl Manifest {
-    /// Reads a `manifest.json` and makes sure that it is what was written.
+    /// Reads a `manifest.json` and verifies its checksum.
     pub fn load(path: &Path) -> Result<Self> {
         let text = f2_files::read_text(regular_file(path)?)?;
         Self::from_json(&text).map_err(|reason| Error::corrupt(path, reason))
     }
 
-    /// The record of the corpus's file of this name.
+    /// The record of a corpus file.
     pub(crate) fn file(&self, name: &str) -> Result<&FileRecord> {
         let unlisted = || Error::corrupt(Path::new(names::MANIFEST), format!("it lists no {name}"));
         self.files.get(name).ok_or_else(unlisted)
     }
 
-    /// The version that says how these files are read: programs that know one file for each split
-    /// alone still read what has no more.
+    /// The lowest version that describes these files, so that older programs can read a corpus
+    /// with one file per split.
     pub(crate) fn version_of(files: &BTreeMap<String, FileRecord>, pairs: bool) -> u32 {
         if pairs {
             return PAIRS;
@@ -171,7 +171,7 @@ impl Manifest {
         if Split::ALL.into_iter().all(alone) { ONE_FILE } else { SEVERAL_FILES }
     }
 
-    /// The files of a split's tokens, in order: at least one.
+    /// The shard files of a split, in order; at least one.
     pub(crate) fn shard_files(&self, split: Split) -> Result<Vec<(String, &FileRecord)>> {
         let files = shard_files(&self.files, split);
         files.ok_or_else(|| self.file(&names::shard(split, None)).unwrap_err())
@@ -188,7 +188,7 @@ impl Manifest {
     }
 }
 
-/// The files of a split's tokens among these, in order; `None` where there is none.
+/// The shard files of a split among these, in order; `None` if there are none.
 pub(crate) fn shard_files(
     files: &BTreeMap<String, FileRecord>,
     split: Split,

@@ -1,20 +1,20 @@
-//! The names of the files in a corpus folder. A checkpoint carries copies of some by the same
-//! names.
+//! The names of the files in a corpus folder. A checkpoint contains copies of some of them under
+//! the same names.
 
 use crate::split::Split;
 
 /// The origin of a corpus, and the checksums of its files.
 pub const MANIFEST: &str = "manifest.json";
-/// Its tokenizer.
+/// The tokenizer.
 pub const TOKENIZER: &str = "tokenizer.json";
 /// How often each token occurs in the training split, by rank.
 pub const COUNTS: &str = "counts.json";
-/// The tokenizer's ids in order of frequency, where they are not ranks.
+/// The tokenizer's ids in order of frequency, if ids are not ranks.
 pub const RANKS: &str = "ranks.json";
-/// The frequency classes, added by whoever cuts them.
+/// The frequency classes, added later by `f2 classes`.
 pub const CLASSES: &str = "classes.json";
 
-/// The tokens of a split: in one file, or one of several.
+/// The tokens of a split: its only file, or one of several.
 pub(crate) fn shard(split: Split, file: Option<usize>) -> String {
     match file {
         None => format!("{}.bin", split.name()),
@@ -22,18 +22,18 @@ pub(crate) fn shard(split: Split, file: Option<usize>) -> String {
     }
 }
 
-/// The text of a split, where it was requested.
+/// The text of a split, if requested.
 pub(crate) fn text(split: Split) -> String {
     format!("{}.jsonl", split.name())
 }
 
-/// Whether a file of this name may lie in a corpus.
+/// Whether a corpus may contain a file of this name.
 pub(crate) fn is_own(name: &str) -> bool {
     [MANIFEST, TOKENIZER, COUNTS, RANKS, CLASSES].contains(&name)
         || Split::ALL.into_iter().any(|split| name == text(split) || is_shard(split, name))
 }
 
-/// Whether a file of this name holds tokens of a split: all of them, or one file of several.
+/// Whether a file of this name holds tokens of a split: the only file, or one of several.
 pub fn is_shard(split: Split, name: &str) -> bool {
     let number = name
         .strip_prefix(split.name())

@@ -1,4 +1,4 @@
-//! Pairs of texts: a source, and the target that is written for it.
+//! Pairs of texts: a source, and the target written for it.
 //!
 //! A pair is one document: the source's tokens, a separator, the target's tokens and the end of the
 //! text. Between reader and encoder it is one string with the separator inside, which neither side
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::input::field_of;
 use crate::tokenizer::END_OF_TEXT;
 
-/// The separator where none is named.
+/// The default separator.
 pub const SEPARATOR: &str = "<|separator|>";
 
 /// How pairs are read, and the separator token between source and target.
@@ -32,7 +32,7 @@ impl Default for Pairs {
 }
 
 impl Pairs {
-    /// The document of a record; the reason where it is no pair.
+    /// The document of a record, or the reason why the record is not a pair.
     pub(crate) fn document(&self, record: &Value) -> Result<String, String> {
         let [source, target] = [&self.source, &self.target].map(|field| {
             let text = field_of(record, field)?;

@@ -5,12 +5,12 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 use crate::error::Result;
 
-/// Runs `work` on every item, on `threads` threads with a state each, and hands the results to
-/// `finish` in the order of the items. Gives the states back.
+/// Runs `work` on every item, on `threads` threads with a state each, and passes the results to
+/// `finish` in the order of the items. Returns the states.
 ///
-/// Items are drawn under a lock by whichever thread is free, so reading needs no thread of its
-/// own; a thread that gets too far ahead of the slowest waits, so memory stays bounded. The first
-/// error ends it all, and so does a panic, which continues in the caller.
+/// A free thread takes the next item under a lock, so reading needs no thread of its own. A thread
+/// that gets too far ahead of the slowest waits, so memory stays bounded. The first error stops
+/// all threads, and so does a panic, which makes the caller panic.
 pub(crate) fn in_order<I, S: Send, R: Send>(
     threads: usize,
     items: impl Iterator<Item = Result<I>> + Send,
@@ -37,7 +37,7 @@ pub(crate) fn in_order<I, S: Send, R: Send>(
             while line.turn(&mut state, &work) {}
             state
         };
-        // Fewer threads than requested share the work; without any, the caller does it.
+        // If threads cannot be spawned, fewer share the work; with none, the caller does it.
         let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, serve).ok();
         let threads: Vec<_> = (0..threads.max(1)).filter_map(spawn).collect();
         if threads.is_empty() {
@@ -54,9 +54,9 @@ pub(crate) fn in_order<I, S: Send, R: Send>(
 struct Line<T, R, F> {
     items: Mutex<T>,
     finished: Mutex<Finished<R, F>>,
-    /// Signalled when `next` moves on or something fails.
+    /// Signalled when `next` advances or something fails.
     moved: Condvar,
-    /// How many items may be under way beyond the one that is due.
+    /// How many items beyond the one that is due may be in progress.
     ahead: usize,
 }
 
@@ -86,7 +86,7 @@ where
     T: Iterator<Item = (usize, Result<I>)>,
     F: FnMut(R) -> Result<()>,
 {
-    /// Does one item; false when there is no more to do.
+    /// Processes one item; false if there is nothing more to do.
     fn turn<S>(&self, state: &mut S, work: &impl Fn(&mut S, I) -> Result<R>) -> bool {
         let drawn = self.items.lock().expect("workers do not panic").next();
         let Some((index, item)) = drawn else { return false };
@@ -100,7 +100,7 @@ where
         going_on
     }
 
-    /// Waits until item `index` is not too far ahead; false when something failed meanwhile.
+    /// Waits until item `index` is not too far ahead; false if something failed meanwhile.
     fn wait_for_room(&self, index: usize) -> bool {
         let mut finished = self.finished.lock().expect("workers do not panic");
         while finished.goes_on() && index > finished.next + self.ahead {
@@ -111,7 +111,7 @@ where
 }
 
 impl<R, F: FnMut(R) -> Result<()>> Finished<R, F> {
-    /// Takes a result and finishes all that are due; false when something failed.
+    /// Takes a result and finishes all that are due; false if something failed.
     fn take(&mut self, index: usize, result: Result<R>) -> bool {
         let outcome = result.and_then(|result| {
             self.waiting.insert(index, result);

@@ -1,4 +1,4 @@
-//! JSON files that carry a version and a checksum of themselves, and records of the files beside them.
+//! JSON files with a version and a checksum of themselves, and records of the files beside them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,13 +11,13 @@ use crate::error::Result;
 
 /// The content of a sealed file.
 pub(crate) trait Sealed: Serialize + DeserializeOwned {
-    /// Refuses a version that this program does not read.
+    /// Refuses versions that this program cannot read.
     fn check_version(version: u32) -> std::result::Result<(), String>;
 
     /// The checksum as it was read.
     fn checksum(&self) -> &str;
 
-    /// Reads the text of a file and makes sure that it is what was written.
+    /// Parses the text of a file and verifies its checksum.
     fn from_json(text: &str) -> std::result::Result<Self, String> {
         let broken = |error: serde_json::Error| error.to_string();
         let Versioned { version } = serde_json::from_str(text).map_err(broken)?;
@@ -37,7 +37,7 @@ pub(crate) trait Sealed: Serialize + DeserializeOwned {
     }
 }
 
-/// Read before the rest, so that another version is named as such and not as a missing field.
+/// Parsed first, so that another version is reported as such and not as a missing field.
 #[derive(Deserialize)]
 struct Versioned {
     version: u32,

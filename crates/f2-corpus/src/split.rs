@@ -1,4 +1,4 @@
-//! The splits of a corpus, and which one a document belongs to.
+//! The splits of a corpus, and the assignment of documents to them.
 
 use sha2::{Digest as _, Sha256};
 
@@ -69,8 +69,8 @@ impl Fractions {
         }
     }
 
-    /// Where a document goes: a function of its text alone, so neither the order of files nor
-    /// what else there is can move it, and a document that occurs twice never leaks.
+    /// The split of a document, which depends on its text alone: neither the order of files nor
+    /// other documents change it, and a duplicate never leaks into another split.
     pub(crate) fn place(self, document: &str) -> Split {
         let hash = Sha256::digest(document.as_bytes());
         let bytes = hash[..8].try_into().expect("a SHA-256 hash has 32 bytes");

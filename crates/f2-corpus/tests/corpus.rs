@@ -1,11 +1,11 @@
-//! A corpus folder is read only as it was written.
+//! A corpus folder that differs from what was written is refused.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use f2_corpus::{Corpus, Inputs, Options, Silent, Split, TokenizerChoice, prepare};
 
-/// A corpus of a few documents, with ids that are not ranks so that it has every kind of file.
+/// A corpus of a few documents with kept ids, so that it has every kind of file.
 fn corpus(folder: &Path, name: &str, animal: &str) -> PathBuf {
     let text = folder.join(format!("{name}.txt"));
     let document = |number| format!("the {animal} sat on mat {number}\n\n");
@@ -26,7 +26,7 @@ fn corpus(folder: &Path, name: &str, animal: &str) -> PathBuf {
     options.out
 }
 
-/// Reads all there is; what is wrong where something is.
+/// Reads every file of a corpus; the error is the message.
 fn read(folder: &Path) -> Result<(), String> {
     let all = || {
         let corpus = Corpus::open(folder)?;

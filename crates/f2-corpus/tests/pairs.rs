@@ -10,7 +10,7 @@ use f2_corpus::{
 };
 use serde_json::{Value, json};
 
-/// Forty pairs, the fields now in one order, now in the other.
+/// Forty pairs, with alternating order of fields.
 fn lines() -> Vec<String> {
     let line = |number: usize| {
         let (source, target) = (format!("the cat sat on mat {number}"), format!("Nr. {number}!"));
@@ -70,7 +70,7 @@ fn a_pair_is_source_separator_target_and_end_and_the_target_is_counted() {
         let ids = shard.ranks(shard.document(number));
         let place = ids.iter().position(|id| *id == separator).unwrap();
         let (source, target) = (&ids[..place], &ids[place + 1..]);
-        // Each side is encoded by itself.
+        // Each side is encoded separately.
         assert_eq!(source, tokenizer.encode(&format!("the cat sat on mat {number}")).unwrap());
         let expected = tokenizer.encode(&format!("Nr. {number}!")).unwrap();
         assert_eq!(target, [expected, vec![end]].concat());
@@ -84,13 +84,13 @@ fn a_pair_is_source_separator_target_and_end_and_the_target_is_counted() {
     let targets = summary.splits[0].targets.unwrap();
     assert_eq!((targets.tokens, targets.words, targets.bytes), (tokens, words, bytes));
     assert_eq!(summary.splits[0].words, words + 40 * 6);
-    // The separator is no text; numbers of one digit are shorter by a byte.
+    // The separator is not counted as text; one-digit numbers are one byte shorter.
     assert_eq!(summary.splits[0].bytes, bytes + 40 * 21 - 10);
     assert_eq!(corpus.counts().unwrap().counts, counts);
     let written = fs::read_to_string(out.join("test.jsonl")).unwrap();
     let first: Value = serde_json::from_str(written.lines().next().unwrap()).unwrap();
     assert_eq!(first, json!({"source": "the cat sat on mat 0", "target": "Nr. 0!"}));
-    // What was written is read again, to the same tokens.
+    // The written text gives the same tokens when read again.
     let again = folder.path().join("again");
     let mut options = self::options(out.join("test.jsonl"), &again);
     options.tokenizer = TokenizerChoice::File(out.join("tokenizer.json"));
@@ -151,7 +151,7 @@ fn pairs_of_one_source_go_to_one_split() {
     assert!(documents.iter().all(|count| *count > 0 && count.is_multiple_of(4)), "{documents:?}");
 }
 
-/// The corpus of parts is the one that is made at once, byte for byte.
+/// The corpus made in parts equals the one made in one go, byte for byte.
 #[test]
 fn parts_make_the_same_corpus() {
     let folder = tempfile::tempdir().unwrap();
@@ -234,7 +234,7 @@ fn bad_separators_one_pair_and_parquet_are_refused() {
     assert!(matches!(parquet, Error::PairsOfParquet { .. }), "{parquet}");
 }
 
-/// A tokenizer that was learned from plain text has neither mark.
+/// A tokenizer learned from plain text lacks the separator.
 #[test]
 fn a_tokenizer_without_the_separator_is_refused() {
     let folder = tempfile::tempdir().unwrap();

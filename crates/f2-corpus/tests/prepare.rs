@@ -1,4 +1,4 @@
-//! From files of text to a corpus folder, as a user would see it.
+//! From files of text to a corpus folder, through the public interface.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -137,7 +137,7 @@ fn kept_ids_read_as_the_same_ranks() {
     prepare(&options(paths.clone(), &renamed), &Silent).unwrap();
 
     let mut options = options(paths, &folder.path().join("kept"));
-    // Ids that are no ranks: the tokenizer learned from another text.
+    // Ids that are not ranks: the tokenizer was learned from another text.
     let other = folder.path().join("other.txt");
     fs::write(&other, "mat mat sat sat the\n").unwrap();
     let inputs = Inputs::PerSplit { train: vec![other], valid: vec![], test: vec![] };
@@ -177,7 +177,7 @@ fn end_of_text_follows_every_document() {
     }
 }
 
-/// A start symbol is given and never predicted, so it is no text to count.
+/// A start symbol is given and never predicted, so it is not counted.
 #[test]
 fn a_start_symbol_precedes_every_document_and_is_not_counted() {
     let folder = tempfile::tempdir().unwrap();
@@ -198,7 +198,7 @@ fn a_start_symbol_precedes_every_document_and_is_not_counted() {
     assert_eq!(corpus.manifest().options.start_of_text.as_deref(), Some("<|endoftext|>"));
 }
 
-/// Stops at the first thing it hears in a given stage.
+/// Interrupts as soon as a given stage begins.
 struct StopsAt(&'static str, std::sync::atomic::AtomicBool);
 
 impl Observer for StopsAt {
@@ -279,7 +279,7 @@ fn long_documents_are_encoded_in_parts_that_do_not_show() {
     assert_eq!(documents(&corpus, Split::Train), [text]);
 }
 
-/// Adds to the text when its vocabulary has been learned.
+/// Appends to a text once the vocabulary has been learned.
 struct Writes(PathBuf);
 
 impl Observer for Writes {

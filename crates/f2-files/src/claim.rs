@@ -1,18 +1,18 @@
-//! Claims of a running process on a file, by the locks of the operating system, which end with the
+//! Claims of a running process on a file: locks of the operating system, which end with the
 //! process, however it ends.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The owner of a file or folder.
+/// The result of claiming a file or folder.
 #[derive(Debug)]
 pub(crate) enum Claim {
-    /// The caller, from now on.
+    /// It belongs to the caller from now on.
     Ours,
-    /// Another running process.
+    /// It belongs to another running process.
     Taken,
-    /// Unknown: the file system has no locks.
+    /// Its owner is unknown: the file system has no locks.
     Unknown,
 }
 
@@ -25,8 +25,8 @@ pub(crate) fn claim(file: &File) -> Claim {
     }
 }
 
-/// Makes a file or folder under a new name and claims it. Another process may have swept it as a
-/// leftover before it was claimed; then it is made again, under another name.
+/// Creates a file or folder under a new name and claims it. If another process removes it as a
+/// leftover before it is claimed, it is created again under another name.
 pub(crate) fn make_and_claim<T>(
     name: impl Fn() -> PathBuf,
     make: impl Fn(&Path) -> io::Result<T>,
@@ -44,7 +44,7 @@ pub(crate) fn make_and_claim<T>(
     }
 }
 
-/// Whether an open file is still the one under a name.
+/// Whether a path still refers to this open file.
 #[cfg(unix)]
 pub(crate) fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
@@ -53,7 +53,7 @@ pub(crate) fn is_at(file: &File, path: &Path) -> bool {
     at_path.is_some() && identity(file.metadata()) == at_path
 }
 
-/// Whether an open file is still the one under a name.
+/// Whether the path exists: the standard library cannot identify open files here.
 #[cfg(not(unix))]
 pub(crate) fn is_at(_: &File, path: &Path) -> bool {
     fs::exists(path).unwrap_or(false)

@@ -1,4 +1,4 @@
-//! Where a path leads: to a file that is replaced, or to something that is written into.
+//! What an output path refers to: a file that is replaced, or a stream that is written to.
 
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 
 use crate::disk::OutputFile;
 
-/// More links than this in a row are taken for a loop, as the system does.
+/// More links in a row than this are treated as a loop, as by the operating system.
 const MOST_LINKS: usize = 40;
 
-/// The target of a path that is to be written.
+/// The target of an output path.
 pub(crate) enum Destination {
-    /// A file, there or not, under the name that symbolic links lead to.
+    /// A file, which may not exist yet, after resolving symbolic links.
     File(PathBuf),
-    /// A device, a pipe or a socket, which is written into.
+    /// A device, a pipe or a socket, which is written to directly.
     Stream(PathBuf),
-    /// This program's own output under another name, such as `/dev/stdout`.
+    /// This program's own standard output or error under another name, such as `/dev/stdout`.
     OwnOutput(OutputFile),
 }
 
@@ -38,21 +38,21 @@ impl Destination {
     }
 }
 
-/// The name that symbolic links lead to, whether or not anything has it.
+/// The path that symbolic links resolve to; it need not exist.
 pub(crate) fn followed(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_path_buf();
     for _ in 0..MOST_LINKS {
         match fs::read_link(&path) {
-            // A relative link counts from its own folder.
+            // A relative target starts at the folder of the link.
             Ok(target) => path = path.parent().unwrap_or(Path::new("")).join(target),
             Err(_) => return Ok(path),
         }
     }
-    Err(io::Error::other("too many symbolic links lead on from there"))
+    Err(io::Error::other("too many levels of symbolic links"))
 }
 
-/// Standard output or error, where that is what was found under a path. Opening it anew would
-/// start from its beginning; going through the handle keeps what was written before.
+/// Standard output or error, if that is the file found. Opening it again would write from its
+/// beginning; its existing handle keeps what was written before.
 #[cfg(unix)]
 fn own_output(found: &Metadata) -> Option<File> {
     use std::os::fd::AsFd as _;

@@ -1,6 +1,6 @@
-//! Every change of the disk goes through here, so that a test can make any one of them fail.
+//! Changes to the disk go through here, so that tests can make any of them fail.
 //!
-//! The functions are those of [`std::fs`], with the [`fault`] that a debug build can inject.
+//! The functions are those of [`std::fs`], with a [`fault`] that debug builds can inject.
 
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -16,22 +16,22 @@ pub struct OutputFile {
 }
 
 impl OutputFile {
-    /// An empty file, in place of one that was there.
+    /// Creates an empty file, or truncates an existing one.
     pub fn create(path: &Path) -> io::Result<Self> {
         Self::open(path, File::options().read(true).write(true).create(true).truncate(true))
     }
 
-    /// An empty file where none is.
+    /// Creates an empty file; fails if the path exists.
     pub fn create_new(path: &Path) -> io::Result<Self> {
         Self::open(path, File::options().read(true).write(true).create_new(true))
     }
 
-    /// A file that is there, to be changed in place.
+    /// Opens an existing file to change it in place.
     pub fn reopen(path: &Path) -> io::Result<Self> {
         Self::open(path, File::options().read(true).write(true))
     }
 
-    /// A file that grows at its end; an empty one where none is.
+    /// Opens a file to append to it, or creates it.
     pub fn append(path: &Path) -> io::Result<Self> {
         Self::open(path, File::options().read(true).append(true).create(true))
     }
@@ -41,7 +41,7 @@ impl OutputFile {
         Ok(Self { file: options.open(path)?, path: path.to_path_buf() })
     }
 
-    /// A file that is open already, under the name it was asked for by.
+    /// Wraps a file that is already open; `path` is the name the caller used.
     pub(crate) fn around(file: File, path: &Path) -> Self {
         Self { file, path: path.to_path_buf() }
     }
@@ -52,7 +52,7 @@ impl OutputFile {
         self.file.sync_all()
     }
 
-    /// The file itself, to be read or mapped.
+    /// The underlying file, to be read or mapped.
     pub fn file(&self) -> &File {
         &self.file
     }
@@ -60,7 +60,7 @@ impl OutputFile {
 
 impl Write for OutputFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // What a full disk or a killed writer leaves is the first part of what was to be written.
+        // A full disk or a killed writer leaves only the first part of the data.
         fault::may_strike_after("write", &self.path, || {
             let _ = self.file.write_all(&bytes[..bytes.len() / 2]);
         })?;
@@ -78,17 +78,17 @@ impl Seek for OutputFile {
     }
 }
 
-/// A file with this content.
+/// Writes a file with this content.
 pub fn write(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     OutputFile::create(path)?.write_all(content.as_ref())
 }
 
-/// Copies the content of a file, and nothing else of it.
+/// Copies the content of a file, but not its permissions.
 pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
     io::copy(&mut File::open(from)?, &mut OutputFile::create(to)?).map(drop)
 }
 
-/// Waits until a file, or the names in a folder, are on the disk. Only Unix can sync folders;
+/// Waits until a file, or the entries of a folder, are on the disk. Only Unix can sync folders;
 /// elsewhere the file system orders renames itself.
 pub fn sync(path: &Path) -> io::Result<()> {
     if !cfg!(unix) && path.is_dir() {
@@ -99,19 +99,19 @@ pub fn sync(path: &Path) -> io::Result<()> {
     File::options().read(true).write(!cfg!(unix)).open(path)?.sync_all()
 }
 
-/// Gives a file or folder another name, in place of what had it.
+/// Renames a file or folder, replacing a file or an empty folder of the new name.
 pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
     fault::may_strike("rename", to)?;
     fs::rename(from, to)
 }
 
-/// Makes a folder where nothing is.
+/// Creates a folder; fails if the path exists.
 pub fn create_folder(path: &Path) -> io::Result<()> {
     fault::may_strike("create", path)?;
     fs::create_dir(path)
 }
 
-/// Makes a folder and all it lies in, where they are not there.
+/// Creates a folder and its missing parents; does nothing if the folder exists.
 pub fn create_folders(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
@@ -126,7 +126,7 @@ pub fn remove_file(path: &Path) -> io::Result<()> {
     fs::remove_file(path)
 }
 
-/// Removes a folder and all in it.
+/// Removes a folder and its contents.
 pub fn remove_folder(path: &Path) -> io::Result<()> {
     fault::may_strike("remove", path)?;
     fs::remove_dir_all(path)

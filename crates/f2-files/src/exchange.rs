@@ -15,7 +15,7 @@ pub(crate) fn exchange(one: &Path, other: &Path) -> io::Result<()> {
 
     fault::may_strike("exchange", other)?;
     match renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE) {
-        // File systems that cannot: some network ones, for example.
+        // Some file systems cannot, network file systems for example.
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => exchange_in_steps(one, other),
         outcome => Ok(outcome?),
     }
@@ -26,8 +26,8 @@ pub(crate) fn exchange(one: &Path, other: &Path) -> io::Result<()> {
     exchange_in_steps(one, other)
 }
 
-/// The same in three steps. For a moment nothing has the name of `other`, but both folders are on
-/// the disk at any time.
+/// Exchanges the names in three renames. For a moment nothing has the name `other`, but both
+/// folders are on the disk at all times.
 fn exchange_in_steps(one: &Path, other: &Path) -> io::Result<()> {
     let aside = one.with_extension("retired");
     disk::rename(other, &aside)?;

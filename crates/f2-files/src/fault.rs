@@ -1,13 +1,13 @@
-//! Faults by plan: a debug build lets one change of the disk fail, so that a test can try them all.
+//! Injected faults: in a debug build, any change to the disk can be made to fail, so that tests can
+//! try each of them.
 //!
-//! The environment variable `F2_FAULT` is the plan: `fail:7` makes the 7th change fail and no
-//! other, `full:7` the 7th and all that come after it, as a full disk would, and `kill:7` ends the
-//! process at the 7th as `kill -9` would. It is an environment variable because what a test has to
-//! try is the program itself, in a process of its own; and it is known to debug builds alone, so
-//! that no release can be made to fail.
+//! The environment variable `F2_FAULT` is the plan: `fail:7` makes only the 7th change fail,
+//! `full:7` the 7th and all later ones, as a full disk would, and `kill:7` ends the process at the
+//! 7th as `kill -9` would. It is an environment variable because tests run the program itself as a
+//! subprocess; only debug builds read it, so that no release build can be made to fail.
 //!
-//! A fault that struck says so on standard error, beginning with `fault:`. A test counts up until
-//! a run of the program does not say it: then every change has failed once.
+//! Each fault prints a line beginning with `fault:` to standard error. A test counts up until a
+//! run prints none: then every change has failed once.
 
 use std::io;
 use std::path::Path;
@@ -17,18 +17,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The environment variable with the plan.
 pub const PLAN: &str = "F2_FAULT";
 
-/// The plan this process was given.
+/// The plan of this process.
 static GIVEN: LazyLock<Option<FaultPlan>> = LazyLock::new(|| {
     let text = std::env::var(PLAN).ok()?;
-    Some(FaultPlan::parse(&text).unwrap_or_else(|| panic!("{PLAN}={text} is no plan of faults")))
+    Some(FaultPlan::parse(&text).unwrap_or_else(|| panic!("{PLAN}={text} is not a fault plan")))
 });
-/// Changes of the disk so far.
+/// The number of changes to the disk so far.
 static CHANGES: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FaultPlan {
     kind: Kind,
-    /// Which change of the disk, from 1.
+    /// The number of the change that fails, from 1.
     number: u64,
 }
 
@@ -56,12 +56,12 @@ impl FaultPlan {
     }
 }
 
-/// Fails where the plan says so.
+/// Fails if the plan says so.
 pub(crate) fn may_strike(change: &str, path: &Path) -> io::Result<()> {
     may_strike_after(change, path, || ())
 }
 
-/// [`may_strike`] that does some of the work before.
+/// [`may_strike`] that does part of the work before it fails.
 pub(crate) fn may_strike_after(
     change: &str,
     path: &Path,
@@ -77,7 +77,7 @@ pub(crate) fn may_strike_after(
     }
     some_work();
     let words = format!("fault: {change} of {}, change {number} of the disk\n", path.display());
-    // Standard error may be what is lost.
+    // Standard error may be closed.
     let _ = io::Write::write_all(&mut io::stderr(), words.as_bytes());
     match plan.kind {
         Kind::Fail => Err(io::Error::other("a fault by plan")),

@@ -10,12 +10,12 @@ use crate::destination::Destination;
 use crate::disk::{self, OutputFile};
 use crate::leftover::{Writers, sweep_siblings, temporary_sibling};
 
-/// Writes `path` so that a reader sees its old content or the whole new one, nothing between.
+/// Writes `path` so that a reader sees either its old content or the complete new content.
 ///
 /// `write` fills a temporary file in the same folder, which is synced and then renamed over
-/// `path`. When anything fails the temporary file is removed and `path` is left as it was; what
-/// killed writers of `path` left is removed, too. A symbolic link stays one, and the file it leads
-/// to is replaced; what is no file, as a pipe, is written into.
+/// `path`. If anything fails, the temporary file is removed and `path` is unchanged; leftovers of
+/// killed writers of `path` are removed, too. If `path` is a symbolic link, its target is
+/// replaced; a pipe or a device is written to directly.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -39,7 +39,7 @@ pub fn write_atomically(
     written.map_err(WriteError::of(path))
 }
 
-/// Replaces an old file by a new one.
+/// Replaces a file, or creates it.
 fn replace(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<OutputFile>) -> io::Result<()>,
@@ -50,7 +50,7 @@ fn replace(
         OutputFile::create_new,
         |made| Some(made.file()),
     )?;
-    // The file stays claimed until it has its name, so that it is not swept as a leftover.
+    // The file stays claimed until it has its final name, so that it is not swept as a leftover.
     let written = write_and_sync(file, write).and_then(|_claimed| disk::rename(&temporary, path));
     if written.is_err() {
         // The first error is the one worth reporting; a leftover is harmless.
@@ -59,12 +59,12 @@ fn replace(
     written.and_then(|()| sync_parent(path))
 }
 
-/// [`write_atomically`] for content that is at hand.
+/// [`write_atomically`] for text in memory.
 pub fn write_text_atomically(path: &Path, text: &str) -> Result<(), WriteError> {
     write_atomically(path, |out| out.write_all(text.as_bytes()))
 }
 
-/// Whether `path` can be written, to be checked before hours of work rather than after them.
+/// Checks that `path` can be written, before hours of work rather than after them.
 pub fn check_writable(path: &Path) -> Result<(), WriteError> {
     let tried = Destination::of(path).and_then(|destination| match destination {
         Destination::File(path) => {
@@ -86,7 +86,7 @@ fn write_and_sync(
     Ok(file)
 }
 
-/// Writes all of it and gives the file back.
+/// Writes everything and returns the file.
 fn write_through(
     file: OutputFile,
     write: impl FnOnce(&mut BufWriter<OutputFile>) -> io::Result<()>,
@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(taken.unwrap_err().source.kind(), io::ErrorKind::IsADirectory);
     }
 
-    /// As two processes with one number would, in containers that share a disk.
+    /// As two processes with the same id would, in containers that share a disk.
     #[test]
     fn two_writers_of_one_path_do_not_touch_each_other() {
         let folder = tempfile::tempdir().unwrap();

@@ -14,7 +14,7 @@ use crate::{WriteError, disk};
 /// A folder that appears under its final name only once it is complete.
 ///
 /// Files are created inside [`path`](Self::path); [`publish`](Self::publish) syncs them and
-/// renames the folder. Dropped before that, the folder and all in it are removed.
+/// renames the folder. If dropped before that, the folder and its contents are removed.
 ///
 /// ```
 /// # let parent = tempfile::tempdir()?;
@@ -36,9 +36,9 @@ pub struct StagedFolder {
 }
 
 impl StagedFolder {
-    /// Starts a folder that will be published as `destination`, or as what a symbolic link of
-    /// that name leads to. Missing parents are created, and what killed writers of it left is
-    /// removed: the caller is its only writer, which a [`Lock`](crate::Lock) sees to.
+    /// Starts a folder that will be published as `destination`, or as the target of a symbolic
+    /// link of that name. Creates missing parents and removes the leftovers of killed writers: the
+    /// caller must be the only writer, as a [`Lock`](crate::Lock) ensures.
     pub fn create(destination: &Path) -> Result<Self, WriteError> {
         let begin = || {
             let destination = followed(destination)?;
@@ -50,21 +50,21 @@ impl StagedFolder {
         begin().map_err(WriteError::of(destination))
     }
 
-    /// Where the files go until the folder is published.
+    /// The folder's path until it is published.
     pub fn path(&self) -> &Path {
         &self.staging
     }
 
     /// Syncs every file and gives the folder its final name, replacing an existing folder.
     ///
-    /// A folder being replaced changes places with the new one in one step where the system can
-    /// do that, and is removed last.
+    /// An existing folder is exchanged with the new one, in one step if the system supports that,
+    /// and removed last.
     pub fn publish(mut self) -> Result<(), WriteError> {
         self.take_place(true).map_err(WriteError::of(&self.destination))
     }
 
-    /// [`publish`](Self::publish) under a name that nothing has, or an empty folder: what came to
-    /// be there in the meantime stays, and this fails.
+    /// [`publish`](Self::publish) that replaces nothing but an empty folder: if something else has
+    /// the name by now, it stays and this fails.
     pub fn publish_new(mut self) -> Result<(), WriteError> {
         self.take_place(false).map_err(WriteError::of(&self.destination))
     }
@@ -86,13 +86,13 @@ impl StagedFolder {
 impl Drop for StagedFolder {
     fn drop(&mut self) {
         if !self.published {
-            // Nothing more can be done about a leftover here, and its name says what it is.
+            // An error cannot be reported here; the next writer removes the leftover.
             let _ = disk::remove_folder(&self.staging);
         }
     }
 }
 
-/// Removes a folder; a reader never finds a part of it under its name.
+/// Removes a folder; a reader never sees a part of it under its name.
 pub fn remove_folder_at_once(path: &Path) -> Result<(), WriteError> {
     let removed_name = removal_sibling(path);
     let removed =
@@ -100,8 +100,8 @@ pub fn remove_folder_at_once(path: &Path) -> Result<(), WriteError> {
     removed.map_err(WriteError::of(path))
 }
 
-/// Makes an empty folder and its missing parents, and opens it to be claimed where the system can
-/// open folders. Windows cannot: there a folder that a killed writer left is not swept.
+/// Creates an empty folder and its missing parents, and opens the folder so that it can be claimed.
+/// Windows cannot open folders: there, a folder left by a killed writer is not swept.
 fn make(folder: &Path) -> io::Result<Option<File>> {
     if let Some(parent) = folder.parent() {
         disk::create_folders(parent)?;
@@ -169,7 +169,7 @@ mod tests {
         assert!(model.join("model.json").exists());
     }
 
-    /// Looks for the folder all the time while it is replaced again and again.
+    /// Polls for the folder while it is replaced repeatedly.
     #[cfg(target_os = "linux")]
     #[test]
     fn a_folder_being_replaced_is_never_absent() {

@@ -1,4 +1,4 @@
-//! The owner of a lock, as its file names it.
+//! The owner of a lock, as recorded in the lock's file.
 
 use std::fmt;
 use std::path::Path;
@@ -6,13 +6,13 @@ use std::path::Path;
 use crate::read::read_at_most;
 use crate::regular_file;
 
-/// Bytes that the file of a lock has at most.
+/// The maximum size of a lock's file, in bytes.
 const LONGEST: u64 = 1 << 12;
 
-/// The process that has a lock, as the lock's file names it: `process 4711 on machine`.
+/// The process that holds a lock, as recorded in the lock's file: `process 4711 on machine`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Holder {
-    /// Its number; 0 where it is not known.
+    /// Its process id; 0 if unknown.
     pub process: u32,
     /// The name of the machine it runs on.
     pub host: String,
@@ -64,7 +64,7 @@ pub(crate) fn host() -> String {
 #[cfg(unix)]
 fn is_alive(process: u32) -> bool {
     let process = i32::try_from(process).ok().and_then(rustix::process::Pid::from_raw);
-    // One that may not be asked is alive as well.
+    // A process that this one may not signal is alive as well.
     process.is_some_and(|process| {
         rustix::process::test_kill_process(process) != Err(rustix::io::Errno::SRCH)
     })

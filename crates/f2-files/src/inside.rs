@@ -6,10 +6,10 @@ use std::path::Path;
 
 use crate::ReadError;
 
-/// The path of a file in a folder, where it leads to a regular file; symbolic links are followed.
+/// Returns the path if it leads to a regular file; symbolic links are followed.
 ///
 /// Opening a pipe would wait for a writer, and a device may have no end. Files that a user names
-/// may be either; those that are only found in a folder may not.
+/// may be either; files merely found in a folder may not.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -28,7 +28,7 @@ pub fn regular_file(path: &Path) -> Result<&Path, ReadError> {
     Err(ReadError::of(path)(io::Error::other(format!("it is {kind}, not a regular file"))))
 }
 
-/// Whether this is one plain name, which cannot lead out of the folder it is looked for in.
+/// Whether this is a single plain name, which cannot lead out of the folder it is looked up in.
 ///
 /// ```
 /// assert!(f2_files::is_file_name("counts.json"));

@@ -1,4 +1,4 @@
-//! Leftovers of killed writers: their names, and sweeping them.
+//! Leftovers of killed writers: their names, and their removal.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -15,14 +15,14 @@ use crate::holder::host;
 const PARTIAL: &str = ".partial";
 /// The suffix of a folder that is being removed.
 const REMOVED: &str = ".removed";
-/// Digits of a temporary name that tell the machine; as many by chance follow.
+/// Digits of a temporary name that identify the machine; as many random digits follow.
 const HOST_DIGITS: usize = 8;
 
 /// Whose leftovers are swept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Writers {
-    /// Those of this machine. Others may be writing, and the locks of some file systems do not
-    /// reach from one machine to another.
+    /// Those of this machine. Other machines may be writing, and some file systems do not share
+    /// locks between machines.
     Here,
     /// Those of any machine: the caller is the only writer.
     Anywhere,
@@ -42,29 +42,29 @@ pub(crate) fn removal_sibling(path: &Path) -> PathBuf {
 fn hidden_sibling(path: &Path, ending: &str) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
-    // Two processes in two containers can have one number, and a process writes many files.
-    name.push(format!(".{}-{}{:08x}{ending}", std::process::id(), this_host(), chance()));
+    // Processes in two containers can have the same id, and a process writes many files.
+    name.push(format!(".{}-{}{:08x}{ending}", std::process::id(), this_host(), random()));
     path.with_file_name(name)
 }
 
-/// The name of this machine as eight digits.
+/// A hash of this machine's name, in eight digits.
 fn this_host() -> String {
     format!("{:x}", Sha256::digest(host()))[..HOST_DIGITS].to_owned()
 }
 
-/// A number by chance: the seed that the standard library takes from the system for its maps.
-fn chance() -> u32 {
+/// A random number, from the seed that the standard library draws for its hash maps.
+fn random() -> u32 {
     RandomState::new().hash_one(std::process::id()) as u32
 }
 
-/// Removes what killed writers, on whatever machine, left in a folder whose [`Lock`](crate::Lock)
-/// the caller holds. Files of a running process stay, and so does what cannot be removed: a
-/// leftover is harmless.
+/// Removes the leftovers of killed writers, on any machine, from a folder whose
+/// [`Lock`](crate::Lock) the caller holds. Files of running processes stay. Errors are ignored,
+/// since leftovers are harmless.
 pub fn sweep(folder: &Path) {
     sweep_where(folder, Writers::Anywhere, |_| true);
 }
 
-/// [`sweep`] for what was written in place of one path.
+/// [`sweep`] for the leftovers of one path.
 pub(crate) fn sweep_siblings(path: &Path, writers: Writers) {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let mut start = OsString::from(".");
@@ -72,7 +72,7 @@ pub(crate) fn sweep_siblings(path: &Path, writers: Writers) {
     start.push(".");
     sweep_where(parent.unwrap_or(Path::new(".")), writers, |name| {
         let rest = name.as_encoded_bytes().strip_prefix(start.as_encoded_bytes());
-        // A writer and an ending: more would be the leftover of another, longer name.
+        // A writer and a suffix: more parts would be a leftover of another, longer name.
         rest.is_some_and(|rest| rest.split(|byte| *byte == b'.').count() == 2)
     });
 }
@@ -87,15 +87,16 @@ fn sweep_where(folder: &Path, writers: Writers, chosen: impl Fn(&OsStr) -> bool)
             continue;
         }
         let path = entry.path();
-        // Claimed until it is gone, so that no writer takes it up in between.
+        // Stays claimed until it is gone, so that no writer uses it meanwhile.
         let Some(_claimed) = abandoned(&path) else { continue };
         let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
         let _ = if is_folder { disk::remove_folder(&path) } else { disk::remove_file(&path) };
     }
 }
 
-/// The machine whose leftover this is: the first half of TAG in `.NAME.PROCESS-TAG.partial` or
-/// `.NAME.PROCESS-TAG.removed`. Earlier versions wrote no TAG; none where it is no leftover.
+/// The machine that left this file: the first half of TAG in `.NAME.PROCESS-TAG.partial` or
+/// `.NAME.PROCESS-TAG.removed`; empty without TAG, as in earlier versions. `None` if this is not
+/// the name of a leftover.
 fn host_of_leftover(name: &OsStr) -> Option<&str> {
     let name = name.as_encoded_bytes().strip_prefix(b".")?;
     let name = [PARTIAL, REMOVED].iter().find_map(|end| name.strip_suffix(end.as_bytes()))?;
@@ -113,7 +114,7 @@ fn host_of_tag(tag: &str) -> Option<&str> {
     is_tag.then(|| &tag[..HOST_DIGITS])
 }
 
-/// Claims what was made by a process that is gone. Links are never ours.
+/// Claims a file or folder whose writer is gone. Links are never leftovers.
 fn abandoned(path: &Path) -> Option<File> {
     let about = fs::symlink_metadata(path).ok()?;
     let file = (about.is_file() || about.is_dir()).then(|| File::open(path).ok())??;
@@ -170,8 +171,8 @@ mod tests {
         }
     }
 
-    /// Its lock may not be seen from here, so that it counts as running unless the caller is the
-    /// only writer.
+    /// The lock of another machine may be invisible here, so its writer counts as running unless
+    /// the caller is the only writer.
     #[test]
     fn the_leftover_of_another_machine_waits_for_the_only_writer() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,15 +1,15 @@
-//! Files that are either whole or absent.
+//! Files and folders that are either complete or absent.
 //!
-//! A reader must never meet half a corpus or half a checkpoint, whatever killed the writer.
-//! So everything is written under a temporary name beside its final one, synced to the disk,
+//! A reader must never see half a corpus or half a checkpoint, however the writer was killed.
+//! So everything is written under a temporary name in the same folder, synced to the disk,
 //! and renamed: [`write_atomically`] for one file, [`StagedFolder`] for several that belong
-//! together. Symbolic links are followed, and devices and pipes written into. What a killed
-//! writer leaves under a temporary name is swept by the next one. Files of one folder are bound
-//! together by [`FileRecord`]s in a file that is itself [sealed](seal), and are [regular
-//! files](regular_file).
+//! together. Symbolic links are followed; devices and pipes are written to directly. Temporary
+//! files left by a killed writer are removed by the next one. [`FileRecord`]s hold the lengths and
+//! hashes of the files of a folder, in a file that is itself [sealed](seal); all of them must be
+//! [regular files](regular_file).
 //!
-//! A folder has one writer at a time, which a [`Lock`] sees to. All changes go through [`disk`],
-//! where a test makes any of them fail ([`fault`]). Errors name the path.
+//! A [`Lock`] ensures that a folder has one writer at a time. Changes go through [`disk`],
+//! where tests can make any of them fail ([`fault`]). Errors name the path.
 
 mod claim;
 mod destination;

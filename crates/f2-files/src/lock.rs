@@ -12,12 +12,12 @@ use crate::{Holder, WriteError};
 /// The name of the lock inside a folder.
 const NAME: &str = ".lock";
 
-/// The right to write a folder, given back when dropped.
+/// The exclusive right to write a folder, released when dropped.
 ///
-/// It is a file that the operating system locks (`flock`, `LockFileEx`), which ends with the process,
-/// however it ends: the lock of a killed process is taken over. Where the file system has no such
-/// locks, whoever makes the file has it, and its content says who that was: the owner is taken to be
-/// running unless it was a process of this machine that has ended.
+/// It is a file locked by the operating system (`flock`, `LockFileEx`). Such a lock ends with its
+/// process, so the lock of a killed process is taken over. On a file system without them, the
+/// process that creates the file holds the lock, and the file names that process: it is assumed to
+/// be running unless it was a process of this machine that has ended.
 ///
 /// ```
 /// # let parent = tempfile::tempdir()?;
@@ -38,14 +38,14 @@ pub struct Lock {
 /// Why a folder could not be locked.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Another process has it.
+    /// Another process holds the lock.
     #[error("{} is in use by {holder}", folder.display())]
     InUse {
         /// The folder.
         folder: PathBuf,
         /// The process that holds it.
         holder: Holder,
-        /// The file that says so.
+        /// The lock's file.
         lock: PathBuf,
     },
     /// The lock cannot be written.
@@ -60,10 +60,10 @@ impl Lock {
         Self::take(folder, folder.join(NAME))
     }
 
-    /// Locks a folder that is written elsewhere and takes its name at the end, such as a corpus:
+    /// Locks a folder that is written under another name and renamed at the end, such as a corpus:
     /// the lock is beside it.
     pub fn beside(folder: &Path) -> Result<Self, LockError> {
-        // Under whatever name the folder is called, the lock must be the same.
+        // The lock must be the same under every name of the folder.
         let place = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
         let parent = place.parent().filter(|parent| !parent.as_os_str().is_empty());
         if let Some(parent) = parent {
@@ -103,7 +103,7 @@ impl Lock {
                 let folder = folder.to_path_buf();
                 return Err(LockError::InUse { folder, holder, lock: path });
             }
-            // Dropped where it cannot be signed.
+            // If signing fails, dropping the lock removes the file.
             let mut lock = Self { path, claimed: file };
             sign(&mut lock.claimed).map_err(failed)?;
             return Ok(lock);
@@ -111,7 +111,8 @@ impl Lock {
     }
 }
 
-/// Opens the file of a lock, and says whether it was made; none where another process came between.
+/// Opens the file of a lock, and returns whether it is new; `None` if another process removed it
+/// meanwhile.
 fn open(path: &Path) -> io::Result<Option<(OutputFile, bool)>> {
     match OutputFile::create_new(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -123,8 +124,8 @@ fn open(path: &Path) -> io::Result<Option<(OutputFile, bool)>> {
     }
 }
 
-/// What lies there itself is opened: a link in somebody else's folder must not lead the signature
-/// into another file.
+/// Opens the file without following links: a link in somebody else's folder must not redirect the
+/// signature into another file.
 #[cfg(unix)]
 fn in_place() -> OpenOptions {
     use std::os::unix::fs::OpenOptionsExt as _;
@@ -137,13 +138,13 @@ fn in_place() -> OpenOptions {
     File::options().read(true).write(true).clone()
 }
 
-/// Whether the process that signed it was one of this machine and has ended.
+/// Whether it was signed by a process of this machine that has ended.
 fn is_stale(path: &Path) -> bool {
     Holder::read(path).is_some_and(|holder| holder.is_gone())
 }
 
-/// Takes the lock of a dead process away where the system has no locks. Another process may have
-/// done so before and taken the lock itself: then it is put back.
+/// Removes the lock of a dead process on a file system without locks. If another process did so
+/// first and now holds the lock itself, the file is put back.
 fn retire(path: &Path) -> io::Result<()> {
     let aside = removal_sibling(path);
     match disk::rename(path, &aside) {
@@ -162,7 +163,8 @@ fn sign(file: &mut OutputFile) -> io::Result<()> {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // While it is still claimed: a process that opens it later finds another file, or none.
+        // While the file is still claimed: a process that opens the path later finds another file
+        // or none.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -216,7 +218,7 @@ mod tests {
         Claim::Unknown
     }
 
-    /// Many at once: never two of them inside.
+    /// Several threads compete: never two of them hold it.
     #[test]
     fn a_lock_is_never_held_twice() {
         use std::sync::atomic::{AtomicUsize, Ordering};
@@ -236,7 +238,7 @@ mod tests {
         });
     }
 
-    /// Two that open the file before either has signed it.
+    /// Two threads open the file before either has signed it.
     #[test]
     fn without_locks_only_the_maker_of_the_file_has_it() {
         let run = tempfile::tempdir().unwrap();
@@ -273,7 +275,7 @@ mod tests {
                 matches!(take(), Err(LockError::InUse { holder: found, .. }) if found == holder)
             );
         }
-        // Its owner has made it and not signed it yet.
+        // Its owner has created it but not signed it yet.
         fs::write(&path, "").unwrap();
         assert!(take().unwrap_err().to_string().ends_with("is in use by another process"));
     }

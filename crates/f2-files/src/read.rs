@@ -1,4 +1,4 @@
-//! Reading whole files, up to a size.
+//! Reading whole files, up to a maximum size.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -6,12 +6,12 @@ use std::path::Path;
 
 use crate::ReadError;
 
-/// The largest file that is read whole. Shards and weights are mapped instead, and texts are read
-/// in parts; what remains is far smaller. A link to a device without an end must not fill the
-/// memory.
+/// The largest file that is read whole, in bytes, so that a link to an endless device cannot fill
+/// the memory. Shards and weights are mapped instead, and texts are read in parts; other files are
+/// far smaller.
 const LARGEST: u64 = 1 << 30;
 
-/// The byte order mark. It says nothing of UTF-8 and is no part of a text.
+/// The byte order mark. It has no meaning in UTF-8 and is not part of a text.
 const MARK: char = '\u{feff}';
 
 /// The bytes of a file of at most 1 GiB.
@@ -19,11 +19,11 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>, ReadError> {
     read_at_most(path, LARGEST).map_err(ReadError::of(path))
 }
 
-/// The text of a file of at most 1 GiB, without a byte order mark: editors put one there, and readers
-/// of JSON stumble over it.
+/// The text of a file of at most 1 GiB, without a byte order mark: some editors write one, and JSON
+/// parsers reject it.
 pub fn read_text(path: &Path) -> Result<String, ReadError> {
     let text = read_at_most(path, LARGEST).and_then(|bytes| {
-        // The words of the standard library.
+        // The standard library's message.
         let not_text =
             |_| io::Error::new(io::ErrorKind::InvalidData, "stream did not contain valid UTF-8");
         String::from_utf8(bytes).map(unmarked).map_err(not_text)
@@ -31,7 +31,7 @@ pub fn read_text(path: &Path) -> Result<String, ReadError> {
     text.map_err(ReadError::of(path))
 }
 
-/// A text without the byte order mark it may begin with.
+/// Removes the byte order mark that a text may begin with.
 pub fn unmarked(mut text: String) -> String {
     if text.starts_with(MARK) {
         text.drain(..MARK.len_utf8());

@@ -1,4 +1,4 @@
-//! Length and hash of a file, by which damage is found.
+//! Length and hash of a file, to detect damage.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -19,7 +19,7 @@ pub struct FileRecord {
 }
 
 impl FileRecord {
-    /// Reads a file through, which must be a regular one.
+    /// The record of a file, which is read completely and must be a regular one.
     pub fn of(path: &Path) -> io::Result<Self> {
         Self::of_content(open(path)?)
     }
@@ -38,8 +38,8 @@ impl FileRecord {
         }
     }
 
-    /// The difference between the file at a path, which must be a regular one, and this expected
-    /// one, in words. A file of another length is not read.
+    /// How the file at a path, which must be a regular one, differs from this expected one; `None`
+    /// if it does not. A file of another length is not read.
     pub fn difference_at(&self, path: &Path) -> io::Result<Option<String>> {
         let file = open(path)?;
         let length = file.metadata()?.len();
@@ -54,13 +54,13 @@ impl FileRecord {
         format!("it has {found} bytes instead of {}", self.bytes)
     }
 
-    /// The record of content that is at hand.
+    /// The record of content in memory.
     pub fn of_bytes(content: &[u8]) -> Self {
         let sha256 = format!("{:x}", Sha256::digest(content));
         Self { bytes: content.len() as u64, sha256 }
     }
 
-    /// The difference between the file that was found and this expected one, in words.
+    /// How the file that was found differs from this expected one; `None` if it does not.
     ///
     /// ```
     /// use f2_files::FileRecord;
@@ -93,7 +93,7 @@ mod tests {
     fn a_file_of_another_length_is_not_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("shard");
-        // A terabyte without a byte on the disk.
+        // A sparse file of a terabyte.
         File::create(&path).unwrap().set_len(1 << 40).unwrap();
         let expected = FileRecord::of_bytes(b"[3, 2, 1]");
         let difference = expected.difference_at(&path).unwrap().unwrap();

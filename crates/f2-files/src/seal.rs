@@ -2,8 +2,8 @@
 
 use sha2::{Digest as _, Sha256};
 
-/// Fills in the empty `checksum` of a pretty-printed JSON object: the SHA-256 of the text as it
-/// is with the field empty.
+/// Fills in the empty `checksum` of a pretty-printed JSON object: the SHA-256 of the text with the
+/// field empty.
 ///
 /// ```
 /// let sealed = f2_files::seal("{\n  \"words\": 12,\n  \"checksum\": \"\"\n}");
@@ -15,9 +15,10 @@ pub fn seal(text: &str) -> String {
     text.replacen(&field(""), &field(&checksum(text)), 1)
 }
 
-/// Whether a text is what it was when [`seal`] gave it this checksum.
+/// Whether a text is unchanged since [`seal`] gave it this checksum.
 ///
-/// The text decides, not what this program would write: another version may write more fields.
+/// The text itself is hashed, not what this program would write: another version may write more
+/// fields.
 pub fn is_sealed(text: &str, found: &str) -> bool {
     checksum(&text.replacen(&field(found), &field(""), 1)) == found
 }

@@ -1,9 +1,9 @@
-//! Random changes of a file.
+//! Random changes to a file.
 
 use crate::random::Random;
 use crate::seeds::Seeds;
 
-/// Values that readers may not expect.
+/// Values that parsers may not expect.
 const WORDS: [&str; 24] = [
     "0",
     "-1",
@@ -39,7 +39,7 @@ pub(crate) fn change(bytes: &mut Vec<u8>, seeds: &Seeds, random: &mut Random) {
 }
 
 fn change_once(bytes: &mut Vec<u8>, seeds: &Seeds, random: &mut Random) {
-    // Half of all places are in the first bytes, where headers are.
+    // Half of all changes are near the beginning, where headers are.
     let near = random.below(2) == 0;
     let place = random.below(if near { bytes.len().min(400) } else { bytes.len() });
     let length = 1 + random.below(16);
@@ -61,7 +61,7 @@ fn change_once(bytes: &mut Vec<u8>, seeds: &Seeds, random: &mut Random) {
     }
 }
 
-/// Puts bytes of another file, of this seed or another, over some of its own.
+/// Replaces some bytes by bytes of another file, of the same seed or another.
 fn splice_from_another(
     bytes: &mut Vec<u8>,
     place: usize,
@@ -83,7 +83,7 @@ fn replace_number(bytes: &mut Vec<u8>, place: usize, random: &mut Random) {
     bytes.splice(start..start + digits, random.one_of(&WORDS).bytes());
 }
 
-/// Replaces two, four or eight bytes by a number that is small, large, or near a power of two.
+/// Replaces two, four or eight bytes by a small number, a large one, or one near a power of two.
 fn replace_binary_number(bytes: &mut [u8], place: usize, random: &mut Random) {
     let number = match random.below(3) {
         0 => random.next() % 300,

@@ -1,12 +1,12 @@
-//! Files that were changed at random, and parsers that must not crash on them.
+//! Fuzzing: parsers must not crash on randomly changed files.
 //!
-//! A target is a parser with a folder of seeds: files as they should be. Each input is a seed with
-//! a few changes that its number alone decides, so that an input that brought a parser down is
-//! made again by its number. A reader may refuse what it is given; it may not panic, and it may
-//! not ask for more memory than the files warrant.
+//! A target is a parser with a folder of seeds, which are valid files. Each input is a seed with a
+//! few changes that depend only on the input's number, so that a failure is reproduced from that
+//! number. A parser may refuse an input; it must not panic, nor use more memory than is reasonable
+//! for the size of the files.
 //!
-//! `cargo test -p f2-fuzz` tries some thousands of inputs of every target. `F2_FUZZ_INPUTS` says
-//! how many, and `F2_FUZZ_FROM` from which number on:
+//! `cargo test -p f2-fuzz` tries some thousands of inputs for every target. `F2_FUZZ_INPUTS` sets
+//! how many, and `F2_FUZZ_FROM` the first number:
 //! `F2_FUZZ_INPUTS=10000000 cargo test --release -p f2-fuzz shards`.
 
 mod changes;
@@ -24,37 +24,37 @@ pub use memory::Watched;
 pub use repair::Repair;
 pub use seeds::Seeds;
 
-/// Inputs tried where nothing else is said.
+/// The default number of inputs.
 const INPUTS: u64 = 3_000;
 
-/// Memory is watched for one target at a time.
+/// Memory is measured for one target at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Memory that a reader may take whatever it reads: buffers have their size.
+/// Bytes of memory that any parser may use, for its buffers.
 pub const BUFFERS: usize = 4 << 20;
 
-/// Memory that a reader of tokenizers may take: the regular expressions in them are compiled, up
-/// to the limit that their engine has for each.
+/// Bytes of memory that a parser of tokenizers may use: it compiles their regular expressions, each
+/// up to the limit of the engine.
 pub const EXPRESSIONS: usize = 64 << 20;
 
-/// Gives changed seeds to a reader, which finds each of them under the path it is handed: the
-/// folder of the seed's files. Beside what the files warrant it may take `spare` bytes of memory.
+/// Calls `read` on changed seeds, with the folder of the seed's files. Besides the memory allowed
+/// for the size of the files it may use `spare` bytes.
 ///
 /// # Panics
-/// When the reader does, or asks for too much memory; the input is saved, and its number printed.
+/// If `read` panics or uses too much memory; the input is saved, and its number printed.
 pub fn fuzz(name: &str, seeds: &Seeds, repair: Repair, spare: usize, read: impl Fn(&Path)) {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    // In memory where there is such a place: disks are slow, and wear.
+    // In memory if possible: disks are slow, and wear.
     let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
     let folder = folder.expect("a folder");
     let from = number("F2_FUZZ_FROM").unwrap_or(0);
     let inputs = number("F2_FUZZ_INPUTS").unwrap_or(INPUTS);
-    // A folder for each seed: only the changed file is written again.
+    // A folder for each seed, so that only the changed file needs to be written.
     let folders: Vec<_> =
         (0..seeds.len()).map(|seed| folder.path().join(seed.to_string())).collect();
-    // Whatever is made once, at first use, is no reader's waste.
+    // Memory allocated once, at first use, must not be attributed to an input.
     folders.iter().enumerate().for_each(|(seed, folder)| {
-        seeds.lay_out(seed, folder);
+        seeds.write_to(seed, folder);
         read(folder);
     });
     for number in from..from + inputs {
@@ -69,17 +69,17 @@ pub fn fuzz(name: &str, seeds: &Seeds, repair: Repair, spare: usize, read: impl 
         let path = folder.join(file);
         fs::write(&path, &bytes).expect("room for a file");
         let size = files.iter().map(|(_, bytes)| bytes.len()).sum::<usize>() + bytes.len();
-        let outcome = panic::catch_unwind(AssertUnwindSafe(|| memory::most_used(|| read(folder))));
+        let outcome = panic::catch_unwind(AssertUnwindSafe(|| memory::peak_of(|| read(folder))));
         let complaint = match outcome {
             Err(_) => Some("the reader panicked".to_owned()),
-            Ok(most) if most > memory::warranted(size) + spare => {
-                Some(format!("{most} bytes of memory for {size} bytes of files"))
+            Ok(peak) if peak > memory::allowed(size) + spare => {
+                Some(format!("{peak} bytes of memory for {size} bytes of files"))
             }
             Ok(_) => None,
         };
         if let Some(complaint) = complaint {
             let kept = std::env::temp_dir().join(format!("f2-fuzz-{name}-{number}"));
-            seeds.lay_out(seed, &kept);
+            seeds.write_to(seed, &kept);
             fs::write(kept.join(file), &bytes).expect("room for a file");
             panic!("{name}, input {number}: {complaint}; it is kept as {}", kept.display());
         }

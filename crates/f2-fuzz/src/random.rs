@@ -1,6 +1,6 @@
-//! Numbers that a seed decides: `SplitMix64`.
+//! Pseudorandom numbers: `SplitMix64`.
 
-/// A stream of numbers.
+/// A generator of pseudorandom numbers.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -15,7 +15,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `end`, 0 where that is 0.
+    /// A number below `end`; 0 if `end` is 0.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         (self.next() % end.max(1) as u64) as usize
     }

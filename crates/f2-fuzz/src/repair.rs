@@ -1,4 +1,4 @@
-//! Checksums set right after a change: else nothing behind them would ever be reached.
+//! Repair of checksums after a change: without it, the code after their check is never reached.
 
 use crate::random::Random;
 
@@ -11,7 +11,7 @@ pub enum Repair {
     Shard,
     /// The checksum of a sealed JSON file.
     Seal,
-    /// The length that a safetensors header begins with.
+    /// The length at the beginning of a safetensors file.
     Tensors,
 }
 
@@ -32,7 +32,7 @@ impl Repair {
     }
 }
 
-/// How a checksum begins in the text.
+/// The beginning of the checksum field.
 const FIELD: &str = "\"checksum\": \"";
 
 fn reseal(bytes: &mut Vec<u8>) {
@@ -43,7 +43,7 @@ fn reseal(bytes: &mut Vec<u8>) {
     *bytes = f2_files::seal(&open).into_bytes();
 }
 
-/// The header ends before the last brace that a line of JSON could end with.
+/// Sets the length of a safetensors header, whose JSON ends at the first `}}`.
 fn measure_header(bytes: &mut [u8]) {
     let Some((length, rest)) = bytes.split_first_chunk_mut::<8>() else { return };
     let end = rest.windows(2).position(|pair| pair == b"}}");

@@ -1,4 +1,4 @@
-//! Files as they should be, which the changes start from.
+//! Valid files, which the changes start from.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ pub struct Seeds {
 }
 
 impl Seeds {
-    /// Every file of `seeds/NAME` under the name that the reader looks for.
+    /// Every file of `seeds/NAME`, each under the file name that the parser expects.
     pub fn files_as(name: &str, file: &str) -> Self {
         let found = files_in(&committed(name)).into_iter();
         let folders = found.map(|(_, bytes)| vec![(file.to_owned(), bytes)]).collect();
@@ -43,8 +43,8 @@ impl Seeds {
         &self.folders[seed]
     }
 
-    /// Puts the files of a seed, and nothing else, into a folder.
-    pub(crate) fn lay_out(&self, seed: usize, folder: &Path) {
+    /// Writes the files of a seed into a folder, which is emptied first.
+    pub(crate) fn write_to(&self, seed: usize, folder: &Path) {
         let _ = fs::remove_dir_all(folder);
         fs::create_dir_all(folder).expect("room for a folder");
         for (name, bytes) in self.files(seed) {

@@ -1,4 +1,4 @@
-//! Every parser against changed files. See the crate's own words for longer runs.
+//! The parsers on randomly changed files. The documentation of the crate describes longer runs.
 
 use std::fs;
 use std::path::Path;
@@ -99,7 +99,7 @@ fn records_of_parts() {
     });
 }
 
-/// Uses a tokenizer in every way there is.
+/// Uses every function of a tokenizer.
 fn use_tokenizer(tokenizer: &Tokenizer) {
     let text = "the cat sat on 12 mats — naïvely\n";
     let Ok(ids) = tokenizer.encode(text) else { return };
@@ -147,7 +147,7 @@ fn classes() {
     });
 }
 
-/// Options that `f2 prepare` reads texts with.
+/// The options with which texts are read.
 fn options() -> Options {
     let inputs = Inputs::PerSplit { train: vec![], valid: vec![], test: vec![] };
     let mut options = Options::new(inputs, Path::new("unused"));
@@ -258,7 +258,7 @@ fn checkpoints() {
     }
 }
 
-/// Without a `state.json` nothing stands between the files and their readers.
+/// Without a `state.json` there are no checksums to protect the other files.
 #[test]
 fn models() {
     fuzz("models", &Seeds::folders("models"), Repair::Tensors, EXPRESSIONS, |folder| {

@@ -13,17 +13,17 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// A cache in this folder, which need not be there yet.
+    /// A cache in this folder, which need not exist yet.
     pub fn new(folder: PathBuf) -> Self {
         Self { folder }
     }
 
-    /// Where it is.
+    /// The cache's folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The files of a repository as they were last fetched, some of them or all.
+    /// The folder of a repository's files as they were last fetched, possibly not all of them.
     pub fn snapshot(&self, repository: &Repository) -> Option<PathBuf> {
         let folder = self.repository(repository);
         let revision = &repository.revision;
@@ -43,19 +43,19 @@ impl Cache {
     }
 }
 
-/// Whether it is the hash of a commit.
+/// Whether this is the full hash of a commit.
 pub(crate) fn is_commit(text: &str) -> bool {
     text.len() == 40 && text.chars().all(|c| c.is_ascii_hexdigit())
 }
 
-/// The files in a folder and its folders, by their paths from there, in order.
+/// The files below a folder, by their paths relative to it, sorted.
 pub(crate) fn files(folder: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut open = vec![(folder.to_path_buf(), String::new())];
     while let Some((folder, before)) = open.pop() {
         for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
             let name = format!("{before}{}", entry.file_name().to_string_lossy());
-            // Files are links to blobs; links to folders would lead anywhere.
+            // Files are links to blobs; links to folders could lead anywhere.
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 open.push((entry.path(), format!("{name}/")));
             } else if entry.path().is_file() {

@@ -1,17 +1,17 @@
-//! The environment variables that `huggingface_hub` knows, as far as they matter here.
+//! The environment variables of `huggingface_hub` that matter here.
 
 use std::path::{Path, PathBuf};
 
-/// Where the cache and the hub are, and whether the hub may be asked.
+/// Where the cache and the hub are, and whether the hub may be contacted.
 #[derive(Clone, Debug)]
 pub struct Environment {
     /// The folder of the cache.
     pub cache: PathBuf,
-    /// The address of the hub, without a slash at its end.
+    /// The address of the hub, without a trailing slash.
     pub endpoint: String,
     /// The user's access token.
     pub token: Option<String>,
-    /// Whether nothing may be fetched.
+    /// Whether downloads are forbidden.
     pub offline: bool,
 }
 
@@ -39,7 +39,7 @@ impl Environment {
     }
 }
 
-/// The folder of everything that Hugging Face's programs keep.
+/// The folder in which Hugging Face's programs keep their files.
 fn home(variable: &dyn Fn(&str) -> Option<String>) -> PathBuf {
     if let Some(home) = variable("HF_HOME") {
         return expanded(&home, variable);
@@ -56,7 +56,7 @@ fn saved_token(home: &Path, variable: &dyn Fn(&str) -> Option<String>) -> Option
     Some(token.trim().to_owned()).filter(|token| !token.is_empty())
 }
 
-/// A path that may begin in the user's folder.
+/// A path with a leading `~/` expanded to the user's home folder.
 fn expanded(path: &str, variable: &dyn Fn(&str) -> Option<String>) -> PathBuf {
     let home =
         || variable("HOME").or_else(|| variable("USERPROFILE")).unwrap_or_else(|| ".".into());

@@ -5,22 +5,22 @@ use std::path::PathBuf;
 /// Errors of finding and fetching repositories.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The hub has no such names.
-    #[error("`{name}` names nothing on the Hugging Face hub: {reason}")]
+    /// The hub does not allow this name.
+    #[error("`{name}` is not a name on the Hugging Face hub: {reason}")]
     Name {
         /// The name that was given.
         name: String,
-        /// The form of a name.
+        /// The form that a name has.
         reason: &'static str,
     },
-    /// It is not in the cache, and nothing may be fetched.
+    /// It is not in the cache and may not be downloaded.
     #[error("{repository} is not in the cache {}, and {reason}", cache.display())]
     NotCached {
         /// The repository.
         repository: String,
-        /// Where it was looked for.
+        /// The cache that was searched.
         cache: PathBuf,
-        /// Why it was not fetched.
+        /// Why it was not downloaded.
         reason: &'static str,
     },
     /// The hub refuses it or does not have it.
@@ -30,9 +30,9 @@ pub enum Error {
         endpoint: String,
         /// The repository.
         repository: String,
-        /// The meaning of its status.
+        /// The meaning of the status.
         reason: &'static str,
-        /// Its status.
+        /// The HTTP status.
         status: u16,
     },
     /// It has none of the requested files.
@@ -49,12 +49,12 @@ pub enum Error {
         /// The system's error.
         reason: String,
     },
-    /// An unexpected answer of the hub.
+    /// An unexpected response of the hub.
     #[error("{url} answers with {reason}")]
     Answer {
         /// The address.
         url: String,
-        /// The reason.
+        /// What the response contains instead.
         reason: String,
     },
     /// A downloaded file has another hash than the hub announced.
@@ -77,7 +77,7 @@ pub enum Error {
     /// The cache cannot be written.
     #[error(transparent)]
     Write(#[from] f2_files::WriteError),
-    /// The user stopped it.
+    /// The user interrupted the download.
     #[error("stopped while {file} was being fetched")]
     Interrupted {
         /// The file.

@@ -14,22 +14,22 @@ pub struct Hub {
 
 /// Receives the progress of a download, and may interrupt it.
 pub trait Observer {
-    /// So many bytes are to be fetched.
+    /// Begins a download of this many bytes.
     fn begin(&self, repository: &Repository, bytes: u64);
-    /// So many more are there.
+    /// This many further bytes are in the cache.
     fn advance(&self, bytes: u64);
-    /// Something the user should know.
+    /// Shows the user a note.
     fn remark(&self, words: &str);
     /// Whether the user asked to stop.
     fn interrupted(&self) -> bool;
 }
 
-/// Files of a repository, as they lie in the cache.
+/// Files of a repository in the cache.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// Where.
+    /// Their folder.
     pub folder: PathBuf,
-    /// Those that were wanted, by their paths from there.
+    /// The wanted files, by their paths relative to the folder.
     pub files: Vec<String>,
 }
 
@@ -45,7 +45,7 @@ impl Hub {
         &self.cache
     }
 
-    /// The wanted files that are in the cache; none where it has not one of them.
+    /// The wanted files that are in the cache; `None` if it has none of them.
     pub fn cached(
         &self,
         repository: &Repository,
@@ -56,8 +56,8 @@ impl Hub {
         (!files.is_empty()).then_some(Snapshot { folder, files })
     }
 
-    /// The wanted files of a repository: those of the cache, and fetched what it lacks. Where the
-    /// hub cannot be asked, what the cache has must do.
+    /// The wanted files of a repository; those missing from the cache are downloaded. If the hub
+    /// cannot be reached, the cached files are returned, if any.
     pub fn fetch(
         &self,
         repository: &Repository,
@@ -72,7 +72,7 @@ impl Hub {
         #[cfg(not(feature = "download"))]
         {
             let _ = observer;
-            let reason = "this program was built without what fetches it";
+            let reason = "this program was built without downloads";
             self.cached_or(repository, wanted, reason)
         }
     }

@@ -1,4 +1,5 @@
-//! Names of repositories: `gpt2`, `openai-community/gpt2@main`, `hf://datasets/Salesforce/wikitext`.
+//! Names of repositories: `gpt2`, `openai-community/gpt2@main`,
+//! `hf://datasets/Salesforce/wikitext`.
 
 use std::fmt;
 
@@ -24,7 +25,7 @@ pub struct Repository {
     pub revision: String,
 }
 
-/// Whether the hub allows this name.
+/// Whether the hub allows this as an owner or as the name of a repository.
 fn is_part(text: &str) -> bool {
     let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let ends = |c: char| matches!(c, '-' | '.');
@@ -43,12 +44,13 @@ fn is_revision(text: &str) -> bool {
 }
 
 impl Repository {
-    /// Reads the name of a model: `name` or `owner/name`, with `@revision` or without, and with
-    /// `hf://` before it or without.
+    /// Parses the name of a model: `name` or `owner/name`, optionally followed by `@revision` and
+    /// preceded by `hf://`.
     ///
     /// ```
     /// let gpt2 = f2_hub::Repository::model("openai-community/gpt2@e7da7f2")?;
-    /// assert_eq!((gpt2.id.as_str(), gpt2.revision.as_str()), ("openai-community/gpt2", "e7da7f2"));
+    /// assert_eq!(gpt2.id, "openai-community/gpt2");
+    /// assert_eq!(gpt2.revision, "e7da7f2");
     /// # Ok::<(), f2_hub::Error>(())
     /// ```
     pub fn model(name: &str) -> Result<Self, Error> {
@@ -59,12 +61,13 @@ impl Repository {
         }
     }
 
-    /// Reads `hf://datasets/owner/name`, with `@revision` or without, and what follows it: a file
-    /// or folder inside, or nothing. None where the text is no such address.
+    /// Parses `hf://datasets/owner/name`, optionally followed by `@revision` and by the path of a
+    /// file or folder inside, which is returned with it. `None` if the text is no such address.
     ///
     /// ```
     /// use f2_hub::Repository;
-    /// let (wikitext, inside) = Repository::dataset("hf://datasets/Salesforce/wikitext/raw")?.unwrap();
+    /// let address = "hf://datasets/Salesforce/wikitext/raw";
+    /// let (wikitext, inside) = Repository::dataset(address)?.unwrap();
     /// assert_eq!((wikitext.id.as_str(), inside), ("Salesforce/wikitext", "raw"));
     /// assert!(Repository::dataset("novels/")?.is_none());
     /// # Ok::<(), f2_hub::Error>(())
@@ -72,7 +75,7 @@ impl Repository {
     pub fn dataset(address: &str) -> Result<Option<(Self, &str)>, Error> {
         let Some(rest) = address.strip_prefix("hf://") else { return Ok(None) };
         let Some(name) = rest.strip_prefix("datasets/") else {
-            return Err(wrong(address, "text comes from `hf://datasets/owner/name`"));
+            return Err(wrong(address, "a dataset is called `hf://datasets/owner/name`"));
         };
         Self::read(Kind::Dataset, address, name.trim_end_matches('/')).map(Some)
     }
@@ -93,7 +96,7 @@ impl Repository {
         Ok((Self { kind, id, revision }, inside))
     }
 
-    /// Where the cache has it.
+    /// The name of its folder in the cache.
     pub(crate) fn folder(&self) -> String {
         let kind = match self.kind {
             Kind::Model => "models",
@@ -103,7 +106,7 @@ impl Repository {
     }
 }
 
-/// `owner/name` or `name` from the beginning of an address, and the rest of it.
+/// Splits an address into `owner/name` or `name` at its beginning, and the rest.
 fn split_id(text: &str) -> (&str, &str) {
     let end = |from: usize| text[from..].find(['/', '@']).map_or(text.len(), |at| from + at);
     let owner = end(0);

@@ -1,6 +1,5 @@
-//! Trains an F² model on the CPU:
-//! `cargo run --release -p f2-lm --example train -- CORPUS RUN`, with a corpus that `f2 prepare` and
-//! `f2 classes` made.
+//! Trains an F² model on the CPU: `cargo run --release -p f2-lm --example train -- CORPUS RUN`,
+//! with a corpus that `f2 prepare` and `f2 classes` made.
 
 use std::path::PathBuf;
 

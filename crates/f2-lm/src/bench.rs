@@ -10,7 +10,7 @@ use crate::config::TrainConfig;
 use crate::model::{Decoder, ModelShape};
 use crate::train::Trainer;
 
-/// Distinct batches; the steps go through them in turn.
+/// Distinct batches; the steps cycle through them.
 const BATCHES: usize = 4;
 /// Steps before the clock starts: caches fill, threads wake.
 const WARM_UP: usize = 2;
@@ -19,7 +19,7 @@ const PURPOSE: u32 = u32::from_le_bytes(*b"zipf");
 /// The speed of training.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measurement {
-    /// The median step, clipping and optimiser included.
+    /// The median time of a step, including clipping and the optimiser.
     pub seconds_per_step: f64,
     /// Targets predicted per second at that pace.
     pub tokens_per_second: f64,
@@ -84,7 +84,7 @@ fn median(times: &mut [f64]) -> f64 {
     }
 }
 
-/// Masses of ranks under Zipf's law, summed from the first rank on; the last is 1.
+/// The cumulative distribution of ranks under Zipf's law; the last value is 1.
 fn zipf_cumulative(vocabulary: usize) -> Vec<f64> {
     let mut sum = 0.0;
     let mut cumulative: Vec<f64> = (1..=vocabulary)

@@ -6,14 +6,14 @@ use std::thread::{self, Builder};
 
 use crate::Error;
 
-/// Devices of one kind, opened one by one by the threads that work with them.
+/// Devices of one kind, each opened by the thread that works with it.
 pub struct Devices<'a, D, E = Error> {
     count: usize,
     deals: bool,
     open: &'a (dyn Fn(usize) -> Result<D, E> + Sync),
 }
 
-/// The connection of the work on one of several devices to the rest.
+/// The link from the work on one device to that on the others and to the caller.
 pub struct Worker<'a, M> {
     /// Parts of the work that no device has taken.
     pub parts: &'a Parts,
@@ -23,8 +23,8 @@ pub struct Worker<'a, M> {
     pub stop: &'a dyn Fn() -> bool,
 }
 
-/// Numbered parts of some work, each taken once, by whoever is free. What a part results in must
-/// not depend on who does it.
+/// Numbered parts of some work, each taken once, by any device that is free. The result of a part
+/// must not depend on the device.
 #[derive(Debug)]
 pub struct Parts {
     count: usize,
@@ -32,7 +32,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// So many parts.
+    /// `count` parts, none of them taken.
     pub fn new(count: usize) -> Self {
         Self { count, taken: AtomicUsize::new(0) }
     }
@@ -51,7 +51,7 @@ impl<'a, D, E: From<Error> + Send> Devices<'a, D, E> {
         Self { count: count.max(1), deals: true, open }
     }
 
-    /// One device, which may do its work in one go.
+    /// One device, which may do its work without dividing it into batches.
     pub fn one(open: &'a (dyn Fn(usize) -> Result<D, E> + Sync)) -> Self {
         Self { count: 1, deals: false, open }
     }
@@ -67,7 +67,7 @@ impl<'a, D, E: From<Error> + Send> Devices<'a, D, E> {
     }
 
     /// Runs `work` on every device and gathers the results in the order of the devices. Messages
-    /// reach `observer` on the calling thread, which is also the one device's where there is one.
+    /// reach `observer` on the calling thread, which also does the work of a single device.
     /// When a device fails the others stop, and the failure is returned.
     pub fn share<M: Send, T: Send>(
         &self,
@@ -83,7 +83,7 @@ impl<'a, D, E: From<Error> + Send> Devices<'a, D, E> {
         let failed = AtomicBool::new(false);
         let stop = || failed.load(Ordering::Relaxed) || stop();
         let run = |number: usize, messages: &Sender<M>| {
-            // Nobody listens any more where the calling thread panicked.
+            // Sending fails only if the calling thread panicked.
             let tell = &mut |message| drop(messages.send(message));
             let worker = Worker { parts, tell, stop: &stop };
             let result = (self.open)(number).and_then(|device| work(device, worker));
@@ -147,8 +147,8 @@ mod tests {
         }
     }
 
-    /// Run again in a process that the system refuses every thread: no address space has room for such a
-    /// stack.
+    /// Runs itself again in a process that cannot start any thread: no address space has room for
+    /// such a stack.
     #[test]
     fn threads_that_cannot_be_had_are_an_error() {
         const STACK: [&str; 2] = ["RUST_MIN_STACK", "281474976710656"];

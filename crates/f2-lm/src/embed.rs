@@ -1,4 +1,4 @@
-//! Hidden states of texts: points that stand for them where texts are compared.
+//! Hidden states of texts, as points by which texts are compared.
 
 use f2_engine::{Device, Sequences};
 
@@ -6,22 +6,23 @@ use crate::Error;
 use crate::memory::{Purpose, check_memory};
 use crate::model::{Batch, Model, Recordings, Workspace};
 
-/// Positions read at a time, at most, unless one text has more.
+/// The most positions of a batch, unless a single text has more.
 const MOST_POSITIONS: usize = 2048;
 /// Lengths are padded to a multiple of this, so that a device meets few different shapes.
 const BUCKET: usize = 32;
 
-/// Which hidden states stand for a text.
+/// How the hidden states of a text become one point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pooling {
-    /// That of its last token.
+    /// The state of its last token.
     Last,
-    /// The mean of all its tokens'.
+    /// The mean over all its tokens.
     Mean,
 }
 
-/// The last layer's hidden states of texts, after the final norm: `width` numbers for each text. Of a
-/// text longer than the model sees, the first tokens are read; an empty text has zeros.
+/// The last layer's hidden states of texts, after the final norm: `width` numbers for each text.
+/// Texts longer than the model's context are truncated to their first tokens; an empty text has
+/// zeros.
 ///
 /// `progress` is called with the number of tokens read since its last call. `None` if stopped.
 pub fn hidden_states<D: Device>(
@@ -98,8 +99,8 @@ mod tests {
     use crate::config::ModelConfig;
     use crate::model::{Decoder, ModelShape};
 
-    /// A text has the same states alone and among longer ones, and only its first tokens count where it
-    /// is longer than the model sees.
+    /// A text has the same states alone and among longer ones, and is truncated to its first tokens
+    /// if it is longer than the model's context.
     #[test]
     fn neither_padding_nor_the_batch_changes_a_text() {
         let model =
@@ -119,7 +120,7 @@ mod tests {
                 assert!(apart.fold(0.0, f32::max) < 1e-5, "{} tokens", text.len());
             }
             assert_eq!(together[2 * 8..3 * 8], [0.0; 8]);
-            // Those of 40 and of 60 tokens begin alike.
+            // The texts of 40 and 60 tokens have the same first 40.
             assert_eq!(together[3 * 8..4 * 8], together[5 * 8..]);
         }
         // The mean of the prefixes' last states.

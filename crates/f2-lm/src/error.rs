@@ -31,7 +31,7 @@ pub enum Error {
         /// The parser's message.
         reason: String,
     },
-    /// A key no configuration has.
+    /// An unknown key.
     #[error("unknown setting `{key}` ({place}){}", offer(nearest.as_deref()))]
     UnknownKey {
         /// The key as it was written.
@@ -41,7 +41,7 @@ pub enum Error {
         /// The key that was probably meant.
         nearest: Option<String>,
     },
-    /// A value its key cannot take.
+    /// A value that is invalid for its key.
     #[error("setting `{key}` ({place}): {reason}")]
     ConfigValue {
         /// The key.
@@ -51,14 +51,14 @@ pub enum Error {
         /// The reason.
         reason: String,
     },
-    /// A split does not hold what a step needs.
+    /// A split is too short for a step.
     #[error("the {split} split has {tokens} tokens; windows of {sequence} need at least {needed}")]
     SplitTooShort {
         /// Which split.
         split: &'static str,
         /// Its tokens.
         tokens: u64,
-        /// The fewest that would do.
+        /// The fewest that suffice.
         needed: u64,
         /// The length of a window.
         sequence: usize,
@@ -76,13 +76,13 @@ pub enum Error {
         /// The fewest tokens a document may have.
         shortest: usize,
     },
-    /// A document of a corpus of pairs that is none.
-    #[error("document {document} of the split has no target after a separator, as pairs do")]
+    /// A document of a corpus of pairs that is not a pair.
+    #[error("document {document} of the split is not a pair: it has no target after a separator")]
     NoTarget {
         /// Which, from 1.
         document: usize,
     },
-    /// Pairs in windows that go across them.
+    /// Windows that would span several pairs.
     #[error("a corpus of pairs is trained a pair to a row: `batch.order` must be \"documents\"")]
     OrderOfPairs,
     /// An objective that has no meaning on pairs.
@@ -94,7 +94,11 @@ pub enum Error {
         objective: &'static str,
     },
     /// A model trained on pairs, and a corpus of running text.
-    #[error("{} holds no pairs, and the model in {} was trained on pairs", corpus.display(), model.display())]
+    #[error(
+        "{} holds no pairs, and the model in {} was trained on pairs",
+        corpus.display(),
+        model.display()
+    )]
     NoPairs {
         /// The corpus.
         corpus: PathBuf,
@@ -102,7 +106,11 @@ pub enum Error {
         model: PathBuf,
     },
     /// A corpus of pairs, and a model of running text.
-    #[error("{} holds pairs, and the model in {} was not trained on pairs", corpus.display(), model.display())]
+    #[error(
+        "{} holds pairs, and the model in {} was not trained on pairs",
+        corpus.display(),
+        model.display()
+    )]
     NotTrainedOnPairs {
         /// The corpus.
         corpus: PathBuf,
@@ -135,7 +143,7 @@ pub enum Error {
     TokenOutside {
         /// The token.
         token: u32,
-        /// The number of tokens there are.
+        /// The size of the vocabulary.
         vocabulary: usize,
     },
     /// There are no frequency classes.
@@ -208,7 +216,7 @@ pub enum Error {
         path: PathBuf,
         /// The setting that differs.
         key: &'static str,
-        /// The source of the run's value; none where it is a default.
+        /// The source of the run's value; `None` for a default.
         origin: Option<Origin>,
         /// The model's value.
         found: String,
@@ -240,7 +248,7 @@ pub enum Error {
         model: PathBuf,
         /// The corpus.
         corpus: PathBuf,
-        /// In what they differ.
+        /// How they differ.
         reason: String,
     },
     /// The model a run started from has changed.
@@ -322,7 +330,7 @@ pub enum Error {
         corpus: PathBuf,
         /// The model.
         model: PathBuf,
-        /// In what they differ.
+        /// How they differ.
         reason: String,
     },
     /// A file of the run is not what it should be.
@@ -344,13 +352,13 @@ pub enum Error {
     /// Settings differ from those the run was trained with.
     #[error("this run was trained with other settings: {differences}")]
     ConfigChanged {
-        /// Those that may not.
+        /// The settings that differ and may not.
         differences: Differences,
     },
-    /// Settings differ that cannot.
+    /// Settings that determine the parameters differ.
     #[error("settings that decide the parameters cannot change within a run: {differences}")]
     ShapeChanged {
-        /// Which.
+        /// The settings that differ.
         differences: Differences,
     },
     /// The available memory is too small.
@@ -376,19 +384,19 @@ pub enum Error {
         step: u64,
         /// How many in a row.
         in_a_row: u32,
-        /// The step of the newest checkpoint from before, where there is one.
+        /// The step of the newest checkpoint from before, if there is one.
         kept: Option<u64>,
     },
     /// The parameters are no longer finite.
     #[error("the parameters are no longer finite numbers (`{name}`): they are not saved")]
     ParametersNotFinite {
-        /// The first that is not.
+        /// The first parameter that is not.
         name: String,
     },
     /// A decoding strategy that the model cannot follow.
     #[error("{option}: {reason}")]
     Strategy {
-        /// Which part of it.
+        /// The option at fault.
         option: &'static str,
         /// The reason.
         reason: String,
@@ -400,7 +408,7 @@ pub enum Error {
         documents: usize,
         /// The tokens of the longest.
         longest: u64,
-        /// The tokens a document must have more of.
+        /// The number of tokens that a document must exceed.
         window: u64,
     },
     /// A test protocol of documents finds a single one.
@@ -430,7 +438,7 @@ pub enum Error {
     /// The frequency classes cannot be read.
     #[error(transparent)]
     Classes(#[from] f2_classes::ClassesError),
-    /// The ranks of the run are no longer together, or never were.
+    /// The connection between the ranks failed.
     #[error(transparent)]
     Ranks(#[from] f2_ranks::Error),
     /// The device failed.
@@ -439,7 +447,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Threads that the system refuses.
+    /// The error of threads that cannot be started.
     pub fn without_threads(threads: usize, reason: &std::io::Error) -> Self {
         Self::Engine(f2_engine::Error::Threads { threads, reason: reason.to_string() })
     }

@@ -2,10 +2,10 @@
 //! and perplexity.
 //!
 //! In the order of a run: [`config`] holds the settings, [`model`] the decoder on a device of
-//! `f2-engine`, [`batch`] the tokens of every step and [`schedule`] its learning rate, [`objective`]
-//! the losses, [`train`] the training loop and [`run`] the run folder on the disk. [`decode`]
-//! generates text and [`perplexity`] scores it, both on one device or on several [`Devices`];
-//! [`embed`] gives hidden states. [`exchange`] imports and exports models.
+//! `f2-engine`, [`batch`] the tokens of every step and [`schedule`] its learning rate,
+//! [`objective`] the losses, [`train`] the training loop and [`run`] the run folder on the disk.
+//! [`decode`] generates text and [`perplexity`] scores it, both on one device or on several
+//! [`Devices`]; [`embed`] computes hidden states. [`exchange`] imports and exports models.
 
 pub mod batch;
 pub mod bench;

@@ -49,7 +49,7 @@ pub(crate) fn bytes(extents: &[usize]) -> u64 {
     extents.iter().fold(1, |bytes: u64, &extent| bytes.saturating_mul(extent as u64))
 }
 
-/// Bytes available now in the memory a device uses: its own, or the host's. `None` where it is not
+/// Bytes available now in the memory a device uses: its own, or the host's. `None` if it is not
 /// known.
 pub fn available_memory<D: Device>(device: &D) -> Option<u64> {
     device.available_memory().or_else(|| host_memory().map(|memory| memory.available))
@@ -60,11 +60,11 @@ pub fn available_memory<D: Device>(device: &D) -> Option<u64> {
 pub struct HostMemory {
     /// All of it.
     pub total: u64,
-    /// The memory available without swapping, or less where a control group limits the process.
+    /// The memory available without swapping, or less if a control group limits the process.
     pub available: u64,
 }
 
-/// The memory of this machine; `None` where the system does not report it.
+/// The memory of this machine; `None` if the system does not report it.
 pub fn host_memory() -> Option<HostMemory> {
     let mut system = System::new();
     system.refresh_memory_specifics(MemoryRefreshKind::nothing().with_ram());
@@ -74,7 +74,7 @@ pub fn host_memory() -> Option<HostMemory> {
     (total > 0).then_some(HostMemory { total, available })
 }
 
-/// The memory a control group has left; `None` where its limit is `max`.
+/// The memory a control group has left; `None` if its limit is `max`.
 fn group_limit(limit: &str, used: &str) -> Option<u64> {
     let number = |path| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
     Some(number(limit)?.saturating_sub(number(used)?))

@@ -5,7 +5,7 @@ use std::f64::consts::PI;
 use crate::batch::TrainingBatches;
 use crate::config::{BatchConfig, BudgetConfig, ScheduleConfig, ScheduleShape};
 
-/// The learning rate as a fraction of its top, over a run of any kind of limit.
+/// The learning rate as a fraction of its peak, over a run with any kind of limit.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     config: ScheduleConfig,
@@ -17,13 +17,13 @@ impl Schedule {
         Self { config: config.clone() }
     }
 
-    /// The fraction of the top learning rate for the step numbered `step` (from 0), when
-    /// `progress` (0 to 1) of the run is behind it.
+    /// The fraction of the peak learning rate for the step numbered `step` (from 0), after
+    /// `progress` (0 to 1) of the run.
     ///
-    /// During the warm-up it rises by equal parts, the first step taking one part. After it the
-    /// curve runs from where the warm-up ended to the end of the run. Where the run is limited
-    /// by the clock, the end of the warm-up is placed as if every step took the same time; where
-    /// it is limited by steps, this is exact.
+    /// During the warm-up it rises in equal increments, the first step getting one of them. The
+    /// curve runs from the end of the warm-up to the end of the run. If the run is limited by the
+    /// clock, the end of the warm-up is estimated as if every step took the same time; if it is
+    /// limited by steps, it is exact.
     pub fn fraction(&self, step: u64, progress: f64) -> f64 {
         let warmup = self.config.warmup_steps;
         if step < warmup {
@@ -46,7 +46,7 @@ fn after_warmup(step: u64, warmup: u64, progress: f64) -> f64 {
     if left <= 0.0 { progress } else { (progress * (step - warmup) / left).clamp(0.0, 1.0) }
 }
 
-/// The limits of a run, translated to steps where they can be.
+/// The limits of a run, converted to steps if possible.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Budget {
     /// The step at which the run ends, unless the clock ends it.
@@ -64,7 +64,7 @@ impl Budget {
         Self::first([budget.steps, from_epochs, from_tokens], budget)
     }
 
-    /// The same before there is a text: epochs are no limit yet, and every batch is full.
+    /// The limit without a text: epochs are ignored, and every batch counts as full.
     pub fn without_text(budget: &BudgetConfig, batch: &BatchConfig) -> Self {
         let full = batch.tokens_per_step() as u64;
         let from_tokens = budget.tokens.map(|tokens| tokens.div_ceil(full));
@@ -81,7 +81,7 @@ impl Budget {
         self.steps.is_none() && self.seconds.is_none()
     }
 
-    /// The part of the run behind step `step` (from 0) after `seconds` of training, 0 to 1.
+    /// The part of the run that is done after `step` steps and `seconds` of training, 0 to 1.
     pub fn progress(&self, step: u64, seconds: f64) -> f64 {
         let by_steps = self.steps.map_or(0.0, |steps| step as f64 / steps as f64);
         let by_clock = self.seconds.map_or(0.0, |limit| seconds / limit);

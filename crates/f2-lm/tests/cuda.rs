@@ -1,4 +1,4 @@
-//! Training and writing on a GPU. Skipped, with a remark, where there is none.
+//! Training and generation on a GPU. Skipped, with a remark, if there is none.
 
 use std::ops::Range;
 
@@ -138,8 +138,8 @@ impl TokenSource for Songs {
     }
 }
 
-/// Batches of documents change their shape from step to step. Recorded operations of one shape
-/// replayed for another would compute something else than the CPU does.
+/// Batches of documents change their shape from step to step. If operations recorded for one shape
+/// were replayed for another, the result would differ from the CPU's.
 #[test]
 fn batches_of_many_shapes_train_as_on_the_cpu() {
     if is_skipped() {
@@ -166,8 +166,9 @@ fn batches_of_many_shapes_train_as_on_the_cpu() {
     }
 }
 
-/// The GPU's own draws and the host's from the CPU's probabilities: in full precision they
-/// differ where a number falls between two tokens, and after that the texts part.
+/// Draws on the GPU against those on the host from the CPU's probabilities: in full precision they
+/// differ only if a random number falls on the border of two tokens; from there on the texts
+/// differ.
 #[test]
 fn texts_drawn_by_the_gpu_are_the_cpus() {
     if is_skipped() {

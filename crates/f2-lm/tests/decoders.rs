@@ -1,5 +1,5 @@
-//! Whole texts of the searches that came after the paper, compared with those `oracle/decoders.py` finds in
-//! double precision without a cache.
+//! Whole texts of the searches newer than the paper, compared with those `oracle/decoders.py` finds
+//! in double precision without a cache.
 
 mod frozen;
 
@@ -22,7 +22,7 @@ struct Golden {
     iterative_beam: Iterative,
 }
 
-/// Of all tokens of a plain model, of an F² model's posterior, or of a class first.
+/// Chooses among all tokens of a plain model, from an F² model's full posterior, or a class first.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
 #[serde(rename_all = "lowercase")]
 enum Way {
@@ -139,7 +139,7 @@ fn contrastive_search_finds_the_oracles_texts() {
     }
 }
 
-/// Without a penalty, or without a choice, nothing but the likeliest is left.
+/// Without a penalty, or with a single candidate, the likeliest token is chosen.
 #[test]
 fn contrastive_search_without_contrast_is_greedy() {
     let golden = golden();
@@ -196,8 +196,8 @@ fn contrastive_beams_are_the_oracles() {
     assert_eq!(ids(&found.unwrap()), golden.contrastive_beams.concat());
 }
 
-/// Where the likeliest token alone is plausible nothing changes, log-probabilities included: they are the
-/// model's own.
+/// If only the likeliest token is plausible, nothing changes, not even log-probabilities, which are
+/// the model's own.
 #[test]
 fn an_amateur_changes_choices_and_no_probabilities() {
     let golden = golden();

@@ -1,4 +1,4 @@
-//! Work that several devices share: its results are those of one.
+//! Work shared by several devices gives the same results as one device.
 
 mod workshop;
 
@@ -21,7 +21,7 @@ fn open(_: usize) -> Result<Cpu, Error> {
     Ok(Cpu::new(1)?)
 }
 
-/// The texts of a request, and the tokens that steps told of.
+/// The texts of a request, and the number of tokens that steps reported.
 fn generate(devices: &Devices<'_, Cpu>, request: &Request<'_>) -> (Generated, usize) {
     let (mut tokens, mut ready, mut finished) = (0, 0, 0);
     let mut observer = |event: Event<'_>| match event {

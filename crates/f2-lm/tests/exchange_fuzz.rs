@@ -1,5 +1,5 @@
-//! Model folders with anything in them: whatever is damaged, importing ends with a model or an
-//! error, and asks for no more memory than the files warrant.
+//! Damaged model folders: importing ends with a model or an error, and takes no more memory than is
+//! in proportion to the files.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs;
@@ -12,14 +12,14 @@ use f2_lm::exchange::ForeignModel;
 use f2_lm::run::{Pick, SavedModel};
 use proptest::prelude::*;
 
-/// The system's memory, with a note of how much is in use and how much was at most.
+/// The system's allocator, with counters of the current and the peak memory.
 struct Watched;
 
 static USED: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: every call goes to the system's allocator unchanged; the counters touch no memory of
-// its own.
+// SAFETY: every call is passed on unchanged to the system's allocator; the counters do not touch
+// its memory.
 unsafe impl GlobalAlloc for Watched {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let used = USED.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
@@ -45,7 +45,7 @@ enum Damage {
     Byte(u8),
     /// The rest is cut off.
     Cut,
-    /// Bytes come in between.
+    /// Bytes are inserted.
     Insert(Vec<u8>),
     /// A number is replaced by another; the header's length is adjusted.
     Number(String),
@@ -123,7 +123,7 @@ fn damaged(files: &[PathBuf], damages: &[(usize, usize, bool, Damage)]) {
     }
 }
 
-/// Does something with files and checks the memory it took against their size.
+/// Runs `work` and checks the memory it took against the size of the files.
 fn within_reason(files: &[PathBuf], work: impl FnOnce()) -> Result<(), TestCaseError> {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let size: u64 = files.iter().map(|path| fs::metadata(path).unwrap().len()).sum();
@@ -131,13 +131,13 @@ fn within_reason(files: &[PathBuf], work: impl FnOnce()) -> Result<(), TestCaseE
     MOST.store(before, Ordering::Relaxed);
     work();
     let most = MOST.load(Ordering::Relaxed).saturating_sub(before);
-    // Weights come and go one by one; JSON in memory is many times its text.
-    let warranted = 40 * size as usize + (1 << 21);
-    prop_assert!(most <= warranted, "{most} bytes of memory for {size} bytes of files");
+    // Weights are read one by one; parsed JSON takes many times its text.
+    let limit = 40 * size as usize + (1 << 21);
+    prop_assert!(most <= limit, "{most} bytes of memory for {size} bytes of files");
     Ok(())
 }
 
-/// Memory is watched for one test at a time.
+/// Memory is measured for one test at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
 proptest! {

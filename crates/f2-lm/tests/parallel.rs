@@ -50,7 +50,7 @@ fn new_run(workshop: &Workshop, name: &str, objective: ObjectiveName, shards: us
     run
 }
 
-/// Runs `body` as each of `size` ranks; alone where it is one.
+/// Runs `body` as each of `size` ranks; without a connection if there is only one.
 fn as_ranks<R: Send>(size: usize, body: impl Fn(Option<Ranks<Cpu>>, Cpu) -> R + Sync) -> Vec<R> {
     if size == 1 {
         return vec![body(None, Cpu::new(1).unwrap())];
@@ -58,7 +58,7 @@ fn as_ranks<R: Send>(size: usize, body: impl Fn(Option<Ranks<Cpu>>, Cpu) -> R + 
     as_joined_ranks(size, body)
 }
 
-/// The same, with a connection even where it leads nowhere.
+/// Like [`as_ranks`], with a connection even for a single rank.
 fn as_joined_ranks<R: Send>(
     size: usize,
     body: impl Fn(Option<Ranks<Cpu>>, Cpu) -> R + Sync,
@@ -100,7 +100,7 @@ fn in_buckets(run: NewRun, tied: bool) -> NewRun {
     NewRun { settings: settings.set("model.tied", &tied.to_string()), ..run }
 }
 
-/// Without it the test below would show nothing. A vocabulary, which is left out, adds to it.
+/// Otherwise the test below would show nothing. A larger vocabulary would only add buckets.
 fn has_several_buckets(config: &TrainConfig) {
     let (model, positions) = (config.model.clone(), config.batch.sequence);
     let decoder =

@@ -1,4 +1,4 @@
-//! Activations computed again for the backward pass: less memory, the same bits.
+//! Activations recomputed for the backward pass: less memory, the same bits.
 
 mod workshop;
 
@@ -79,7 +79,7 @@ fn every_objective_ends_in_the_same_bits() {
     }
 }
 
-/// Runs that keep everything say nothing of it, as before there was a choice.
+/// Runs that save all activations do not mention it, as before the setting existed.
 #[test]
 fn the_setting_is_written_where_it_is_given() {
     let workshop = Workshop::new();

@@ -252,7 +252,7 @@ fn nothing_waits_for_a_pipe_in_a_run() {
         let refused = RunFolder::open(run.path()).unwrap_err().to_string();
         assert!(refused.contains(name) && refused.contains("a pipe or a device"), "{refused}");
     }
-    // Nor where a run is begun.
+    // Nor when a run is started.
     fs::remove_file(run.config_path()).unwrap();
     let begun = RunFolder::create(run.path(), run.config.clone(), run.manifest.clone());
     assert!(begun.is_err());

@@ -1,5 +1,5 @@
-//! docs/scaling.md holds the table that the model's own counts give. `F2_WRITE_DOCS=1 cargo test -p
-//! f2-lm --test scaling_page` writes it.
+//! docs/scaling.md holds the table computed from the counts of the code.
+//! `F2_WRITE_DOCS=1 cargo test -p f2-lm --test scaling_page` writes it.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -13,7 +13,8 @@ use f2_lm::train::{RunCost, settle_shards};
 
 /// GPUs of a host.
 const HOST: usize = 8;
-/// Bytes per second that a GPU sends to others of its host (`NVLink`), and to other hosts (400 Gb/s).
+/// Bytes per second that a GPU sends to others of its host (`NVLink`), and to other hosts (400
+/// Gb/s).
 const INSIDE: f64 = 450e9;
 const BETWEEN: f64 = 50e9;
 /// Floating-point operations per second of a GPU in training.
@@ -85,8 +86,8 @@ impl Plan {
         (sent * (1.0 - away) / INSIDE).max(sent * away / BETWEEN)
     }
 
-    /// Seconds from the start of the last backward pass until the gradient is final from each of the
-    /// decoder's places on; the last are those of the whole pass.
+    /// Seconds from the start of the last backward pass until the gradient is final from each of
+    /// the decoder's places on; the last are those of the whole pass.
     fn ready(&self) -> Vec<f64> {
         let Work { trunk, per_output } = Work::new(&self.decoder, config().batch.sequence);
         let head = per_output * self.outputs / (trunk + per_output * self.outputs);
@@ -98,8 +99,8 @@ impl Plan {
         (0..=blocks).chain([blocks]).map(|done| pass * head + done as f64 * block).collect()
     }
 
-    /// Seconds that the exchange adds to the operations: buckets go one after the other, each as soon as
-    /// it is final; parameters go when all is done.
+    /// Seconds that the exchange adds to the operations: buckets go one after the other, each as
+    /// soon as it is final; parameters go when all is done.
     fn added(&self) -> f64 {
         let (finals, ready) = (self.decoder.finals(), self.ready());
         let len = self.decoder.layout.len();
@@ -159,7 +160,8 @@ fn the_page_has_the_table_that_the_counts_give() {
     );
 }
 
-/// The bytes that each rank sends grow towards twice the gradient; its share of the optimiser shrinks.
+/// The bytes that each rank sends grow towards twice the gradient; its share of the optimiser
+/// shrinks.
 #[test]
 fn more_ranks_need_less_memory_each() {
     let costs = [2, 4, 8].map(|gpus| cost(ObjectiveName::F2, gpus));

@@ -1,5 +1,5 @@
 //! `docs/settings.md` is made from the code: the comments of the settings, their defaults, and the
-//! presets. This test says when it is stale, and writes it when asked to.
+//! presets. This test fails if it is stale, and writes it if `F2_WRITE_DOCS` is set.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -115,7 +115,7 @@ fn page() -> String {
          optimiser.learning_rate=1e-3`, or in a TOML file with `--config FILE`, where `[model]` \
          begins the section and `layers = 6` sets `model.layers`. A flag wins over the file, the \
          file over the preset, the preset over the default. `f2 train --preset demo \
-         --show-config` prints what is in force and where each value comes from.\n"
+         --show-config` prints the resulting settings and where each value comes from.\n"
     );
     for member in &types["TrainConfig"] {
         match types.get(member.kind.as_str()) {

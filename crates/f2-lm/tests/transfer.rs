@@ -102,8 +102,8 @@ fn run(model: &Model<Cpu>, tokens: &[u32]) -> (Vec<f32>, Vec<f32>) {
     (hidden, parts)
 }
 
-/// METHOD: the permutation renames tokens and changes nothing else; and the token loss inside a
-/// class, whose softmax has fewer terms, is at most the pretrained one.
+/// The permutation renames tokens and changes nothing else; and the token loss inside a class, whose
+/// softmax has fewer terms, is at most the pretrained one.
 #[test]
 fn hidden_states_stay_and_the_token_loss_inside_a_class_is_at_most_the_pretrained_one() {
     for (hub, keep_ids) in [("tied", false), ("tied", true), ("untied", false)] {
@@ -153,7 +153,7 @@ fn a_tied_matrix_becomes_two_and_class_vectors_are_fresh_or_the_mean_of_their_to
     }
 }
 
-/// Rows an embedding was filled up with have no token, and stay behind.
+/// The rows an embedding was padded with have no token, and are left out.
 #[test]
 fn rows_without_a_token_stay_behind() {
     let crossing = Crossing::new("tied", false);

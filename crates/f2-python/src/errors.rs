@@ -1,4 +1,4 @@
-//! Errors of the crates beneath as exceptions of Python.
+//! Errors of the underlying crates as Python exceptions.
 
 use f2_classes::ClassesError;
 use pyo3::PyErr;
@@ -9,7 +9,7 @@ pub(crate) fn value_error(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// A file that cannot be read or written is an `OSError`, all else a `ValueError`.
+/// An `OSError` if a file cannot be read or written, otherwise a `ValueError`.
 pub(crate) fn of_classes(error: ClassesError) -> PyErr {
     match error {
         ClassesError::Read(_) | ClassesError::Write(_) => PyOSError::new_err(error.to_string()),

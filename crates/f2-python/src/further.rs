@@ -9,7 +9,7 @@ use crate::interrupt::interruptible;
 use crate::metrics::of_texts;
 use crate::texts::Reader;
 
-/// Refuses lengths of n-grams and windows that are not from 1 up.
+/// Refuses lengths of n-grams and windows below 1.
 fn from_one(name: &str, number: usize) -> PyResult<usize> {
     if number > 0 {
         return Ok(number);
@@ -69,7 +69,8 @@ pub(crate) fn vendi(texts: &Bound<'_, PyAny>, max_order: usize) -> PyResult<f64>
     of_texts(texts, move |texts| f2_metrics::vendi_score(texts, max_order))
 }
 
-/// The tokens of each text that the training texts have in a row, up to each token.
+/// For each token, the length of the longest sequence ending with it that the training texts
+/// contain.
 #[pyfunction]
 pub(crate) fn training_matches(
     texts: &Bound<'_, PyAny>,
@@ -79,7 +80,7 @@ pub(crate) fn training_matches(
     let training = reader.read("training", training)?;
     let read = reader.read("texts", texts)?;
     let found = interruptible(texts.py(), move |_| {
-        // A document does not continue in the next: no text has the id between them.
+        // Separates the documents, so that no match spans two of them.
         let ids = training.slices().join(&u32::MAX);
         f2_metrics::training_matches(&read.slices(), &ids[..], &|_| true)
     })?;
@@ -97,7 +98,7 @@ pub(crate) fn longest_match(py: Python<'_>, matches: Vec<Vec<u32>>) -> PyResult<
     interruptible(py, move |_| f2_metrics::longest_match(&matches))?.map_err(value_error)
 }
 
-/// Points as the bytes of f32, and how many numbers each has.
+/// Points as the bytes of f32 values, and the number of values in each.
 type Points = (Vec<u8>, usize);
 
 fn features(name: &str, (bytes, width): Points) -> PyResult<Features> {

@@ -1,4 +1,4 @@
-//! Long calls that Ctrl-C stops.
+//! Long calls that Ctrl-C interrupts.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -11,15 +11,15 @@ use std::time::Duration;
 use pyo3::exceptions::{PyMemoryError, PyRuntimeError};
 use pyo3::{PyResult, Python};
 
-/// How often Python is asked whether somebody pressed Ctrl-C.
+/// How often to check whether Ctrl-C was pressed.
 const BETWEEN_SIGNALS: Duration = Duration::from_millis(50);
 
-/// Whether the caller has left.
+/// Whether the call was interrupted.
 #[derive(Clone, Default)]
 pub(crate) struct Cancelled(Arc<AtomicBool>);
 
 impl Cancelled {
-    /// Ends the work by unwinding, if nobody waits for it any more.
+    /// Ends the work by unwinding if nothing waits for its result any more.
     pub(crate) fn check(&self) {
         if self.0.load(Ordering::Relaxed) {
             resume_unwind(Box::new("cancelled"));
@@ -27,10 +27,10 @@ impl Cancelled {
     }
 }
 
-/// Works on another thread without the interpreter, while this one listens for signals.
+/// Runs `work` on another thread without the interpreter, while this thread checks for signals.
 ///
-/// After Ctrl-C the call returns at once; the work ends at its next look at [`Cancelled`], and its
-/// result is dropped.
+/// After Ctrl-C the call returns at once. The work continues until it next checks [`Cancelled`], or
+/// to its end if it never does; its result is dropped.
 pub(crate) fn interruptible<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce(&Cancelled) -> T + Send + 'static,
@@ -40,7 +40,7 @@ pub(crate) fn interruptible<T: Send + 'static>(
     let theirs = cancelled.clone();
     let spawned = thread::Builder::new().name("f2-softmax".to_owned()).spawn(move || {
         let result = catch_unwind(AssertUnwindSafe(|| work(&theirs)));
-        // Nobody listens after an interrupt.
+        // After an interrupt the receiver is gone.
         let _ = sender.send(result);
     });
     spawned.map_err(|error| PyMemoryError::new_err(format!("cannot start a thread: {error}")))?;
@@ -66,7 +66,7 @@ pub(crate) fn interruptible<T: Send + 'static>(
     }
 }
 
-/// A defect of ours, in its own words.
+/// The message for a panic, which is a defect of this package.
 fn message(panic: &(dyn Any + Send)) -> String {
     let said = panic.downcast_ref::<&str>().copied();
     let said = said.or_else(|| panic.downcast_ref::<String>().map(String::as_str));

@@ -1,4 +1,4 @@
-//! BLEU, chrF and ROUGE of texts that have references of their own.
+//! BLEU, chrF and ROUGE for texts with one reference each.
 
 use f2_metrics::Error;
 use pyo3::prelude::*;

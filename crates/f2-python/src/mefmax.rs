@@ -17,7 +17,7 @@ pub(crate) struct Selection {
     ids: Vec<u32>,
 }
 
-/// Counts by token, as Python gives them.
+/// Reads counts by token from Python.
 pub(crate) fn read_counts(counts: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
     let read = |(index, count): (usize, PyResult<Bound<'_, PyAny>>)| {
         let count = count?;

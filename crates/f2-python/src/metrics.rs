@@ -13,7 +13,7 @@ use crate::interrupt::interruptible;
 use crate::mefmax::{rank, read_counts};
 use crate::texts::{Reader, Texts};
 
-/// Longest n-grams that are counted.
+/// The longest n-grams that can be counted.
 const MOST_ORDERS: usize = 8;
 
 fn convention(name: &str) -> PyResult<Convention> {
@@ -45,7 +45,7 @@ fn of_pair<T: Send + 'static>(
     refs: &Bound<'_, PyAny>,
     score: impl FnOnce(&[&[u32]], &[&[u32]]) -> Result<T, Error> + Send + 'static,
 ) -> PyResult<T> {
-    // References first, as `f2 eval` reads them: sums follow the order of the words.
+    // References first, as in `f2 eval`: the order of words determines the order of sums.
     let mut reader = Reader::default();
     let references = reader.read("refs", refs)?;
     let hypotheses = reader.read("hyps", hyps)?;
@@ -173,7 +173,7 @@ pub(crate) fn evaluate<'py>(
 /// The ranks of ids and the bands they fall into.
 struct Ranking {
     bands: Bands,
-    /// None where ids are ranks.
+    /// `None` if ids are ranks.
     rank_of_id: Option<Vec<u32>>,
 }
 
@@ -192,7 +192,7 @@ impl Ranking {
     fn apply(&self, reader: &Reader, argument: &str, texts: Texts) -> PyResult<Texts> {
         if reader.has_words() {
             return Err(PyValueError::new_err(
-                "words have no place among the counts of tokens: give texts as the ids the counts \
+                "words cannot be looked up in counts of tokens: give texts as the ids the counts \
                  are for",
             ));
         }
@@ -217,7 +217,7 @@ fn described<'py>(py: Python<'py>, evaluation: &Evaluation) -> PyResult<Bound<'p
     Ok(result)
 }
 
-/// A value for each name, orders counted from 1.
+/// A value for each metric and order; orders start at 1.
 fn values<'py, V: Copy, T: IntoPyObject<'py>>(
     py: Python<'py>,
     metrics: &Metrics<V>,

@@ -1,11 +1,11 @@
-//! Arrays of numpy, read where they lie.
+//! Arrays of numpy, read in place.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-/// A contiguous array of 32-bit integers that belongs to Python.
+/// A contiguous array of 32-bit integers owned by Python.
 pub(crate) struct Array {
-    /// Keeps the memory.
+    /// Keeps the memory alive.
     _owner: Py<PyAny>,
     first: *const u32,
     length: usize,
@@ -17,7 +17,7 @@ unsafe impl Send for Array {}
 unsafe impl Sync for Array {}
 
 impl Array {
-    /// Takes an array that `f2_softmax._texts` made: one-dimensional, contiguous, `uint32`.
+    /// Takes an array made by `f2_softmax._texts`: one-dimensional, contiguous, `uint32`.
     pub(crate) fn new(array: &Bound<'_, PyAny>) -> PyResult<Self> {
         let about = array.getattr("__array_interface__")?;
         let kind: String = about.get_item("typestr")?.extract()?;
@@ -33,13 +33,13 @@ impl Array {
         Ok(Self { _owner: array.clone().unbind(), first, length })
     }
 
-    /// The numbers. Python may not change them meanwhile.
+    /// The numbers, which Python must not change meanwhile.
     pub(crate) fn values(&self) -> &[u32] {
         if self.length == 0 {
             return &[];
         }
-        // SAFETY: numpy says that so many 32-bit integers lie there, aligned and one after
-        // another; the owner keeps them.
+        // SAFETY: according to numpy, `length` contiguous, aligned 32-bit integers start at
+        // `first`; `_owner` keeps them alive.
         unsafe { std::slice::from_raw_parts(self.first, self.length) }
     }
 }

@@ -1,4 +1,4 @@
-//! Texts as Python has them become token ids.
+//! Conversion of texts from Python to token ids.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::numbers::Array;
 
-/// Texts as token ids, one after another.
+/// Texts as token ids, concatenated.
 pub(crate) struct Texts {
     ids: Ids,
     /// Where each text ends.
@@ -22,13 +22,13 @@ enum Ids {
 /// The kind of the tokens of texts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tokens {
-    /// Ids, as given.
+    /// Token ids, used as given.
     Ids,
-    /// Words, numbered in the order they come.
+    /// Words, numbered in order of first occurrence.
     Words,
 }
 
-/// Reads texts, so that equal words get equal ids in all of them.
+/// Reads several sets of texts with common ids, so that equal words have equal ids.
 #[derive(Default)]
 pub(crate) struct Reader {
     words: FxHashMap<String, u32>,
@@ -47,8 +47,8 @@ impl Texts {
         starts.zip(&self.ends).map(|(start, end)| &ids[start..*end]).collect()
     }
 
-    /// The same texts with other ids. `new_ids` has one for each old id; `counts` names it in
-    /// messages.
+    /// The same texts with each id replaced by its entry in `new_ids`. `argument` names the texts
+    /// in messages.
     pub(crate) fn renamed(self, argument: &str, new_ids: &[u32]) -> PyResult<Self> {
         let mut ids = Vec::with_capacity(self.ends.last().copied().unwrap_or(0));
         for (number, text) in self.slices().into_iter().enumerate() {
@@ -68,12 +68,12 @@ impl Texts {
 }
 
 impl Reader {
-    /// Whether words were read, which have no ids of their own.
+    /// Whether words were read, whose ids are arbitrary.
     pub(crate) fn has_words(&self) -> bool {
         self.tokens.is_some_and(|(tokens, _)| tokens == Tokens::Words)
     }
 
-    /// Reads what `f2_softmax._texts` made of an argument: a list of texts, or a pair of an array of
+    /// Reads an argument prepared by `f2_softmax._texts`: a list of texts, or a pair of an array of
     /// all ids and the ends of the texts in it.
     pub(crate) fn read(
         &mut self,
@@ -103,7 +103,7 @@ impl Reader {
                 "{argument}: the ends of the texts must not fall, nor pass the end of the ids"
             )));
         }
-        self.note(argument, Tokens::Ids)?;
+        self.set_kind(argument, Tokens::Ids)?;
         Ok(Texts { ids: Ids::Array(array), ends })
     }
 
@@ -115,7 +115,7 @@ impl Reader {
         ids: &mut Vec<u32>,
     ) -> PyResult<()> {
         if let Ok(text) = text.cast::<PyString>() {
-            self.note(argument, Tokens::Words)?;
+            self.set_kind(argument, Tokens::Words)?;
             text.to_cow()?.split_whitespace().for_each(|word| ids.push(self.word(word)));
             return Ok(());
         }
@@ -146,13 +146,13 @@ impl Reader {
         ids: &mut Vec<u32>,
     ) -> PyResult<()> {
         if let Ok(word) = token.cast::<PyString>() {
-            self.note(argument, Tokens::Words)?;
+            self.set_kind(argument, Tokens::Words)?;
             ids.push(self.word(&word.to_cow()?));
             return Ok(());
         }
         match token.extract::<u32>() {
             Ok(id) => {
-                self.note(argument, Tokens::Ids)?;
+                self.set_kind(argument, Tokens::Ids)?;
                 ids.push(id);
                 Ok(())
             }
@@ -179,8 +179,8 @@ impl Reader {
         id
     }
 
-    /// Refuses words beside ids.
-    fn note(&mut self, argument: &'static str, tokens: Tokens) -> PyResult<()> {
+    /// Records the kind of tokens; refuses to mix words and ids.
+    fn set_kind(&mut self, argument: &'static str, tokens: Tokens) -> PyResult<()> {
         match self.tokens {
             None => self.tokens = Some((tokens, argument)),
             Some((before, _)) if before == tokens => {}
@@ -200,7 +200,7 @@ impl Reader {
     }
 }
 
-/// The type of an object, as in a sentence.
+/// The type of an object, for a message.
 fn kind(object: &Bound<'_, PyAny>) -> String {
     object.get_type().name().map_or_else(|_| "an object".to_owned(), |name| format!("a {name}"))
 }

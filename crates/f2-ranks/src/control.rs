@@ -1,8 +1,8 @@
-//! Small messages between ranks: rank 0 speaks with each of the others.
+//! Small messages between rank 0 and each of the others.
 
 use crate::Error;
 
-/// A way for messages between rank 0 and the others.
+/// Carries messages between rank 0 and the others.
 pub(crate) trait Link: Send {
     /// Sends a message.
     fn send(&mut self, to: usize, message: &[u8]) -> Result<(), Error>;
@@ -10,14 +10,14 @@ pub(crate) trait Link: Send {
     fn receive(&mut self, from: usize) -> Result<Vec<u8>, Error>;
     /// Tells the others why this rank ends.
     fn fail(&mut self, reason: &str);
-    /// Says that this rank is done: what follows is no loss.
+    /// Marks this rank as finished: its end is not a loss.
     fn finish(&mut self);
-    /// Says that this rank ends, though the way it exchanges numbers by may still wait for the others.
+    /// Announces that this rank ends although its exchange of numbers may still wait for others.
     fn leave(&mut self) {}
 }
 
-/// The connection of a rank to the others, for small messages. All ranks call the same methods in the
-/// same order.
+/// The connection of a rank to the others, for small messages. All ranks must call the same methods
+/// in the same order.
 pub struct Control {
     rank: usize,
     size: usize,
@@ -39,12 +39,12 @@ impl Control {
         self.size
     }
 
-    /// Whether this is rank 0, which decides and writes.
+    /// Whether this is rank 0, which makes decisions and writes files.
     pub fn leads(&self) -> bool {
         self.rank == 0
     }
 
-    /// Rank 0's message, at every rank.
+    /// Returns rank 0's message on every rank.
     pub fn broadcast(&mut self, message: &[u8]) -> Result<Vec<u8>, Error> {
         if self.rank > 0 {
             return self.link.receive(0);
@@ -55,7 +55,7 @@ impl Control {
         Ok(message.to_vec())
     }
 
-    /// Every rank's message, in their order, at rank 0; nothing at the others.
+    /// Returns the messages of all ranks, in order of rank, on rank 0; nothing on the others.
     pub fn gather(&mut self, message: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
         if self.rank > 0 {
             self.link.send(0, message)?;
@@ -65,7 +65,7 @@ impl Control {
         std::iter::once(Ok(message.to_vec())).chain(others).collect()
     }
 
-    /// Every rank's message, in their order, at every rank.
+    /// Returns the messages of all ranks, in order of rank, on every rank.
     pub fn all_gather(&mut self, message: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
         let gathered = self.gather(message)?;
         let mut all = Vec::new();
@@ -84,12 +84,12 @@ impl Control {
         Ok(messages)
     }
 
-    /// Waits until all ranks are here.
+    /// Waits until all ranks have called it.
     pub fn barrier(&mut self) -> Result<(), Error> {
         self.all_gather(&[]).map(drop)
     }
 
-    /// Adds up the counts of all ranks.
+    /// Replaces counts by their sums over all ranks.
     pub fn sum(&mut self, counts: &mut [u64]) -> Result<(), Error> {
         let bytes: Vec<u8> = counts.iter().flat_map(|count| count.to_le_bytes()).collect();
         for message in self.gather(&bytes)?.iter().skip(1) {
@@ -110,13 +110,14 @@ impl Control {
         self.link.fail(reason);
     }
 
-    /// Says that this rank ends, before it lets go of what it exchanges numbers by: that may wait for the
-    /// others, and they for this one. Where it takes long the process is ended.
+    /// Announces that this rank ends, before it releases what it exchanges numbers through: that
+    /// may block until the others end, and they may wait for this one. If it takes too long, the
+    /// process is ended.
     pub fn leave(&mut self) {
         self.link.leave();
     }
 
-    /// Says that this rank is done. One that is dropped without it is lost to the others.
+    /// Marks this rank as finished. A rank dropped without it is a failure to the others.
     pub fn finish(&mut self) {
         self.link.finish();
     }

@@ -1,4 +1,4 @@
-//! Errors between ranks. Each names the rank or the variable at fault.
+//! Errors between ranks; each names the rank or variable at fault.
 
 /// An error between ranks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -6,15 +6,15 @@ pub enum Error {
     /// The launcher's variables are missing or contradict each other.
     #[error("{reason}")]
     Launch {
-        /// Which, and why.
+        /// The variable, and the reason.
         reason: String,
     },
     /// Rank 0 cannot listen for the others.
     #[error("rank 0 cannot listen at {address}: {reason}")]
     Listen {
-        /// Where.
+        /// The address.
         address: String,
-        /// The system's answer.
+        /// The system's error.
         reason: String,
     },
     /// Rank 0 was not found.
@@ -22,55 +22,55 @@ pub enum Error {
     Unreachable {
         /// The rank that tried.
         rank: usize,
-        /// Where rank 0 should be.
+        /// Rank 0's address.
         address: String,
         /// The time limit.
         seconds: u64,
-        /// The last answer.
+        /// The last error.
         reason: String,
     },
-    /// Some ranks did not come.
+    /// Some ranks did not connect in time.
     #[error("rank {} of {size} did not come to {address} within {seconds} seconds", list(missing))]
     Absent {
-        /// Those that did not.
+        /// Their numbers.
         missing: Vec<usize>,
-        /// How many there should be.
+        /// The expected number of ranks.
         size: usize,
-        /// Where they were expected.
+        /// Rank 0's address.
         address: String,
         /// The time limit.
         seconds: u64,
     },
-    /// The process of a rank cannot be started.
+    /// The process of a rank could not be started.
     #[error("cannot start a process for rank {rank}: {reason}")]
     Start {
         /// The rank.
         rank: usize,
-        /// The system's answer.
+        /// The system's error.
         reason: String,
     },
-    /// The process of a rank ended before it met the others.
+    /// The process of a rank ended before it connected.
     #[error("rank {rank} ended before it met the others: {status}")]
     Ended {
         /// The rank.
         rank: usize,
-        /// How, as the system names it.
+        /// Its exit status.
         status: String,
     },
-    /// A rank cannot have the threads it listens with.
+    /// A rank could not start the threads for its connections.
     #[error("rank {rank} cannot start a thread: {reason}")]
     Threads {
         /// The rank.
         rank: usize,
-        /// The system's answer.
+        /// The system's error.
         reason: String,
     },
-    /// The connection to a rank ended, or nothing came over it.
+    /// The connection to a rank was closed, or nothing was received on it.
     #[error("rank {rank} is lost: {reason}")]
     Lost {
         /// The rank.
         rank: usize,
-        /// How the loss was detected.
+        /// How this was detected.
         reason: String,
     },
     /// A rank ended with an error of its own.
@@ -90,7 +90,7 @@ pub enum Error {
         what: String,
         /// The rank's value.
         found: String,
-        /// That of rank 0.
+        /// Rank 0's value.
         expected: String,
     },
 }

@@ -1,4 +1,4 @@
-//! The values that must be the same on all ranks, compared when they meet.
+//! Values that must be the same on all ranks, compared at the start.
 
 use crate::{Control, Error};
 
@@ -12,7 +12,7 @@ impl Fingerprint {
         self.0.push((what.into(), value.to_string()));
     }
 
-    /// Compares those of all ranks; the error names the first rank and value that differ.
+    /// Compares the values of all ranks; the error names the first rank and value that differ.
     pub fn compare(&self, control: &mut Control) -> Result<(), Error> {
         let all = control.all_gather(&self.to_bytes())?;
         let expected = Self::from_bytes(&all[0]);
@@ -36,7 +36,7 @@ impl Fingerprint {
             .map(|(found, expected, what)| Error::Different { rank, what, found, expected })
     }
 
-    /// Values are text without NUL, which keeps them apart.
+    /// Names and values are text without NUL, which separates them.
     fn to_bytes(&self) -> Vec<u8> {
         let lines = self.0.iter().map(|(what, value)| format!("{what}\0{value}"));
         lines.collect::<Vec<_>>().join("\0").into_bytes()

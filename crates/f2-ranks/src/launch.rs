@@ -4,15 +4,15 @@ use std::fmt;
 
 use crate::Error;
 
-/// The port rank 0 listens at where no variable names one.
+/// The port rank 0 listens on if no variable sets one.
 const PORT: u16 = 29_511;
-/// Where ports begin that are chosen by a job's number, and how many there are.
+/// The first port and the number of ports used for jobs with a number.
 const JOB_PORTS: (u16, u64) = (20_000, 10_000);
 
 /// The launcher that started the ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Launcher {
-    /// Rank 0 itself, of which the others are [`Children`](crate::Children).
+    /// Rank 0 itself; the others are its [`Children`](crate::Children).
     RankZero,
     /// `torchrun`, or anything else that sets `RANK` and `WORLD_SIZE`.
     Torchrun,
@@ -27,7 +27,7 @@ pub enum Launcher {
 /// Where rank 0 listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
-    /// The host's name or number.
+    /// The host's name or IP address.
     pub host: String,
     /// The port.
     pub port: u16,
@@ -39,7 +39,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// This process among the ranks of a run.
+/// The place of this process among the ranks of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
     /// The launcher that started it.
@@ -50,7 +50,7 @@ pub struct Launch {
     pub size: usize,
     /// The number of this rank on its host, from 0.
     pub local_rank: usize,
-    /// Where rank 0 listens, as far as the environment says.
+    /// Where rank 0 listens, if known from the environment.
     pub address: Option<Address>,
 }
 
@@ -63,7 +63,7 @@ struct Names {
     local_size: &'static str,
 }
 
-/// The variables of a rank that rank 0 started: its number, and how many there are.
+/// The variables of a rank started by rank 0: its number, and the number of ranks.
 pub(crate) const CHILD: [&str; 2] = ["F2_RANK", "F2_RANKS"];
 
 /// The innermost launcher first: `torchrun` and `mpirun` may be started by `srun`.
@@ -96,8 +96,8 @@ const LAUNCHERS: [Names; 5] = [
         local_rank: "MPI_LOCALRANKID",
         local_size: "MPI_LOCALNRANKS",
     },
-    // Not SLURM_NTASKS: in the shell of an allocation that is the number of tasks there could be,
-    // and the shell is none of them.
+    // Not SLURM_NTASKS: in the shell of an allocation it is the number of tasks that could be
+    // started, and the shell is not one of them.
     Names {
         launcher: Launcher::Slurm,
         rank: "SLURM_PROCID",
@@ -108,12 +108,12 @@ const LAUNCHERS: [Names; 5] = [
 ];
 
 impl Launch {
-    /// How this process was started; none where it is alone.
+    /// How this process was started; `None` if it is the only one.
     pub fn from_environment() -> Result<Option<Self>, Error> {
         Self::from_variables(&|name| std::env::var(name).ok())
     }
 
-    /// The same from any source of variables.
+    /// [`from_environment`](Self::from_environment) with any source of variables.
     pub fn from_variables(get: &dyn Fn(&str) -> Option<String>) -> Result<Option<Self>, Error> {
         for names in &LAUNCHERS {
             if let Some(launch) = read(names, get)? {
@@ -128,7 +128,7 @@ fn read(names: &Names, get: &dyn Fn(&str) -> Option<String>) -> Result<Option<La
     let Names { launcher, rank: rank_name, size: size_name, .. } = *names;
     let (rank, size) = (number(rank_name, get)?, number(size_name, get)?);
     let (rank, size) = match (rank, size) {
-        // The batch script of a Slurm job has a rank and is no step.
+        // The batch script of a Slurm job has a rank but is not a step.
         (_, None) if launcher == Launcher::Slurm => return Ok(None),
         (None, None | Some(1)) | (Some(0), Some(1)) => return Ok(None),
         (Some(rank), Some(size)) if rank < size => (rank, size),
@@ -163,7 +163,7 @@ fn refuse<T>(reason: String) -> Result<T, Error> {
     Err(Error::Launch { reason })
 }
 
-/// Where rank 0 listens: as `MASTER_ADDR` says, else on this host where all ranks are on it, else on
+/// Where rank 0 listens: at `MASTER_ADDR`; without it on this host if all ranks are on it, else on
 /// the first host of a Slurm step.
 fn address(
     launcher: Launcher,
@@ -175,7 +175,7 @@ fn address(
             .or_else(|_| refuse(format!("MASTER_PORT is {port}; ports end at 65535")))?,
         None => job_port(get),
     };
-    // There the launcher itself listens at that port.
+    // Then torchrun itself listens on that port.
     let taken = get("TORCHELASTIC_USE_AGENT_STORE").is_some_and(|used| used == "True");
     let port = if taken { port.wrapping_add(1).max(1024) } else { port };
     let first = || get("SLURM_STEP_NODELIST").and_then(|hosts| first_host(&hosts));
@@ -188,7 +188,7 @@ fn address(
     Ok(host.map(|host| Address { host, port }))
 }
 
-/// A port by the number of the job, so that two jobs of one host do not meet.
+/// A port derived from the job's number, so that two jobs on one host do not collide.
 fn job_port(get: &dyn Fn(&str) -> Option<String>) -> u16 {
     let job = ["SLURM_JOB_ID", "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"];
     let Some(job) = job.into_iter().find_map(get) else { return PORT };
@@ -250,7 +250,7 @@ mod tests {
         let found = launch(&ompi).unwrap().unwrap();
         assert_eq!((found.launcher, found.rank, found.size), (Launcher::OpenMpi, 1, 2));
         assert_eq!(found.address.unwrap().host, "127.0.0.1");
-        // Over several hosts nobody says where rank 0 is.
+        // On several hosts nothing tells where rank 0 is.
         assert_eq!(launch(&ompi[..3]).unwrap().unwrap().address, None);
         let pmi = [("PMI_RANK", "0"), ("PMI_SIZE", "3"), ("MPI_LOCALRANKID", "0")];
         assert_eq!(launch(&pmi).unwrap().unwrap().launcher, Launcher::Pmi);
@@ -308,7 +308,7 @@ mod tests {
         let with = |name, value| [two[0], two[1], (name, value)];
         refuse(&with("LOCAL_RANK", "1"), "LOCAL_RANK is 1, but RANK is 0");
         refuse(&with("MASTER_PORT", "70000"), "MASTER_PORT is 70000; ports end at 65535");
-        // Zero ranks are none, and there is no rank among them.
+        // No rank can be one of zero.
         refuse(&[("RANK", "0"), ("WORLD_SIZE", "0")], "RANK is 0, but WORLD_SIZE is 0");
     }
 }

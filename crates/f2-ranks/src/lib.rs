@@ -1,10 +1,11 @@
-//! The ranks of a parallel run: how they were started, how they find each other, what they tell
-//! each other on the way, and how the loss of one ends all.
+//! The ranks of a parallel run: how they are started, connect, exchange messages and detect the
+//! loss of one, which ends all.
 //!
-//! [`Launch`] reads what a launcher (`torchrun`, `srun`, `mpirun`) put into the environment;
-//! [`Children`] are ranks of this host that rank 0 starts itself. A [`Control`] carries small messages between hosts: over TCP ([`rendezvous`]), between threads of one
-//! process ([`threads`]) or, with the feature `mpi`, over MPI ([`mpi`]). A [`Transport`] carries the numbers
-//! of ranks that compute on CPUs. Nothing here knows what is trained.
+//! [`Launch`] reads the environment variables of a launcher (`torchrun`, `srun`, `mpirun`);
+//! [`Children`] are ranks on this host that rank 0 starts itself. A [`Control`] carries small
+//! messages: over TCP ([`rendezvous`]), between threads of one process ([`threads`]) or, with the
+//! feature `mpi`, over MPI (`mpi`). A [`Transport`] carries the numbers of ranks that compute on
+//! CPUs. Nothing here depends on what is trained.
 
 mod control;
 mod error;

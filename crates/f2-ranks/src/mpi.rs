@@ -1,6 +1,6 @@
-//! Ranks started by `mpirun`, on hosts without GPUs: messages and numbers go over MPI.
+//! Ranks started by `mpirun` on hosts without GPUs: messages and numbers are sent over MPI.
 //!
-//! A process that dies is MPI's own to notice: `mpirun` ends all others and says which one it was.
+//! The death of a process is detected by MPI: `mpirun` ends all others and reports which one died.
 
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
@@ -15,21 +15,21 @@ use ::mpi::{Rank, Threading};
 use crate::control::{Control, Link};
 use crate::{Error, Transport};
 
-/// Keeps messages and numbers apart.
+/// The tags that distinguish messages from numbers.
 const MESSAGE: i32 = 1;
 const NUMBERS: i32 = 2;
 
-/// The most numbers in one message: MPI counts in 31 bits.
+/// The most numbers in one message; MPI's counts have 31 bits.
 const MOST: usize = 1 << 28;
 
-/// MPI, begun. Ended when the last user is gone, if the rank is done: where it failed, others may wait
-/// for its numbers, and the end would wait for them.
+/// Initialised MPI. Finalised when the last user is dropped if the rank has finished; after a
+/// failure it is not, since it would wait for the others, which may wait for this rank's numbers.
 struct World {
     universe: ManuallyDrop<Universe>,
     done: AtomicBool,
 }
 
-// SAFETY: MPI was begun with `Threading::Multiple`, so any thread may call it.
+// SAFETY: MPI was initialised with `Threading::Multiple`, so any thread may call it.
 unsafe impl Send for World {}
 // SAFETY: as above.
 unsafe impl Sync for World {}
@@ -43,20 +43,20 @@ impl World {
 impl Drop for World {
     fn drop(&mut self) {
         if self.done.load(Ordering::SeqCst) {
-            // SAFETY: dropped here only, and not used again.
+            // SAFETY: it is dropped only here and not used afterwards.
             unsafe { ManuallyDrop::drop(&mut self.universe) };
         }
     }
 }
 
-/// Begins MPI. The connections of this rank to the others. Where this rank fails, `end` is called with
-/// the reason and must not return: there is no other way to reach ranks that wait for its numbers.
+/// Initialises MPI and connects this rank to the others. If this rank fails, `end` is called with
+/// the reason and must not return: ranks that wait for its numbers cannot be told in any other way.
 pub fn rendezvous(end: fn(&Error)) -> Result<(Control, MpiTransport), Error> {
     let refuse = |reason: &str| Error::Launch { reason: reason.to_owned() };
     let begun = ::mpi::initialize_with_threading(Threading::Multiple);
-    let (universe, threading) = begun.ok_or_else(|| refuse("MPI was begun twice"))?;
+    let (universe, threading) = begun.ok_or_else(|| refuse("MPI was initialised twice"))?;
     if threading < Threading::Multiple {
-        return Err(refuse("this MPI library does not work with several threads"));
+        return Err(refuse("this MPI library does not support several threads"));
     }
     let world =
         Arc::new(World { universe: ManuallyDrop::new(universe), done: AtomicBool::new(false) });

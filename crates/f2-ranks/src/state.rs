@@ -1,11 +1,11 @@
-//! The state of a process's connections: the first failure, and whether it is done.
+//! The state of a process's connections: the first failure, and whether the process is done.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::Error;
 
-/// The first failure, seen by all threads that wait.
+/// State shared by all threads of a process's connections.
 #[derive(Default)]
 pub(crate) struct State {
     failure: Mutex<Option<Error>>,
@@ -13,8 +13,8 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Records a failure; only the first one counts. Whether it was.
-    pub(crate) fn note(&self, error: Error) -> bool {
+    /// Records a failure unless there is one already; returns whether it was the first.
+    pub(crate) fn record(&self, error: Error) -> bool {
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         let first = failure.is_none();
         failure.get_or_insert(error);

@@ -8,8 +8,8 @@ use crate::control::{Control, Link};
 use crate::state::State;
 use crate::{Error, Transport};
 
-/// How often a thread that waits looks whether another failed.
-const GLANCE: Duration = Duration::from_millis(50);
+/// How often a waiting thread checks whether another failed.
+const POLL: Duration = Duration::from_millis(50);
 
 /// The connections of `size` ranks that are threads of this process.
 pub fn threads(size: usize) -> Vec<(Control, ThreadTransport)> {
@@ -47,7 +47,7 @@ impl<T> Mesh<T> {
 
     fn take(&self, from: usize) -> Result<T, Error> {
         loop {
-            match self.from[from].recv_timeout(GLANCE) {
+            match self.from[from].recv_timeout(POLL) {
                 Ok(message) => return Ok(message),
                 Err(RecvTimeoutError::Disconnected) => return Err(self.lost(from)),
                 Err(RecvTimeoutError::Timeout) => {
@@ -59,10 +59,10 @@ impl<T> Mesh<T> {
         }
     }
 
-    /// The first rank that was lost: this one, unless it ended because another had.
+    /// Reports a lost rank, or the first failure, which may be why that rank ended.
     fn lost(&self, rank: usize) -> Error {
         let gone = Error::Lost { rank, reason: "its thread has ended".to_owned() };
-        self.state.note(gone.clone());
+        self.state.record(gone.clone());
         self.state.failure().unwrap_or(gone)
     }
 }
@@ -77,10 +77,10 @@ impl Link for Mesh<Vec<u8>> {
     }
 
     fn fail(&mut self, reason: &str) {
-        self.state.note(Error::Failed { rank: self.rank, reason: reason.to_owned() });
+        self.state.record(Error::Failed { rank: self.rank, reason: reason.to_owned() });
     }
 
-    /// Messages arrive even after the end of the thread that sent them.
+    /// Messages arrive even after the sending thread has ended.
     fn finish(&mut self) {}
 }
 

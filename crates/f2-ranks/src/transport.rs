@@ -2,13 +2,13 @@
 
 use crate::Error;
 
-/// Carries numbers between the hosts of ranks.
+/// Carries numbers between ranks.
 pub trait Transport: Send {
     /// The number of this rank.
     fn rank(&self) -> usize;
 
-    /// Sends and receives everything listed, each with the rank it goes to or comes from. Messages
-    /// between two ranks arrive in their order.
+    /// Sends and receives everything listed; each slice comes with the destination or source rank.
+    /// Messages between two ranks arrive in order.
     fn exchange(
         &mut self,
         sends: &[(usize, &[f32])],

@@ -1,11 +1,11 @@
-//! Ranks that rank 0 starts itself: the children are this program again, told what to do by a variable.
+//! Ranks that rank 0 starts itself: the children are this program again, controlled by a variable.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use f2_ranks::{Children, Control, Error, Launch, Launcher, Place, rendezvous};
 
-/// The variable that says what a child does.
+/// The variable that sets what a child does.
 const DEED: &str = "F2_TEST_DEED";
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -13,7 +13,7 @@ fn never(error: &Error) {
     panic!("a rank did not end by itself: {error}");
 }
 
-/// Starts three ranks; of the children, rank 2 does `deed` and the others what is expected of them.
+/// Starts three ranks; rank 2 does `deed`, the others behave normally.
 fn three(deed: &str) -> Result<(Children, Control), Error> {
     let command = |rank| {
         let mut command = Command::new(std::env::current_exe().unwrap());
@@ -24,7 +24,7 @@ fn three(deed: &str) -> Result<(Children, Control), Error> {
     Children::start(3, LIMIT, &command, never)
 }
 
-/// The life of a child, and no test where there is no parent.
+/// The code of a child; does nothing when run as a test.
 #[test]
 fn being_a_child() {
     let Ok(deed) = std::env::var(DEED) else { return };
@@ -58,7 +58,7 @@ fn children_and_their_parent_are_ranks() {
     drop(children);
 }
 
-/// At once, and not after the time that ranks wait for each other.
+/// Immediately, not after the time that ranks wait for each other.
 #[test]
 fn one_that_ends_before_it_is_met_is_named() {
     let began = Instant::now();

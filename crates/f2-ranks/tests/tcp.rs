@@ -1,4 +1,4 @@
-//! Ranks that meet over TCP on this host: threads stand for processes, each with a connection of its own.
+//! Ranks connected over TCP on this host: threads stand for processes, each with a connection.
 
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
@@ -79,7 +79,7 @@ fn a_rank_that_fails_tells_the_others_why() {
     assert_eq!(results, [expected.clone(), None, expected]);
 }
 
-/// As a killed process leaves it: the connection ends without a word.
+/// As if a process is killed: its connection is closed without a message.
 #[test]
 fn a_rank_that_dies_is_named_by_all_others() {
     let port = free_port();
@@ -117,7 +117,7 @@ fn ended(error: &Error) {
     *ENDED.lock().unwrap() = Some(error.clone());
 }
 
-/// A rank that waits for numbers does not look at its messages.
+/// A rank that waits for numbers does not read its messages.
 #[test]
 fn a_rank_that_is_stuck_is_ended() {
     let port = free_port();
@@ -138,7 +138,7 @@ fn a_rank_that_is_stuck_is_ended() {
     assert_eq!(ENDED.lock().unwrap().clone(), Some(expected));
 }
 
-/// As a rank does that fails before it can say why.
+/// As when a rank fails before it can say why.
 #[test]
 fn a_rank_that_cannot_leave_is_ended_and_the_others_know() {
     static LEFT: Mutex<Option<Error>> = Mutex::new(None);
@@ -171,7 +171,7 @@ fn a_rank_that_leaves_early_is_named() {
     });
 }
 
-/// Rank 1 is a process that the system refuses every thread: no address space has room for such a stack.
+/// Rank 1 is a process that cannot start threads: no address space has room for such a stack.
 #[test]
 fn a_rank_without_threads_says_so() {
     const STACK: [&str; 2] = ["RUST_MIN_STACK", "281474976710656"];
@@ -220,7 +220,7 @@ fn other_numbers_of_ranks_do_not_meet() {
     let port = free_port();
     let error = thread::scope(|scope| {
         let first = scope.spawn(move || rendezvous(&place(0, 2, port, 30), never).err());
-        // Rank 0 leaves at once, so that this one may or may not have been let in.
+        // Rank 0 ends at once, so this rank may or may not have connected.
         let _ = rendezvous(&place(1, 3, port, 30), never);
         first.join().unwrap().unwrap()
     });

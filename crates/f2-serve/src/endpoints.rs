@@ -1,4 +1,4 @@
-//! The small endpoints: models, health, counters, and the tokenizer as other programs ask for it.
+//! The small endpoints: models, health, metrics, and the tokenizer for other programs.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,15 +17,15 @@ use crate::http::error::{Refusal, json_response};
 use crate::http::router::Shared;
 use crate::{Model, metrics};
 
-/// `GET /health`: whether requests are taken.
+/// `GET /health`: whether requests are accepted.
 pub(crate) async fn health(State(shared): State<Arc<Shared>>) -> Result<Response, Refusal> {
     if shared.ending.load(Ordering::SeqCst) {
-        return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the server is about to end"));
+        return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the server is shutting down"));
     }
     Ok(json_response(&json!({ "status": "ok" })))
 }
 
-/// `GET /metrics`: counters as Prometheus reads them.
+/// `GET /metrics`: counters for Prometheus.
 pub(crate) async fn metrics(State(shared): State<Arc<Shared>>) -> Response {
     let page = metrics::page(shared.models.iter().map(|model| &*model.served));
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], page).into_response()

@@ -12,11 +12,11 @@ use f2_lm::decode::{Event, Generator, Joining, Output, Request, Scheduler};
 use crate::Served;
 use crate::job::{Job, Jobs, Piece};
 
-/// Tokens of prompts fed in one step: sequences in progress wait no longer than these take.
+/// Maximum number of prompt tokens fed in one step, which limits how long other sequences wait.
 const PREFILL: usize = 512;
 
-/// Loads a model and works on its jobs until no sender is left. `ready` is told how many
-/// sequences the batch holds.
+/// Loads a model and works on its jobs until no sender is left. `ready` receives the number of
+/// sequences in a batch.
 pub fn work<D: Device>(
     device: D,
     jobs: Jobs,
@@ -55,10 +55,10 @@ pub fn work<D: Device>(
 /// The texts in progress and those that wait.
 struct Desk<'a> {
     served: &'a Served,
-    /// Texts in the scheduler, by the number it knows them by.
+    /// Texts in the scheduler, by their numbers there.
     texts: HashMap<usize, Place>,
     waiting: VecDeque<Place>,
-    /// The next number.
+    /// The next text's number.
     next: usize,
 }
 
@@ -68,7 +68,7 @@ struct Place {
     job: Arc<Job>,
     text: usize,
     came: Instant,
-    /// Whether it has a token.
+    /// Whether its first token has been chosen.
     begun: bool,
 }
 
@@ -96,20 +96,20 @@ impl Desk<'_> {
         }));
     }
 
-    /// The job at the head of the queue, where it is a search.
+    /// The job at the head of the queue, if it is a search.
     fn next_search(&mut self) -> Option<Arc<Job>> {
         self.pop(|job| job.strategy.is_search()).map(|place| place.job)
     }
 
-    /// Takes the head of the queue where `wanted` holds of its job.
+    /// Takes the head of the queue if its job is `wanted`.
     fn pop(&mut self, wanted: impl Fn(&Job) -> bool) -> Option<Place> {
         self.waiting.front().filter(|place| wanted(&place.job))?;
         self.served.end_waiting(1);
         self.waiting.pop_front()
     }
 
-    /// One step of the batch, in which texts join and leave. A failure is told to all whose texts are
-    /// in progress.
+    /// One step of the batch, in which texts join and leave. A failure is reported to every job
+    /// with a text in progress.
     fn turn<D: Device>(&mut self, scheduler: &mut Scheduler<'_, D>) {
         self.leave(scheduler);
         self.join(scheduler);
@@ -187,7 +187,7 @@ impl Desk<'_> {
         }
     }
 
-    /// Searches; the batch continues between its passes.
+    /// Runs a search; the batch continues between its passes.
     fn search<D: Device>(
         &mut self,
         job: &Arc<Job>,

@@ -1,4 +1,4 @@
-//! The job that a request gives a model's thread, and the pieces of its answer.
+//! The job that a request gives to a model's thread, and the pieces of its result.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,27 +9,27 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::Served;
 
-/// The jobs of one model, for its [`work`](crate::work)er.
+/// The jobs of one model, for the thread that runs [`work`](crate::work).
 pub struct Jobs {
     pub(crate) served: Arc<Served>,
     pub(crate) receiver: Receiver<Job>,
 }
 
-/// Texts to write. They are numbered `prompt · samples + sample`.
+/// Texts to generate, numbered `prompt · samples + sample`.
 pub(crate) struct Job {
     pub(crate) prompts: Vec<Vec<u32>>,
     pub(crate) samples: usize,
     pub(crate) new_tokens: usize,
     pub(crate) strategy: Arc<Strategy>,
     pub(crate) seed: u64,
-    /// Each text's randomness.
+    /// The random numbers of each text.
     pub(crate) streams: Vec<RandomStream>,
     pub(crate) end: Option<u32>,
-    /// Alternatives reported with each token; none where no log-probabilities are.
+    /// The number of alternatives reported with each token; `None` without log-probabilities.
     pub(crate) alternatives: Option<usize>,
     pub(crate) score_prompts: bool,
     pub(crate) stopped: Stopped,
-    /// At most one piece for each token: bounded by the job itself.
+    /// Unbounded, but at most one piece is sent for each token of the job.
     pub(crate) pieces: UnboundedSender<Piece>,
 }
 
@@ -38,12 +38,12 @@ impl Job {
         self.prompts.len() * self.samples
     }
 
-    /// Whether a text is over: it reached a stop sequence, or its client has gone.
+    /// Whether a text is over: it reached a stop sequence, or its client has disconnected.
     pub(crate) fn is_over(&self, text: usize) -> bool {
         self.stopped.is_set(text) || self.pieces.is_closed()
     }
 
-    /// A client that went away does not take it; then the text is over.
+    /// Sends a piece; if the client has disconnected, it is dropped.
     pub(crate) fn send(&self, piece: Piece) {
         let _ = self.pieces.send(piece);
     }
@@ -67,7 +67,7 @@ impl Stopped {
     }
 }
 
-/// A part of the answer to a job.
+/// A part of the result of a job.
 pub(crate) enum Piece {
     /// Scores of the next tokens of a text's prompt.
     Prompt { text: usize, scores: Vec<Scored> },

@@ -1,12 +1,13 @@
-//! Language models behind an HTTP API that clients of OpenAI's completions speak, and a page.
+//! Language models behind an HTTP API, compatible with OpenAI's completions, and a web page.
 //!
-//! Each model has a thread that owns its device and drives the one scheduler of `f2-lm`
-//! ([`work`], in `engine.rs`); requests reach it as jobs over a channel and answers come back token by
-//! token (`job.rs`). The asynchronous side ([`run`]) parses requests, assembles texts and writes
-//! responses: `completions/` is the one large endpoint, `endpoints.rs` has the small ones, `http/` what
-//! every request passes: connections with time limits, the guard and the form of errors.
+//! Each model has a thread that owns its device and drives a scheduler of `f2-lm` ([`work`], in
+//! `engine.rs`); requests reach it as jobs over a channel, and results come back token by token
+//! (`job.rs`). The asynchronous side ([`run`]) parses requests, assembles texts and writes
+//! responses: `completions/` is the one large endpoint, `endpoints.rs` has the small ones, and
+//! `http/` the layers of every request: connections with time limits, access control and errors.
 //!
-//! A text is a function of model, prompt, strategy and seed alone, whatever else the server is doing.
+//! A text is a function of model, prompt, strategy and seed alone, whatever else the server is
+//! doing.
 
 mod completions;
 mod endpoints;
@@ -24,23 +25,23 @@ pub use http::connections::{Ended, run};
 pub use job::Jobs;
 pub use served::Served;
 
-/// Where a server listens and whom it serves.
+/// Where a server listens and what it requires of requests.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// A name or an address of this machine.
+    /// The name or address to listen on.
     pub host: String,
-    /// 0 takes any port that is free.
+    /// The port to listen on; 0 for any free one.
     pub port: u16,
-    /// The key every request must carry; none where everybody who reaches the port may ask.
+    /// The key every request must carry; `None` if requests need no key.
     pub key: Option<String>,
-    /// Bounds on what clients may ask for.
+    /// Limits on requests and connections.
     pub limits: Limits,
 }
 
-/// Bounds on what clients may ask for.
+/// Limits on requests and connections.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Texts that wait for a place in a model's batch before further requests are refused.
+    /// Texts that may wait for a place in a model's batch before further requests are refused.
     pub waiting: usize,
     /// Tokens of one text.
     pub new_tokens: usize,
@@ -50,10 +51,10 @@ pub struct Limits {
     pub body: usize,
     /// Seconds a request may take.
     pub seconds: u64,
-    /// Seconds that running requests are given when the server is asked to end.
+    /// Seconds that running requests have to finish when the server shuts down.
     pub drain_seconds: u64,
-    /// Seconds a client may take to send a request's head, then its body, or to take the next part of
-    /// an answer.
+    /// Seconds a client may take to send a request's head, then its body, or to accept the next
+    /// part of a response.
     pub patience_seconds: u64,
     /// Connections open at a time.
     pub connections: usize,
@@ -82,7 +83,7 @@ pub enum Error {
     Listen {
         /// Host and port.
         address: String,
-        /// The system's reason.
+        /// The system's error.
         source: std::io::Error,
     },
     /// Threads or timers are not available.
@@ -90,7 +91,8 @@ pub enum Error {
     Start(std::io::Error),
 }
 
-/// A model to serve: how requests know it, and the jobs its [`work`]er takes.
+/// A model to serve: the handle that requests use, and the jobs for its thread, which runs
+/// [`work`].
 pub fn model(
     name: String,
     saved: f2_lm::run::SavedModel,

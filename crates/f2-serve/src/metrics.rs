@@ -1,4 +1,4 @@
-//! Counters of the server's work, in the text format Prometheus reads.
+//! Metrics of the server in the text format of Prometheus.
 
 use std::fmt::Write as _;
 use std::sync::Mutex;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::Served;
 
-/// A number that goes up, or is set.
+/// A counter or a gauge.
 #[derive(Default)]
 pub(crate) struct Number(AtomicU64);
 
@@ -28,13 +28,13 @@ impl Number {
 /// The upper bounds of a histogram of durations, in seconds.
 const BOUNDS: [f64; 10] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
 
-/// Durations by size.
+/// A histogram of durations.
 #[derive(Default)]
 pub(crate) struct Durations(Mutex<Observed>);
 
 #[derive(Clone, Copy, Default)]
 struct Observed {
-    /// Not cumulative; the last are those above all bounds.
+    /// Not cumulative; the last count is of durations above all bounds.
     counts: [u64; BOUNDS.len() + 1],
     sum: f64,
 }
@@ -61,7 +61,7 @@ impl Durations {
     }
 }
 
-/// Counters of one model.
+/// The metrics of one model.
 #[derive(Default)]
 pub(crate) struct ModelMetrics {
     /// Tokens chosen.
@@ -72,13 +72,13 @@ pub(crate) struct ModelMetrics {
     pub(crate) running: Number,
     /// Requests refused because too many waited.
     pub(crate) refused: Number,
-    /// Requests taken.
+    /// Requests accepted.
     pub(crate) requests: Number,
-    /// From a request's arrival at the model to its first token.
+    /// The time from a text's arrival at the model to its first token.
     pub(crate) first_token: Durations,
 }
 
-/// The page of counters.
+/// The response of `GET /metrics`.
 pub(crate) fn page<'a>(models: impl Iterator<Item = &'a Served> + Clone) -> String {
     let mut page = String::new();
     let mut family = |name: &str, kind: &str, help: &str, value: &dyn Fn(&Served) -> u64| {

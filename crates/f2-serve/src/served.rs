@@ -1,4 +1,4 @@
-//! A model as requests know it: name, vocabulary, classes, bands, and counters of its work.
+//! A model as requests see it: name, vocabulary, classes, bands, and its metrics.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,15 +11,15 @@ use crate::metrics::ModelMetrics;
 
 /// A model that is served.
 pub struct Served {
-    /// The name requests choose it by.
+    /// The name by which requests choose it.
     pub name: String,
     /// Its files.
     pub saved: SavedModel,
-    /// How it is decoded where a request does not say; none for its own distribution.
+    /// The default decoding of requests; `None` for the model's own distribution.
     pub(crate) decoding: Option<Strategy>,
     /// The token that ends a text.
     pub(crate) end: Option<u32>,
-    /// None where the model does not know the counts of its training text.
+    /// `None` if the model has no counts of its training text.
     pub(crate) bands: Option<Bands>,
     /// The bands' shares of the training text.
     pub(crate) human_shares: Option<[f64; 4]>,
@@ -46,7 +46,7 @@ impl Served {
         &self.saved.vocabulary
     }
 
-    /// Whether it draws classes first.
+    /// Whether it is an F² model, which draws classes first.
     pub(crate) fn has_classes(&self) -> bool {
         !self.saved.shape.class_ends.is_empty()
     }
@@ -56,7 +56,7 @@ impl Served {
         self.waiting.load(Ordering::SeqCst)
     }
 
-    /// Takes note of texts that begin to wait; refuses them where `most` wait already.
+    /// Counts texts as waiting; returns false, and counts none, if `most` wait already.
     pub(crate) fn begin_waiting(&self, texts: usize, most: usize) -> bool {
         let add = |waiting: usize| (waiting < most).then_some(waiting + texts);
         self.waiting.fetch_update(Ordering::SeqCst, Ordering::SeqCst, add).is_ok()
@@ -66,8 +66,8 @@ impl Served {
         self.waiting.fetch_sub(texts, Ordering::SeqCst);
     }
 
-    /// A token as it stands in lists of log-probabilities: its text, or its id where it has none of
-    /// its own, so that no two tokens look the same.
+    /// A token's name in lists of log-probabilities: its text, or its id if it has no text of its
+    /// own, so that no two tokens look the same.
     pub(crate) fn token_name(&self, id: u32) -> String {
         if self.end == Some(id) {
             return END_OF_TEXT.to_owned();

@@ -5,7 +5,7 @@ use crate::objective::{Objective, TermWeights};
 /// How many steps each cut may move at once, to either side.
 const REACH: usize = 4;
 const PLACES: usize = 2 * REACH + 1;
-/// A gain below this is rounding.
+/// A gain below this is rounding error.
 const LEAST_GAIN: f64 = 1e-14;
 
 /// Cuts at which no joint move of a few ranks helps, and their mean efficiency.
@@ -14,11 +14,11 @@ pub(super) struct Climbed {
     pub(super) value: f64,
 }
 
-/// Moves the cuts uphill until they stay, by steps of an eighth of their rank, a quarter of that,
+/// Moves the cuts uphill until none moves, by steps of an eighth of their rank, a quarter of that,
 /// …, one rank: the head is cut between single tokens, the tail between thousands.
 ///
-/// In each move every cut has a few places to go, and a small dynamic programme finds the best
-/// combination: neighbouring cuts can move together where neither would move alone.
+/// In each move every cut has a few candidate places, and a small dynamic programme finds the best
+/// combination: neighbouring cuts can move together even if neither would move alone.
 pub(super) fn climb(objective: &Objective, mut ends: Vec<usize>) -> Climbed {
     let mut value = objective.value(&ends);
     let mut halvings = 3;
@@ -28,21 +28,21 @@ pub(super) fn climb(objective: &Objective, mut ends: Vec<usize>) -> Climbed {
         if reached > value + LEAST_GAIN {
             (ends, value) = (moved, reached);
         } else {
-            // Four steps of the next size reach one of this.
+            // Four steps of the next size cover one of this size.
             halvings += 2;
         }
     }
     Climbed { ends, value }
 }
 
-/// The best way to a place of one cut: its sum of weights, and the place of the cut before.
+/// The best path to a place of one cut: its sum of weights, and the place of the previous cut.
 #[derive(Clone, Copy)]
 struct Arrival {
     sum: f64,
     from: usize,
 }
 
-/// The best ends among those that differ from the given ones by up to [`REACH`] steps each.
+/// The best ends among those that differ from the given ones by at most [`REACH`] steps each.
 fn best_move(objective: &Objective, ends: &[usize], halvings: u32) -> Vec<usize> {
     let (inner, vocabulary) = (&ends[..ends.len() - 1], objective.vocabulary());
     let weights = TermWeights::new(ends.len());
@@ -64,7 +64,7 @@ fn best_move(objective: &Objective, ends: &[usize], halvings: u32) -> Vec<usize>
     best
 }
 
-/// Where a cut can go, its own place in the middle; 0 marks a place out of bounds.
+/// The candidate places of a cut, its current place in the middle; 0 marks one out of bounds.
 fn places(end: usize, halvings: u32, vocabulary: usize) -> [usize; PLACES] {
     let step = (end >> halvings).max(1);
     std::array::from_fn(|place| {
@@ -73,7 +73,7 @@ fn places(end: usize, halvings: u32, vocabulary: usize) -> [usize; PLACES] {
     })
 }
 
-/// The best way to `end` from the places of the cut before, each with its sum so far.
+/// The best path to `end` from the places of the previous cut, each with its sum so far.
 fn arrive(before: &[(usize, f64)], end: usize, weight: impl Fn(usize, usize) -> f64) -> Arrival {
     let mut best = Arrival { sum: f64::NEG_INFINITY, from: 0 };
     for (from, &(start, sum_before)) in before.iter().enumerate() {

@@ -2,12 +2,12 @@
 
 use super::grid::{CutGrid, WeighedGrid};
 
-/// The ends of the K classes with the highest mean efficiency among the cuts of a grid; `None`
-/// where the grid has fewer cuts.
+/// The ends of the K classes with the highest mean efficiency among the cuts of a grid; `None` if
+/// the grid has too few cuts.
 ///
-/// `best[k][e] = max over s of best[k−1][s] + weight(s, e)`, where a cut is only asked for if
-/// enough others lie before and after it. The cuts themselves are found on the way back, by
-/// asking each maximum where it came from: that keeps the inner loop to one sum and one maximum.
+/// `best[k][e] = max over s of best[k−1][s] + weight(s, e)`, for cuts with enough others before and
+/// after them. The cuts are recovered by backtracking, which recomputes each maximum: this keeps
+/// the inner loop to one sum and one maximum.
 pub(super) fn best_ends(grid: &CutGrid, k: usize) -> Option<Vec<usize>> {
     let last = grid.cuts.len() - 1;
     if k > last {
@@ -24,7 +24,7 @@ pub(super) fn best_ends(grid: &CutGrid, k: usize) -> Option<Vec<usize>> {
     Some(ends)
 }
 
-/// For 1 … K−1 classes: the best sum of weights by the place of the last class's end.
+/// For 1 … K−1 classes: the best sum of weights by the index of the last class's end.
 fn layers(weighed: &WeighedGrid, k: usize, last: usize) -> Vec<Vec<f64>> {
     let mut layers: Vec<Vec<f64>> = Vec::with_capacity(k);
     for classes in 1..k {
@@ -43,7 +43,7 @@ fn layers(weighed: &WeighedGrid, k: usize, last: usize) -> Vec<Vec<f64>> {
     layers
 }
 
-/// Raises each place to `before` plus its weight, where that is more.
+/// Raises each entry to `before` plus its weight, if that is larger.
 #[inline]
 fn raise(layer: &mut [f64], before: f64, weights: &[f64]) {
     for (best, &weight) in layer.iter_mut().zip(weights) {
@@ -52,7 +52,7 @@ fn raise(layer: &mut [f64], before: f64, weights: &[f64]) {
     }
 }
 
-/// The place of the cut from which the best way leads to `end`.
+/// The index of the cut from which the best path leads to `end`.
 fn came_from(weighed: &WeighedGrid, layer: &[f64], end: usize) -> usize {
     let mut best = (f64::NEG_INFINITY, 0);
     for (start, &before) in layer.iter().enumerate().take(end) {

@@ -3,15 +3,15 @@
 use crate::objective::{ClassTerms, Objective, TermWeights};
 use crate::prefix::PrefixSums;
 
-/// Below this rank every cut is likely: the head's classes hold a token or two.
+/// Below this rank every cut is a candidate: classes of the head hold a token or two.
 const DENSE_RANKS: usize = 128;
-/// How many cuts are spaced evenly on a logarithmic scale of ranks.
+/// Number of cuts spaced evenly on a logarithmic scale of ranks.
 const LOG_SPACED: usize = 400;
-/// How many cuts are spaced evenly in mass, for counts far from Zipf's law.
+/// Number of cuts spaced evenly in mass, for counts far from Zipf's law.
 const EQUAL_MASS: u64 = 128;
 
-/// Ranks among which the best cuts of a large vocabulary are likely to lie near; ascending, from
-/// 0 to the size of the vocabulary.
+/// Ranks near which the best cuts of a large vocabulary are likely to be; ascending, from 0 to the
+/// size of the vocabulary.
 pub(super) fn likely_cuts(sums: &PrefixSums) -> Vec<usize> {
     let vocabulary = sums.vocabulary();
     let ratio = (vocabulary as f64).ln() / LOG_SPACED as f64;
@@ -32,7 +32,7 @@ pub(super) fn likely_cuts(sums: &PrefixSums) -> Vec<usize> {
 pub(super) struct CutGrid {
     /// Ascending, from 0 to the size of the vocabulary.
     pub(super) cuts: Vec<usize>,
-    /// The terms of the classes from each cut to each later one: a triangle, row by row.
+    /// The terms of the classes from each cut to each later one: a triangle, in row-major order.
     spread: Vec<f64>,
     efficiency: Vec<f64>,
 }
@@ -69,7 +69,7 @@ pub(super) struct WeighedGrid {
 }
 
 impl WeighedGrid {
-    /// The classes that start at cut `start` (a place in the grid) and end at `start` + 1, + 2, …
+    /// The classes that start at cut `start` (an index in the grid) and end at `start` + 1, + 2, …
     #[inline]
     pub(super) fn from(&self, start: usize) -> &[f64] {
         let row = start * (2 * self.cuts - start - 1) / 2;

@@ -1,8 +1,8 @@
 //! The cuts with the highest mean efficiency.
 //!
 //! Both terms of Eq. 5 are sums over classes, so for a given K the best cuts follow from a dynamic
-//! programme over all ranks, in O(K V²) time. Where that is too much, the programme runs over a
-//! few hundred ranks among which the best cuts are likely to lie near, and the result climbs.
+//! programme over all ranks, in O(K V²) time. If that is too slow, the programme runs over a few
+//! hundred ranks near which the best cuts are likely to be, and hill climbing improves the result.
 
 mod climb;
 mod dp;
@@ -17,34 +17,34 @@ use crate::{author, greedy};
 use climb::climb;
 use grid::CutGrid;
 
-/// A vocabulary up to this size may have all its ranks in the grid: two triangles of doubles,
-/// 72 MB at the most.
+/// A vocabulary up to this size may have all its ranks in the grid: two triangles of doubles, at
+/// most 72 MB, and a third of at most 36 MB for each K in progress.
 const AFFORDABLE_RANKS: usize = 3_000;
 
-/// The dynamic programme may take this many steps over all K; one takes about half a nanosecond.
+/// The most steps of the dynamic programme over all K; one takes about half a nanosecond.
 const AFFORDABLE_STEPS: f64 = 2e9;
 
-/// Where cuts are searched and not computed, no more classes than this are tried. Counts this
+/// The most classes tried if the cuts come from the search, not the full programme. Counts this
 /// even (no token above 1/256 of the mass) gain nothing from classes.
 const LARGEST_SEARCHED_K: usize = 512;
 
-/// The largest K tried where none is given: twice the paper's cap, which binds on most counts.
+/// The largest K tried if none is given: twice the paper's cap, which is binding for most counts.
 pub(crate) fn largest_k(vocabulary: usize, cap: usize) -> usize {
     let twice = cap.saturating_mul(2).min(vocabulary);
     if affordable(vocabulary, 1..=twice) { twice } else { twice.min(LARGEST_SEARCHED_K) }
 }
 
-/// Whether the dynamic programme over all ranks can be afforded for every K of a range.
+/// Whether the dynamic programme over all ranks is affordable for every K of a range.
 fn affordable(vocabulary: usize, ks: RangeInclusive<usize>) -> bool {
     let steps = |k: usize| k as f64 * ((vocabulary - k) as f64).powi(2) / 2.0;
     vocabulary <= AFFORDABLE_RANKS && ks.map(steps).sum::<f64>() <= AFFORDABLE_STEPS
 }
 
-/// The search for the best cuts, for any K of a range.
+/// Finds the best cuts for any K of a range.
 pub(crate) struct ExactCuts<'a> {
     objective: &'a Objective,
     grid: CutGrid,
-    /// Whether the grid holds every rank, so that its best cuts are the best there are.
+    /// Whether the grid holds every rank, so that its best cuts are optimal.
     complete: bool,
 }
 
@@ -73,7 +73,7 @@ impl<'a> ExactCuts<'a> {
         if let (true, Some(ends)) = (self.complete, &from_grid) {
             return ends.clone();
         }
-        // Climbing from the other methods' cuts too makes sure that none of them is better.
+        // Climbing from the other methods' cuts, too, ensures that none of them is better.
         let sums = &self.objective.sums;
         let starts = [from_grid, Some(greedy::ends(sums, k)), author::ends(sums, k)];
         let climbed = starts.into_par_iter().flatten().map(|ends| climb(self.objective, ends));
@@ -92,7 +92,7 @@ mod tests {
         RankCounts::new(&counts.collect::<Vec<_>>()).unwrap()
     }
 
-    /// Up to twice the cap, as `exact` tries them where no K is given.
+    /// For K up to twice the cap, as `exact` tries them if no K is given.
     #[test]
     fn the_search_meets_the_optimum_on_zipfian_counts() {
         for (s, q) in [(0.8, 2.7), (1.0, 0.0), (1.0, 2.7), (1.2, 0.0)] {

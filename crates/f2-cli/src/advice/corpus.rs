@@ -37,7 +37,7 @@ fn advice(error: &Error) -> Option<&'static str> {
              and fits into memory several times over, raise the limit with `--max-document`"
         }
         Error::InputChanged { .. } => {
-            "prepare again once nothing writes to it, from new parts where it is prepared in parts"
+            "prepare again once nothing writes to it; if in parts, with a new folder of parts"
         }
         Error::Compressed { .. } => "fetch or pack the file again; nothing was written",
         Error::InvalidUtf8 { .. } => {
@@ -90,8 +90,8 @@ fn advice(error: &Error) -> Option<&'static str> {
         }
         Error::BadPart { .. } => "remove the folder that this file lies in and run its step again",
         Error::TextChanged { .. } => {
-            "restore the text, or remove the folder of parts and begin again; relative paths count \
-             from the folder where the parts were started"
+            "restore the text, or remove the folder of parts and begin again; relative paths are \
+             resolved in the folder where the parts were started"
         }
         Error::NothingToLearn { .. } => "`f2 prepare --merge PARTS --out CORPUS` comes next",
         Error::Corrupt { .. } => "make the corpus again with `f2 prepare`",

@@ -31,7 +31,7 @@ fn advice(error: &ExchangeError) -> Option<String> {
         ExchangeError::ForeignWeights { path } => {
             let folder = path.parent().unwrap_or(path).display();
             format!(
-                "convert them once, where you trust them: python -c \"from transformers import \
+                "if you trust them, convert them once: python -c \"from transformers import \
                  GPT2LMHeadModel as M; M.from_pretrained('{folder}').save_pretrained('converted')\"; \
                  then copy the tokenizer's files into `converted`"
             )

@@ -24,8 +24,8 @@ fn advice(error: &Error) -> &'static str {
             "such as `gpt2`, `owner/name@revision`, `hf://datasets/owner/name/folder`"
         }
         Error::NotCached { .. } => {
-            "name a folder, or fetch it where there is a network: the cache of Hugging Face \
-             (HF_HOME) can be carried over"
+            "name a folder, or download it on a machine with a network and copy the cache of \
+             Hugging Face (HF_HOME)"
         }
         Error::Refused { status: 401 | 403 | 404, .. } => {
             "check the name; for one that is not public set HF_TOKEN"

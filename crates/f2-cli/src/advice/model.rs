@@ -77,15 +77,15 @@ fn ranks(error: &f2_ranks::Error) -> &'static str {
 }
 
 /// Advice on divergence.
-const CALM: &str = "lower the learning rate (`--set optimiser.learning_rate=…`) or lengthen the \
-                    warm-up (`--set schedule.warmup_steps=…`)";
+const LOWER_RATE: &str = "lower the learning rate (`--set optimiser.learning_rate=…`) or lengthen \
+                          the warm-up (`--set schedule.warmup_steps=…`)";
 
 fn advice(error: &Error) -> Option<String> {
     Some(match error {
         Error::SplitTooShort { sequence, .. } => {
             format!("use more text, or a shorter window than {sequence}: `--set batch.sequence=…`")
         }
-        // The model's own, which nobody can leave out.
+        // The vocabulary of the model itself: there is no setting to leave out.
         Error::VocabularyMismatch { place, .. } if place.starts_with("the model in ") => {
             "prepare the corpus with the model's tokenizer: `f2 prepare … --tokenizer \
              MODEL/tokenizer.json`"
@@ -117,7 +117,7 @@ fn advice(error: &Error) -> Option<String> {
                 || "there is no checkpoint from before".to_owned(),
                 |step| format!("the checkpoint of step {step}, from before, is kept"),
             );
-            format!("{kept}; {CALM}")
+            format!("{kept}; {LOWER_RATE}")
         }
         Error::RunExists { path } => {
             format!(
@@ -134,7 +134,7 @@ fn advice(error: &Error) -> Option<String> {
     })
 }
 
-/// Advice that is the same every time.
+/// Advice that does not depend on the details of the error.
 fn general_advice(error: &Error) -> Option<&'static str> {
     Some(match error {
         Error::TooFewDocuments { .. } => {
@@ -227,7 +227,7 @@ fn general_advice(error: &Error) -> Option<&'static str> {
         }
         Error::BadRun { .. } => "start a new run, or take the file from a copy of it",
         Error::Classes(_) => "make classes for this corpus with `f2 classes CORPUS`",
-        Error::ParametersNotFinite { .. } => CALM,
+        Error::ParametersNotFinite { .. } => LOWER_RATE,
         Error::Write(error) => advice_on_writing(error),
         _ => return None,
     })
@@ -245,13 +245,11 @@ fn less_memory(purpose: Purpose) -> &'static str {
              narrower `--beam`"
         }
         Purpose::Perplexity => "take shorter windows with `--window`",
-        Purpose::Loading | Purpose::Embedding => {
-            "close what else is running, or take a smaller model"
-        }
+        Purpose::Loading | Purpose::Embedding => "close other programs, or take a smaller model",
     }
 }
 
-/// The values that a part of a decoding strategy takes.
+/// Advice on the value of a decoding option.
 fn strategy(option: &str) -> Option<&'static str> {
     Some(match option {
         "temperature" => "`--temperature 1` leaves the probabilities as they are, 0 is greedy",

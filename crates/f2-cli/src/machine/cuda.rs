@@ -1,4 +1,4 @@
-//! The NVIDIA driver and its GPUs, looked for at run time: the program is built without them.
+//! The NVIDIA driver and its GPUs, looked up at run time: the build does not need them.
 
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{self, CUdevice_attribute};
@@ -18,16 +18,16 @@ pub(crate) struct CudaDevice {
     pub(crate) capability: (i32, i32),
 }
 
-/// Asks the driver for its devices; the reason where there is none to ask.
+/// Queries the driver for its devices; the error says why that is not possible.
 pub(crate) fn find() -> Result<Cuda, String> {
     // SAFETY: loading the driver runs its initialisers, as in every CUDA program.
     if !unsafe { sys::is_culib_present() } {
         return Err("no NVIDIA driver (libcuda.so.1 or nvcuda.dll was not found)".to_owned());
     }
-    ask().map_err(|error| format!("the NVIDIA driver reports {error}"))
+    query().map_err(|error| format!("the NVIDIA driver reports {error}"))
 }
 
-fn ask() -> Result<Cuda, DriverError> {
+fn query() -> Result<Cuda, DriverError> {
     result::init()?;
     let mut version = 0;
     // SAFETY: the driver writes one int to the pointer, which is valid.

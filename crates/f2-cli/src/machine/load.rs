@@ -1,11 +1,11 @@
-//! How many programs want a processor.
+//! The load of the processor.
 
-/// The mean number of threads that ran or waited for a core over the last minute; none where the
-/// system does not say.
+/// The mean number of threads that ran or waited for a core over the last minute; `None` if it is
+/// unknown.
 #[cfg(unix)]
 pub(crate) fn load() -> Option<f64> {
     let mut minutes = [0.0; 3];
-    // SAFETY: the call writes as many numbers as it is told, which the array holds.
+    // SAFETY: the call writes at most three numbers, and the array holds three.
     let written = unsafe { libc::getloadavg(minutes.as_mut_ptr(), 3) };
     (written > 0).then_some(minutes[0])
 }

@@ -1,9 +1,8 @@
-//! The most memory that this process has held.
+//! The peak memory of this process.
 
-/// Bytes of the largest resident set so far; none where the system does not say.
+/// Bytes of the largest resident set so far; `None` if it is unknown.
 ///
-/// Linux keeps the figure of this program alone in its status; the one of `getrusage` may be that of
-/// the program it was started from.
+/// On Linux `getrusage` may include the program that started this one; the status file does not.
 #[cfg(target_os = "linux")]
 pub(crate) fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
@@ -16,7 +15,7 @@ pub(crate) fn peak_memory() -> Option<u64> {
 #[cfg(target_vendor = "apple")]
 pub(crate) fn peak_memory() -> Option<u64> {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the call writes a usage to a place of its type, in which zeros are valid.
+    // SAFETY: the call writes a usage through a pointer of its type; all zeros are a valid usage.
     let usage = unsafe {
         (libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) == 0).then(|| usage.assume_init())
     }?;

@@ -2,16 +2,15 @@
 
 use f2_engine::check_threads;
 
-/// Restricts rayon to the calling thread where the system grants no others; it would panic when
-/// it starts them.
+/// Restricts rayon to the calling thread if the system refuses others: starting them would panic.
 pub(crate) fn avoid_threads_if_unavailable() {
     if check_threads(rayon_threads()).is_err() {
-        // The pool is made here for the first time, and one without new threads cannot fail.
+        // The global pool is first built here, which cannot fail without new threads.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread().build_global();
     }
 }
 
-/// The number that rayon will start.
+/// The number of threads that rayon will start.
 fn rayon_threads() -> usize {
     let asked = std::env::var("RAYON_NUM_THREADS").ok().and_then(|number| number.parse().ok());
     asked.filter(|threads| *threads > 0).unwrap_or_else(super::cores)

@@ -70,7 +70,7 @@ impl Classes {
         print_styled(&tables::page(&counts, &selection, &source, terminal()))
     }
 
-    /// The request of a stage.
+    /// The arguments for a stage of `f2 reproduce`.
     pub(super) fn of_task(task: &ClassesTask<PathBuf>) -> Self {
         Self {
             corpus: Some(task.corpus.clone()),
@@ -113,7 +113,7 @@ impl Classes {
     }
 }
 
-/// Advice on each error.
+/// Adds advice to an error.
 fn failure(error: ClassesError) -> Failure {
     match error {
         ClassesError::Write(error) => error.into(),

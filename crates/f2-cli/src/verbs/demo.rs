@@ -1,4 +1,4 @@
-//! `f2 demo`: the whole way on one text.
+//! `f2 demo`: the whole pipeline on one text.
 
 use std::path::{Path, PathBuf};
 
@@ -17,15 +17,16 @@ Examples:
   f2 demo
   f2 demo --text my-novel.txt --out my-demo
 
-It trains maximum likelihood and F² with equal budgets, lets both continue the same prefixes, scores
-them against human text and writes report.html. If it is interrupted, the same command resumes it.
-It is `f2 reproduce --preset demo` on that text. The built-in one is the King James Bible as the
-crate bible-lib reads it: what follows a colon within a verse is missing, 650,000 words remain.")]
+It trains maximum likelihood and F² with equal budgets, lets both continue the same prefixes,
+scores them against human text and writes report.html. If it is interrupted, the same command
+resumes it. It is `f2 reproduce --preset demo` on that text. The built-in one is the King James
+Bible as the crate bible-lib reads it: what follows a colon within a verse is missing, 650,000 words
+remain.")]
 pub(crate) struct Demo {
     /// Your own text instead of the built-in one; blank lines between documents.
     #[arg(long, value_name = "FILE")]
     text: Option<PathBuf>,
-    /// The folder for everything that is made.
+    /// The folder for all results.
     #[arg(long, short, value_name = "FOLDER", default_value = "f2-demo")]
     out: PathBuf,
     /// How many steps to train each of the two models [default: the plan's].

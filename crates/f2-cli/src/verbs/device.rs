@@ -12,7 +12,7 @@ use crate::machine::cuda;
 use crate::verbs::flags::Threads;
 use crate::verbs::gpus::{GpuChoice, gpu_of};
 
-/// The flags that choose a device, and how many threads work for it.
+/// The flags that choose a device and the number of threads.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct DeviceChoice {
     #[command(flatten)]
@@ -20,8 +20,8 @@ pub(crate) struct DeviceChoice {
     /// The device to work on: `cpu`, `cuda`, `cuda:N`, or `auto` for a GPU if there is one.
     #[arg(long, value_name = "DEVICE", default_value = "auto", env = "F2_DEVICE")]
     device: DeviceName,
-    /// Precision of matrix products, and of activations on a GPU [default: bf16 on a GPU, f32 on the
-    /// CPU].
+    /// Precision of matrix products, and of activations on a GPU [default: bf16 on a GPU, f32 on
+    /// the CPU].
     #[arg(long, value_enum, value_name = "PRECISION")]
     precision: Option<PrecisionName>,
 }
@@ -81,12 +81,12 @@ pub(crate) trait SharedTask {
 }
 
 impl DeviceChoice {
-    /// A GPU where there is one: what is chosen if no flag is given.
+    /// A GPU if there is one: the choice without flags.
     pub(crate) fn auto() -> Self {
         Self { threads: Threads::all(), device: DeviceName::Auto, precision: None }
     }
 
-    /// How many threads.
+    /// The number of threads.
     pub(crate) fn threads(self) -> usize {
         self.threads.count()
     }
@@ -134,26 +134,26 @@ impl DeviceChoice {
         }
     }
 
-    /// The choice of each of several GPUs, or this one alone where none were requested.
+    /// A choice for each of the requested GPUs, or this one alone if none were requested.
     pub(crate) fn each(self, gpus: GpuChoice) -> Result<Vec<Self>, Failure> {
         let Some(count) = self.gpu_count(gpus)? else { return Ok(vec![self]) };
         Ok((0..count).map(|part| Self { device: DeviceName::Cuda(gpu_of(part)), ..self }).collect())
     }
 
-    /// The choice of a rank by its number on the host: the GPU of that number, unless one is named by
-    /// its own (so that ranks can share it), or a single one is there for each process.
+    /// The choice of a rank by its number on the host: the GPU of that number, unless `--device`
+    /// names one (so that ranks can share it) or each process sees a single one.
     pub(crate) fn of_rank(self, local_rank: usize) -> Self {
         let gpus = cuda::find().map_or(0, |found| found.devices.len());
         Self { device: self.device.of_rank(gpu_of(local_rank), gpus), ..self }
     }
 
-    /// The choice of a rank that `--gpus` started, by its number: that of [`each`](Self::each).
+    /// The choice of a rank that `--gpus` started: the one that [`each`](Self::each) has for it.
     pub(crate) fn of_child(self, rank: usize) -> Self {
         let device = self.resolve().map_or(self.device, |_| DeviceName::Cuda(gpu_of(rank)));
         Self { device, ..self }
     }
 
-    /// The number of GPUs requested, from the first on; none without the flag.
+    /// The number of GPUs requested, from the first on; `None` without the flag.
     fn gpu_count(self, gpus: GpuChoice) -> Result<Option<usize>, Failure> {
         let Some(asked) = gpus.asked() else { return Ok(None) };
         if matches!(self.device, DeviceName::Cpu | DeviceName::Cuda(1..)) {
@@ -167,7 +167,7 @@ impl DeviceChoice {
         asked.found().map(Some)
     }
 
-    /// The same choice with the threads and the device that are in force, whatever `auto` finds.
+    /// The same choice with the default threads and `auto` resolved.
     pub(crate) fn settled(self) -> Self {
         let device = self.resolve().map_or(DeviceName::Cpu, DeviceName::Cuda);
         Self { threads: self.threads.settled(), device, ..self }
@@ -183,7 +183,7 @@ impl DeviceChoice {
         self.resolve().is_some()
     }
 
-    /// The number of threads alone.
+    /// The choice of threads alone.
     pub(crate) fn only_threads(self) -> Threads {
         self.threads
     }
@@ -200,7 +200,7 @@ impl DeviceChoice {
         flags
     }
 
-    /// The GPU's number; none for the CPU.
+    /// The GPU's number; `None` for the CPU.
     fn resolve(self) -> Option<usize> {
         match self.device {
             DeviceName::Auto => cuda_is_present().is_ok().then_some(0),
@@ -249,10 +249,10 @@ mod tests {
     fn a_rank_takes_the_gpu_of_its_number_unless_one_is_named() {
         let of = |name: &str, gpus| name.parse::<DeviceName>().unwrap().of_rank(3, gpus);
         assert_eq!((of("auto", 8), of("cuda", 8)), (DeviceName::Cuda(3), DeviceName::Cuda(3)));
-        // What is not there is refused when it is opened.
+        // A GPU that does not exist is refused when it is opened.
         assert_eq!(of("auto", 2), DeviceName::Cuda(3));
         assert_eq!((of("cuda:0", 8), of("cpu", 8)), (DeviceName::Cuda(0), DeviceName::Cpu));
-        // Schedulers show each process its own GPU alone.
+        // Schedulers may show each process its own GPU only.
         assert_eq!((of("auto", 1), of("cuda", 1)), (DeviceName::Auto, DeviceName::AnyCuda));
     }
 }

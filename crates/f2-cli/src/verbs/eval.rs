@@ -44,9 +44,9 @@ Examples:
 
 A file whose name ends in .jsonl, .ndjson or .json holds objects with `ids` (token ids) or `text`;
 any other holds one text a line. All may be compressed as .gz or .zst. With --counts, ids are those
-the counts are for: ranks for a corpus's counts.json, indices into the array for a plain array. A metric
-whose input was not given (references, a corpus, a model, text as well as ids) is left out with a
-remark. docs/metrics.md defines every metric.")]
+the counts are for: ranks for a corpus's counts.json, indices into the array for a plain array. A
+metric whose input was not given (references, a corpus, a model, text as well as ids) is left out
+with a remark. docs/metrics.md defines every metric.")]
 pub(crate) struct Eval {
     /// Generated texts, a file for each model.
     #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
@@ -56,8 +56,8 @@ pub(crate) struct Eval {
     #[arg(long, value_name = "FILE")]
     refs: Option<PathBuf>,
 
-    /// The metrics, separated by commas: `paper` are the seven of the paper, `texts` those further ones
-    /// that need the texts alone, `training` those that need `--corpus`.
+    /// The metrics, separated by commas: `paper` are the seven of the paper, `texts` those further
+    /// ones that need the texts alone, `training` those that need `--corpus`.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_value = "paper")]
     #[arg(value_parser = Choice::parser(), hide_possible_values = false)]
     metrics: Vec<Choice>,
@@ -101,8 +101,8 @@ pub(crate) struct Eval {
     #[arg(long, value_name = "NAME", num_args = 1..)]
     names: Vec<String>,
 
-    /// Perplexities of the models, in the order of their files, to show with the metrics: numbers, or
-    /// files of `f2 perplexity --json`.
+    /// Perplexities of the models, in the order of their files, to show with the metrics: numbers,
+    /// or files of `f2 perplexity --json`.
     #[arg(long, value_name = "PPL", num_args = 1.., value_parser = perplexities::given)]
     ppl: Vec<perplexities::Given>,
 
@@ -126,7 +126,7 @@ impl Eval {
         self.print(&records, words)
     }
 
-    /// The request of a stage.
+    /// The arguments for a stage of `f2 reproduce`.
     pub(super) fn of_task(task: &ScoreTask<PathBuf>) -> Self {
         let mut metrics = vec![Choice::Paper, Choice::Texts];
         metrics.extend(task.corpus.as_ref().map(|_| Choice::Training));
@@ -218,18 +218,18 @@ impl Eval {
         Ok(HumanRecord { half: self.half(references, references, settings), ..record })
     }
 
-    /// Half of the texts against the other half of the references, where each text has its
-    /// reference and there are enough of them.
+    /// Half of the texts against the other half of the references, if each text has its reference
+    /// and there are enough of them.
     fn half(&self, references: &Texts, texts: &Texts, settings: &Settings) -> Option<HalfRecord> {
         let count = references.ids.len();
         let halves = Halves::new(count, self.seed).filter(|_| texts.ids.len() == count)?;
-        // What has no value here has none as a whole either, and was remarked on.
+        // A metric without a value here has none for all texts either, which was reported.
         let evaluation = halves.evaluate(&references.ids, &texts.ids, settings).ok()?;
         Some(HalfRecord::new(&evaluation, self.seed))
     }
 
-    /// A name for each file: as given, or the file's own up to its first dot, or its whole path
-    /// where that is not unique.
+    /// A name for each file: as given, or the file's own up to its first dot, or its whole path if
+    /// that is not unique.
     fn model_names(&self) -> Result<Vec<String>, Failure> {
         let models = self.models.models.len();
         for (flag, given) in
@@ -267,7 +267,7 @@ impl Eval {
     }
 }
 
-/// Scores one file's texts and says why a value is missing.
+/// Scores the texts of a file, and reports why values are missing.
 fn score(
     texts: &Texts,
     references: Option<&Texts>,

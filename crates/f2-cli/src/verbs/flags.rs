@@ -14,7 +14,7 @@ use f2_lm::run::{Pick, SavedModel};
 use crate::failure::Failure;
 use crate::machine;
 
-/// How many threads.
+/// The number of threads.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Threads {
     /// Threads to use; all cores if not given.
@@ -23,12 +23,12 @@ pub(crate) struct Threads {
 }
 
 impl Threads {
-    /// As many as there are cores.
+    /// As many as cores.
     pub(crate) fn all() -> Self {
         Self { threads: None }
     }
 
-    /// The number that is in force, whatever the machine's is.
+    /// The same choice with the default resolved to a number.
     pub(crate) fn settled(self) -> Self {
         Self { threads: NonZeroUsize::new(self.count()) }
     }
@@ -38,8 +38,8 @@ impl Threads {
     }
 }
 
-/// More threads than any machine has cores: some systems end a program that asks for far too many
-/// of them, instead of refusing.
+/// More threads than any machine has cores: some systems kill a program that starts far too many
+/// instead of refusing.
 const MOST_THREADS: usize = 4096;
 
 fn number_of_threads(text: &str) -> Result<NonZeroUsize, String> {
@@ -50,7 +50,7 @@ fn number_of_threads(text: &str) -> Result<NonZeroUsize, String> {
     Ok(threads)
 }
 
-/// Which checkpoint of a run.
+/// The choice of a checkpoint.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct CheckpointChoice {
     /// The checkpoint of a run: best (by validation perplexity), last, or a number of steps.
@@ -58,7 +58,7 @@ pub(crate) struct CheckpointChoice {
     pub(crate) checkpoint: Pick,
 }
 
-/// Which model.
+/// The choice of a model.
 #[derive(Args, Debug)]
 pub(crate) struct ModelChoice {
     /// A run folder, one of its checkpoints, or a model's folder.
@@ -79,22 +79,22 @@ impl ModelChoice {
     }
 }
 
-/// Which decoding is the default.
+/// The choice of the default decoding.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DecodingChoice {
-    /// The default decoding, which flags and requests change: `none` for that of the program, or a
+    /// The default decoding, which flags and requests override: `none` for the program's own, or a
     /// file [default: the model's `decoding.toml`, if it has one].
     #[arg(long, value_name = "none|FILE")]
     decoding: Option<PathBuf>,
 }
 
 impl DecodingChoice {
-    /// That of the program.
+    /// The program's own.
     pub(crate) fn none() -> Self {
         Self { decoding: Some("none".into()) }
     }
 
-    /// The strategy a model has by default; none where that is the program's.
+    /// The default strategy for a model; `None` for the program's own.
     pub(crate) fn of(&self, model: &SavedModel) -> Result<Option<Strategy>, Failure> {
         let found = match self.decoding.as_deref() {
             Some(none) if none == Path::new("none") => None,
@@ -111,7 +111,7 @@ impl DecodingChoice {
     }
 }
 
-/// A file of a decoding that cannot be followed.
+/// The failure to read a decoding file.
 fn unreadable(error: f2_lm::Error) -> Failure {
     use f2_lm::Error::{ConfigSyntax, ConfigValue, UnknownKey};
     match error {
@@ -125,7 +125,7 @@ fn unreadable(error: f2_lm::Error) -> Failure {
     }
 }
 
-/// Reads a number of things of which there must be one.
+/// Parses a number that must be at least 1.
 pub(crate) fn from_one(text: &str) -> Result<NonZeroUsize, String> {
     text.parse().map_err(|_| "expected a whole number from 1 up".to_owned())
 }
@@ -141,7 +141,7 @@ fn pick(text: &str) -> Result<Pick, String> {
     }
 }
 
-/// Reads the name of one of the values a library lists; help shows them all.
+/// Parses the name of one of the values that a library lists; help shows them all.
 fn one_of<T: Copy + Send + Sync + 'static>(
     all: &'static [T],
     shown: fn(T) -> PossibleValue,
@@ -152,32 +152,32 @@ fn one_of<T: Copy + Send + Sync + 'static>(
     })
 }
 
-/// Reads the name of a split.
+/// Parses the name of a split.
 pub(crate) fn split() -> impl TypedValueParser<Value = Split> {
     one_of(&Split::ALL, |split| PossibleValue::new(split.name()))
 }
 
-/// The value of `--small-class`.
+/// Parses the value of `--small-class`.
 pub(crate) fn small_class() -> impl TypedValueParser<Value = SmallClass> {
     one_of(&SmallClass::ALL, |small| PossibleValue::new(small.name()).help(small.about()))
 }
 
-/// Reads an objective.
+/// Parses an objective.
 pub(crate) fn objective() -> impl TypedValueParser<Value = ObjectiveName> {
     one_of(&ObjectiveName::ALL, |name| PossibleValue::new(name.as_str()).help(name.about()))
 }
 
-/// Reads the name of a plan.
+/// Parses the name of a plan.
 pub(crate) fn plan_preset() -> impl TypedValueParser<Value = PlanPreset> {
     one_of(&PlanPreset::ALL, |preset| PossibleValue::new(preset.name()).help(preset.about()))
 }
 
-/// Reads the name of a part of the paper.
+/// Parses the name of a part of the paper.
 pub(crate) fn paper_part() -> impl TypedValueParser<Value = PaperPart> {
     one_of(&PaperPart::ALL, |part| PossibleValue::new(part.name()).help(part.about()))
 }
 
-/// Reads a preset.
+/// Parses the name of a preset.
 pub(crate) fn preset() -> impl TypedValueParser<Value = Preset> {
     one_of(&Preset::ALL, |preset| PossibleValue::new(preset.name()).help(preset.about()))
 }

@@ -54,17 +54,18 @@ Examples:
   f2 generate run --interactive
   f2 generate run --corpus corpus --protocol paper --gpus all --out f2.jsonl
 
-The default strategy is that of the model's decoding.toml, which `f2 tune` writes; flags override it one
-by one, and --greedy and --beam all its settings of drawing. Without that file it is top-k as in the
-paper's main tables, with k = 20 for --protocol lyrics and k = 3 otherwise. A model trained on pairs takes
-prompts as sources: the separator is put after each that has none, and the target is written to its end.
-An F² model draws a class first and then a token in it; --joint draws from the full posterior instead. The
-text depends on model, prompt, strategy and seed alone. With --gpus whole batches (--batch; 2,048 texts on
-a GPU by default) are distributed over the GPUs, and any number of GPUs writes the same bytes. On a
-terminal each token has the colour of its frequency band: plain for frequent ones, cyan for medium, yellow
-for rare, bold red for very rare. The JSON lines have `prompt`, `text`, `ids`, `log_probabilities`, with a
-protocol its name and, for an F² model, `classes` and `class_log_probabilities`; the tokens'
-log-probabilities are the model's own, in nats.")]
+The default strategy is that of the model's decoding.toml, which `f2 tune` writes; a flag overrides
+its own setting, and --greedy and --beam override all settings of sampling. Without that file it is
+top-k as in the paper's main tables, with k = 20 for --protocol lyrics and k = 3 otherwise. A model
+trained on pairs takes prompts as sources: the separator is put after each that has none, and the
+target is written to its end. An F² model draws a class first and then a token in it; --joint draws
+from the full posterior instead. The text depends on model, prompt, strategy and seed alone. With
+--gpus whole batches (--batch; 2,048 texts on a GPU by default) are distributed over the GPUs, and
+any number of GPUs writes the same bytes. On a terminal each token has the colour of its frequency
+band: plain for frequent ones, cyan for medium, yellow for rare, bold red for very rare. The JSON
+lines have `prompt`, `text`, `ids`, `log_probabilities`, with a protocol its name and, for an F²
+model, `classes` and `class_log_probabilities`; the tokens' log-probabilities are the model's own,
+in nats.")]
 pub(crate) struct Generate {
     #[command(flatten)]
     model: ModelChoice,
@@ -83,16 +84,16 @@ pub(crate) struct Generate {
     /// The seed of all random draws.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Do not stop where the model ends a text.
+    /// Do not stop when the model ends a text.
     #[arg(long)]
     no_stop: bool,
     /// End texts before this; can be given several times.
     #[arg(long, value_name = "TEXT", conflicts_with = "corpus",
         value_parser = NonEmptyStringValueParser::new())]
     stop: Vec<String>,
-    /// Ask for a prompt, answer it, and ask for the next: Ctrl-C stops an answer, Ctrl-D ends. The answers
-    /// are those of one `f2 generate` with all these prompts: a repeated prompt gets another answer, except
-    /// with --deterministic.
+    /// Ask for a prompt, answer it, and ask for the next: Ctrl-C stops an answer, Ctrl-D ends. The
+    /// answers are those of one `f2 generate` with all these prompts: a repeated prompt gets
+    /// another answer, except with --deterministic.
     #[arg(long, short, conflicts_with_all = ["prompt", "prompts", "corpus", "out"])]
     interactive: bool,
     /// Texts worked on at a time; it changes the speed, never the texts [default: what suits the
@@ -150,7 +151,7 @@ impl Generate {
         Ok(())
     }
 
-    /// The request of a stage.
+    /// The arguments for a stage of `f2 reproduce`.
     pub(super) fn of_task(task: &GenerateTask<PathBuf>, device: DeviceChoice) -> Self {
         Self {
             model: ModelChoice::best_of(&task.model),
@@ -171,12 +172,12 @@ impl Generate {
         }
     }
 
-    /// A prompt that is a line of its own.
+    /// Reads a line as a prompt.
     fn read_line(&self, line: String, model: &SavedModel) -> Result<Prompts, Failure> {
         self.prompts.of_line(line, model, self.new_tokens.unwrap_or(USUAL_TOKENS))
     }
 
-    /// The token that ends a text. The paper's protocols have texts of a length, and no end.
+    /// The token that ends a text. Texts of the paper's protocols have a fixed length and no end.
     fn end(&self, model: &SavedModel, prompts: &Prompts) -> Option<u32> {
         let goes_on = self.no_stop || matches!(prompts.protocol, Some(Rule::Paper(_)));
         if goes_on { None } else { model.vocabulary.token(END_OF_TEXT) }
@@ -204,7 +205,7 @@ impl Generate {
     }
 }
 
-/// Remarks on targets that were cut off.
+/// Reports targets that were cut off.
 fn remark_on_endless(prompts: &Prompts, request: &Request<'_>, generated: &Generated) {
     let most = request.new_tokens;
     let endless = generated.texts.iter().filter(|text| text.tokens.len() == most).count();

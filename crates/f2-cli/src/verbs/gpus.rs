@@ -9,10 +9,10 @@ use crate::failure::{Failure, Kind};
 use crate::machine::cuda;
 use crate::verbs::flags::from_one;
 
-/// The flag of verbs whose work is cut into independent parts.
+/// The flag of verbs that can use several GPUs.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct GpuChoice {
-    /// Work on this many GPUs of the host at once, or on `all`; the results are those of one.
+    /// Work on this many GPUs of the host at once, or on `all`; the results are the same as on one.
     #[arg(long, value_name = "N|all")]
     gpus: Option<GpuCount>,
 }
@@ -38,14 +38,14 @@ impl FromStr for GpuCount {
 }
 
 impl GpuChoice {
-    /// The number of GPUs requested; none without the flag.
+    /// The number of GPUs requested; `None` without the flag.
     pub(crate) fn asked(self) -> Option<GpuCount> {
         self.gpus
     }
 }
 
 impl GpuChoice {
-    /// How many a plan is for, whether they are there or not; one without the flag.
+    /// The number of GPUs to plan for, which need not exist; one without the flag.
     pub(crate) fn planned(self) -> Result<usize, Failure> {
         match self.gpus {
             None => Ok(1),
@@ -55,15 +55,15 @@ impl GpuChoice {
     }
 }
 
-/// The variable that lets several share a GPU where it is not 0, so that all this can be tried with one.
+/// If this variable is set, but not to 0, parts share GPUs, so that `--gpus` can be tested on one.
 const SHARE: &str = "F2_SHARE_GPU";
 
-/// Whether `--gpus` may ask for more GPUs than there are.
+/// Whether `--gpus` may name more GPUs than there are.
 pub(crate) fn gpus_are_shared() -> bool {
     std::env::var_os(SHARE).is_some_and(|given| given != "0")
 }
 
-/// The number of the GPU that takes a part: its own, unless GPUs are shared and there are fewer.
+/// The number of the GPU for a part: that of the part, unless GPUs are shared and there are fewer.
 pub(crate) fn gpu_of(part: usize) -> usize {
     if !gpus_are_shared() {
         return part;
@@ -72,7 +72,7 @@ pub(crate) fn gpu_of(part: usize) -> usize {
 }
 
 impl GpuCount {
-    /// How many that is on this machine; a failure where they are not there.
+    /// The number of GPUs that this means on this machine; fails if they do not exist.
     pub(crate) fn found(self) -> Result<usize, Failure> {
         let names = cuda::find().map(|found| found.devices.into_iter().map(|gpu| gpu.name));
         self.among(names.map(Iterator::collect), gpus_are_shared())

@@ -21,11 +21,11 @@ Examples:
   f2 classes corpus
   f2 train corpus --init models/gpt2 --objective f2 --out run
 
-MODEL is a folder, or else a name on the hub: found in the cache of Hugging Face (HF_HOME), or downloaded
-into it (HF_ENDPOINT, HF_TOKEN; HF_HUB_OFFLINE=1 forbids it), with resuming and a verified hash. It
-holds config.json, model.safetensors (or shards and model.safetensors.index.json), and
-tokenizer.json (or vocab.json and merges.txt). Any size of GPT-2, tied or untied, in single, half
-or bfloat16 precision; a folder that `f2 export` wrote is restored as it was.")]
+MODEL is a folder, or else a name on the hub: found in the cache of Hugging Face (HF_HOME), or
+downloaded into it (HF_ENDPOINT, HF_TOKEN; HF_HUB_OFFLINE=1 forbids it), with resuming and a
+verified hash. It holds config.json, model.safetensors (or shards and model.safetensors.index.json),
+and tokenizer.json (or vocab.json and merges.txt). Any size of GPT-2, tied or untied, in single,
+half or bfloat16 precision; a folder that `f2 export` wrote is restored as it was.")]
 pub(crate) struct Import {
     /// The folder `transformers` saved, or a name on the Hugging Face hub.
     #[arg(value_name = "MODEL")]
@@ -41,7 +41,7 @@ pub(crate) struct Import {
 impl Import {
     pub(crate) fn run(self) -> Outcome {
         interrupt::listen();
-        // Before gigabytes are fetched.
+        // Checked before gigabytes are fetched.
         check_is_free(&self.out)?;
         let opens = |folder: &Path| match ForeignModel::open(folder) {
             Err(ExchangeError::Read(_) | ExchangeError::NotAFolder { .. }) => false,

@@ -1,4 +1,4 @@
-//! One file per verb, and what verbs share: flags and the device.
+//! One file per verb, and what the verbs share: flags and the device.
 
 mod bench;
 mod classes;
@@ -29,14 +29,14 @@ use crate::failure::Outcome;
 /// Diverse text generation by frequency factorised softmax (F²-Softmax, EMNLP 2020).
 #[derive(Parser)]
 #[command(name = "f2", version, arg_required_else_help = true, propagate_version = true)]
-#[command(after_help = "Exit codes: 0 done, 1 a check did not hold, 2 usage or configuration, \
+#[command(after_help = "Exit codes: 0 success, 1 a check failed, 2 usage or configuration, \
                         3 bad data, 4 device, memory, disk or network, 130 interrupted.")]
 pub(crate) struct Program {
     #[command(subcommand)]
     verb: Verb,
 }
 
-/// In the order the data goes through them.
+/// In the order of the pipeline.
 #[derive(Subcommand)]
 enum Verb {
     Demo(demo::Demo),
@@ -59,7 +59,7 @@ enum Verb {
 }
 
 impl Program {
-    /// Reads the command line, or ends the program with what is wrong with it.
+    /// Parses the command line, or prints what is wrong with it and exits.
     pub(crate) fn read() -> Self {
         let mut definition = Self::command().mut_subcommands(take_negative_numbers);
         let matches = definition.try_get_matches_from_mut(std::env::args_os());
@@ -91,8 +91,8 @@ impl Program {
     }
 }
 
-/// Ends the program with what is wrong with the command line, or with the help it asks for. Words
-/// of it that would command a terminal are shown without colours, which makes them harmless.
+/// Prints what is wrong with the command line, or the requested help, and exits. If arguments hold
+/// control characters, the text goes through `remark!`, without colours, to make them harmless.
 fn refuse(error: &clap::Error) -> ! {
     let odd = |word: std::ffi::OsString| word.to_string_lossy().contains(char::is_control);
     if !std::env::args_os().any(odd) {
@@ -102,7 +102,7 @@ fn refuse(error: &clap::Error) -> ! {
     std::process::exit(error.exit_code())
 }
 
-/// A negative number is a value that is out of range, not an unknown flag.
+/// Takes a negative number for a value that is out of range, not for an unknown flag.
 fn take_negative_numbers(verb: Command) -> Command {
     verb.mut_subcommands(take_negative_numbers).mut_args(|argument| {
         let takes_a_value = !argument.is_positional() && argument.get_action().takes_values();

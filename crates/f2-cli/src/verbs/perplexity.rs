@@ -29,15 +29,15 @@ Examples:
   f2 perplexity run corpus
   f2 perplexity run corpus --split valid --stride 256
   f2 perplexity run/checkpoints/step-500 text.txt --json
-  f2 perplexity run corpus --json > run.ppl.json, for `f2 eval --ppl`
+  f2 perplexity run corpus --json > run.ppl.json      # for `f2 eval --ppl`
 
-An F² model is scored by its full posterior, so that it compares with a plain one. Windows follow one
-another and the first token of each is context alone, as in the paper; with a --stride shorter than
-the window they overlap and every token but the first is scored. A model trained on single documents
-(`batch.order = \"documents\"`) is scored on those of the corpus, each from its start; documents that
-training leaves out as too short are not scored. Of a corpus of pairs each source is context and the
-targets alone are scored, counted in tokens, words and bytes. Word perplexity and bits per byte spread the mean of
-the scored tokens over all of them.")]
+An F² model is scored by its full posterior, so that it compares with a plain one. Windows follow
+one another and the first token of each is context alone, as in the paper; with a --stride shorter
+than the window they overlap and every token but the first is scored. A model trained on single
+documents (`batch.order = \"documents\"`) is scored on those of the corpus, each from its start;
+documents that training leaves out as too short are not scored. Of a corpus of pairs each source is
+context and the targets alone are scored, counted in tokens, words and bytes. Word perplexity and
+bits per byte apply the mean over the scored tokens to all tokens.")]
 pub(crate) struct Perplexity {
     #[command(flatten)]
     model: ModelChoice,
@@ -62,12 +62,12 @@ pub(crate) struct Perplexity {
     json: bool,
 }
 
-/// A text, and its size in the units perplexity is taken in.
+/// A text, and its size in tokens, words and bytes.
 struct ScoredText {
     tokens: Box<dyn TokenSource>,
     words: u64,
     bytes: u64,
-    /// Its tokens: all, or those of targets where it is of pairs.
+    /// The number of its tokens: all, or for pairs those of the targets.
     size: u64,
     /// Where contexts begin in it.
     contexts: Contexts,
@@ -78,9 +78,9 @@ struct ScoredText {
 pub(super) struct PerplexityReport {
     #[serde(deserialize_with = "number_or_infinity")]
     pub(super) token_perplexity: f64,
-    /// None where it is too large for a number, or the text has no words.
+    /// `None` if it is too large for a number, or the text has no words.
     word_perplexity: Option<f64>,
-    /// None where the text has no bytes.
+    /// `None` if the text has no bytes.
     bits_per_byte: Option<f64>,
     nats_per_token: f64,
     tokens: u64,
@@ -89,12 +89,12 @@ pub(super) struct PerplexityReport {
     bytes: u64,
     window: usize,
     stride: usize,
-    /// Documents scored, where each is a context of its own, and the fewest tokens of one.
+    /// Documents scored, if each is a context of its own, and the fewest tokens of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     documents: Option<usize>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     shortest_document: Option<usize>,
-    /// Pairs scored, where the corpus is of pairs.
+    /// Pairs scored, if the corpus is of pairs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pairs: Option<usize>,
 }
@@ -116,16 +116,16 @@ impl SharedTask for Scoring<'_> {
 
 impl Perplexity {
     pub(crate) fn run(self) -> Outcome {
-        let report = self.take()?;
+        let report = self.compute()?;
         output::print(&self.shown(&report))
     }
 
-    /// The request of a stage.
+    /// The arguments for a stage of `f2 reproduce`.
     pub(super) fn of_task(task: &PerplexityTask<PathBuf>, device: DeviceChoice) -> Self {
         Self::of_model(&task.model, &task.corpus, device)
     }
 
-    /// The request of `f2 eval --models`.
+    /// The arguments for `f2 eval --models`.
     pub(super) fn of_model(model: &Path, corpus: &Path, device: DeviceChoice) -> Self {
         Self {
             model: ModelChoice::best_of(model),
@@ -139,8 +139,8 @@ impl Perplexity {
         }
     }
 
-    /// Takes the perplexity.
-    pub(super) fn take(&self) -> Result<PerplexityReport, Failure> {
+    /// Computes the perplexity.
+    pub(super) fn compute(&self) -> Result<PerplexityReport, Failure> {
         interrupt::listen();
         let model = self.model.open()?;
         let text = self.read(&model)?;
@@ -241,7 +241,7 @@ fn score_text<D: Device>(
     })
 }
 
-/// JSON has no infinity, and `null` in its place.
+/// JSON has no infinity: `null` stands for it.
 fn number_or_infinity<'a, D: Deserializer<'a>>(value: D) -> Result<f64, D::Error> {
     Ok(Option::deserialize(value)?.unwrap_or(f64::INFINITY))
 }
@@ -287,7 +287,7 @@ impl PerplexityReport {
         report.check().map(|()| report)
     }
 
-    /// Refuses a perplexity that no number holds, or that is none.
+    /// Refuses a value that is too large for a number, or below 1.
     fn check(&self) -> Result<(), String> {
         match (self.token_perplexity, self.nats_per_token) {
             (1.0..f64::INFINITY, _) => Ok(()),
@@ -298,7 +298,7 @@ impl PerplexityReport {
         }
     }
 
-    /// Whether both were taken on the same text, in the same tokens, windows and documents.
+    /// Whether both were computed on the same text, in the same tokens, windows and documents.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         let taken = |report: &Self| {
             let sizes = [report.tokens, report.words, report.bytes];

@@ -37,16 +37,16 @@ Examples:
   zcat dump.txt.gz | f2 prepare - --documents lines --out corpus
   f2 prepare hf://datasets/Salesforce/wikitext/wikitext-2-raw-v1 --out wikitext2
 
-In parts, on the machines of a cluster that share a file system; the corpus is the same, byte for byte:
+In parts, on the machines of a cluster that share a file system; the corpus has the same bytes:
   sbatch --array=1-64 --wrap 'f2 prepare texts/ --part $SLURM_ARRAY_TASK_ID/64 --out parts'
   f2 prepare --merge parts --out corpus
-The parts count words; the merge learns the vocabulary and encodes the text. With two more steps between,
-the parts encode, too: `f2 prepare --learn parts`, and the array again. A part that was killed is run again;
-finished parts are left as they are. With --tokenizer the parts encode at once.
+The parts count words; the merge learns the vocabulary and encodes the text. With two more steps
+between, the parts encode, too: `f2 prepare --learn parts`, and the array again. A part that was
+killed is run again; finished parts are left as they are. With --tokenizer the parts encode at once.
 
-Files are recognised by name: .txt, .jsonl, .parquet and Wikitext's .tokens; text may be compressed as
-.gz or .zst. Anything else is read as plain text. Folders are searched for such files; a folder reached
-again through a symbolic link is read once.
+Files are recognised by name: .txt, .jsonl, .parquet and Wikitext's .tokens; text may be compressed
+as .gz or .zst. Anything else is read as plain text. Folders are searched for such files; a folder
+reached again through a symbolic link is read once.
 
 hf://datasets/OWNER/NAME[@REVISION][/FOLDER or FILE, * matches anything] is a dataset of the Hugging
 Face hub, read from its cache (HF_HOME); missing files are downloaded (HF_ENDPOINT, HF_TOKEN;
@@ -78,8 +78,8 @@ pub(crate) struct Prepare {
     #[arg(long, conflicts_with_all = ["part", "learn"])]
     force: bool,
 
-    /// Do one part of the work, such as 3/64: count the words of its share of the text, or encode it once the
-    /// vocabulary is learned. All parts take the same INPUT and options.
+    /// Do one part of the work, such as 3/64: count the words of its share of the text, or encode
+    /// it once the vocabulary is learned. All parts take the same INPUT and options.
     #[arg(long, value_name = "I/N", conflicts_with_all = ["learn", "merge"])]
     part: Option<Part>,
 
@@ -116,8 +116,9 @@ pub(crate) struct Prepare {
     #[arg(long, default_value = "text")]
     field: String,
 
-    /// Read pairs of a source and a target from JSON Lines, whatever the files are called: each is one
-    /// document, with the separator between and <|endoftext|> after it, and training predicts targets.
+    /// Read pairs of a source and a target from JSON Lines, whatever the files are called: each is
+    /// one document, with the separator between and <|endoftext|> after it, and training predicts
+    /// targets.
     #[arg(long, conflicts_with_all = ["documents", "field", "start_of_text"])]
     pairs: bool,
 
@@ -165,7 +166,7 @@ pub(crate) struct Prepare {
     #[arg(value_delimiter = ',', value_parser = split(), default_missing_value = "test")]
     text: Vec<Split>,
 
-    /// Tokens in a file of a split after which the next document begins a new file.
+    /// Tokens in a shard after which the next document begins a new shard.
     #[arg(long, value_name = "N", default_value_t = SHARD_TOKENS, hide_default_value = true)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     shard_tokens: u64,
@@ -181,7 +182,7 @@ pub(crate) struct Prepare {
 /// The number of tokens learned by default.
 const DEFAULT_VOCABULARY: usize = 30_000;
 
-/// How documents are spread over the splits.
+/// How documents are distributed over the splits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum SplitBy {
     Hash,
@@ -206,7 +207,7 @@ impl Prepare {
         self.show(&summary)
     }
 
-    /// Where it is written; clap asks for it wherever something is.
+    /// The output folder, which clap requires in every mode that writes to one.
     fn out(&self) -> &Path {
         self.out.as_deref().unwrap_or(Path::new(""))
     }
@@ -222,7 +223,7 @@ impl Prepare {
         print(&format!("{table}\nvocabulary: {vocabulary} tokens\n"))
     }
 
-    /// The request of a stage.
+    /// The arguments for a stage of `f2 reproduce`.
     pub(super) fn of_task(task: &PrepareTask<PathBuf>, threads: Threads) -> Result<Self, Failure> {
         let documents = task.documents.as_deref().unwrap_or("auto");
         let (vocab_size, tokenizer) = match &task.tokenizer {
@@ -264,7 +265,7 @@ impl Prepare {
         })
     }
 
-    /// Prepares the corpus, and remarks on what is odd about it.
+    /// Prepares the corpus, and reports what is unusual about it.
     pub(super) fn prepare(&self) -> Result<Summary, Failure> {
         let options = self.options()?;
         let summary = prepare(&options, &Bars::default())?;

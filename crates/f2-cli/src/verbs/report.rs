@@ -1,4 +1,4 @@
-//! `f2 report`: the page of any results.
+//! `f2 report`: the page for any results.
 
 use std::path::{Path, PathBuf};
 
@@ -20,8 +20,9 @@ Examples:
   f2 report study
   f2 report my-results --title \"Three decoders\" --out page
 
-DIR is a folder that `f2 reproduce` or `f2 demo` wrote. A folder without results.json may hold results of
-`f2 eval --json` as .json files, and run folders of `f2 train`: they are shown together.")]
+DIR is a folder that `f2 reproduce` or `f2 demo` wrote. A folder without results.json may hold
+results of `f2 eval --json` as .json files, and run folders of `f2 train`: they are shown
+together.")]
 pub(crate) struct MakeReport {
     /// The folder with the results.
     #[arg(value_name = "DIR")]
@@ -74,7 +75,7 @@ fn refusal(error: &LoadError) -> Failure {
     }
 }
 
-/// Results that lie in a folder one by one: scores and runs.
+/// Collects the scores and runs that lie in a folder.
 fn gather(folder: &Path) -> Result<Results, Failure> {
     let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
         .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect())
@@ -90,7 +91,7 @@ fn gather(folder: &Path) -> Result<Results, Failure> {
             let text = regular_file(&path).and_then(read_text).unwrap_or_default();
             match ResultRecord::list(&text) {
                 Ok(found) => records.extend(found),
-                // Perplexities are shown where scores were given them.
+                // Perplexities are shown only with scores that include them.
                 Err(_) if PerplexityReport::read(&text).is_ok() => {}
                 Err(_) => remark!("note: {} holds no result and is left out", path.display()),
             }
@@ -109,7 +110,7 @@ fn gather(folder: &Path) -> Result<Results, Failure> {
     Ok(results)
 }
 
-/// One table compares what was scored alike: by the same definitions, on the same set.
+/// Refuses results that cannot share a table: scored by other definitions or on other sets.
 fn check_kind(records: &[ResultRecord]) -> Outcome {
     let kind = |record: &ResultRecord| match &record.set {
         Some(set) => format!("by the {} convention on {set}", record.convention),

@@ -28,11 +28,12 @@ Examples:
   f2 reproduce wikitext lyrics --preset paper,lyrics --pretrain news --out study
   f2 reproduce corpus --out study --preset paper --gpus all
 
-Several corpora make one study, with the ranking over all of them; each has a plan of its own, in the
-same order, or all have the same. Files and folders of text are one corpus together.
-Started again with the same --out it does only what is missing or changed; a study that was killed and
-started again has the same tables. With --gpus stages that do not need each other run side by side, one
-on each GPU. `f2 reproduce --preset tiny --show-plan` prints a plan to start your own from.")]
+Several corpora make one study, with the ranking over all of them; each has a plan of its own, in
+the same order, or all have the same. Files and folders of text are one corpus together.
+Started again with the same --out it does only what is missing or changed; a study that was killed
+and started again has the same tables. With --gpus stages that do not need each other run side by
+side, one on each GPU. `f2 reproduce --preset tiny --show-plan` prints a plan to start your own
+from.")]
 pub(crate) struct Reproduce {
     /// Corpora that `f2 prepare` wrote, or files and folders of text.
     #[arg(value_name = "CORPUS", required_unless_present = "show_plan")]
@@ -133,8 +134,8 @@ impl Reproduce {
         }
     }
 
-    /// The text to pretrain on, where one is named and the requested parts need it. Of several
-    /// corpora those take part whose plan has a transfer.
+    /// The text to pretrain on, if one is named and the requested parts need it. Of several
+    /// corpora, only those whose plan has a transfer take part.
     fn pretraining(&self, plan: &Plan, several: bool) -> Result<Option<CorpusSource>, Failure> {
         let asked = self.only.is_empty() || self.only.contains(&PaperPart::Transfer);
         if !asked || (several && plan.transfer.is_none()) {
@@ -161,7 +162,7 @@ fn folder_of(out: &Path, corpus: &str) -> PathBuf {
     out.join("corpora").join(corpus)
 }
 
-/// Corpora are told apart by the names of their folders.
+/// Refuses two corpora of the same name, which tables could not tell apart.
 fn check_names(names: &[String]) -> Outcome {
     let twice = names.iter().enumerate().find(|(place, name)| names[..*place].contains(name));
     match twice {

@@ -27,11 +27,11 @@ Examples:
   f2 serve runs/f2 --host 0.0.0.0 --api-key-file key.txt
   curl http://127.0.0.1:8080/v1/completions -d '{\"prompt\": \"In the beginning\", \"seed\": 1}'
 
-A model's name is that of its folder, or the one given before `=`. The server can be reached from this
-machine alone unless --host names another address; then every request must carry the key. The same seed
-gives the same text as `f2 generate`, whatever else the server is doing. Settings that a request leaves
-out are those of the model's decoding.toml, if it has one. On Ctrl-C or SIGTERM the server takes no new
-requests and finishes the running ones.")]
+A model's name is that of its folder, or the one given before `=`. The server can be reached from
+this machine alone unless --host names another address; then every request must carry the key. The
+same seed gives the same text as `f2 generate`, whatever else the server is doing. Settings that a
+request leaves out are those of the model's decoding.toml, if it has one. On Ctrl-C or SIGTERM the
+server takes no new requests and finishes the running ones.")]
 pub(crate) struct Serve {
     /// Run folders, checkpoints or models' folders, each optionally with a name before it.
     #[arg(value_name = "[NAME=]MODEL", required = true)]
@@ -46,8 +46,8 @@ pub(crate) struct Serve {
     /// The port to listen on; 0 takes any that is free.
     #[arg(long, value_name = "PORT", default_value_t = 8080)]
     port: u16,
-    /// Texts worked on at a time, for each model; it changes the speed, never the texts [default: what
-    /// suits the device and its memory].
+    /// Texts worked on at a time, for each model; it changes the speed, never the texts [default:
+    /// what suits the device and its memory].
     #[arg(long, value_name = "N", value_parser = from_one)]
     max_batch: Option<NonZeroUsize>,
     /// Texts that may wait for a model before further requests are refused (429).
@@ -81,7 +81,7 @@ impl DeviceTask for Serving {
 
     fn run<D: Device>(self, device: D) -> Outcome {
         let Self { jobs, batch, ready } = self;
-        // Nobody waits for it where another model failed before.
+        // The receiver is gone if another model has failed.
         Ok(work(device, jobs, batch, |slots| {
             let _ = ready.send(slots);
         })?)
@@ -119,7 +119,7 @@ impl Serve {
             let workers: io::Result<Vec<(ScopedJoinHandle<'_, Outcome>, Receiver<usize>)>> =
                 all_jobs.into_iter().map(start).collect();
             let workers = workers.map_err(|error| {
-                // Those that were started wait for work.
+                // Without the models, the threads that were started end.
                 models.clear();
                 Failure::without_thread("for each model", &error)
             })?;
@@ -162,7 +162,7 @@ impl Serve {
 fn serve(settings: Settings, models: Vec<Model>) -> Outcome {
     let names: Vec<String> = models.iter().map(|model| model.served().name.clone()).collect();
     let ready = |address: std::net::SocketAddr| {
-        // Where standard output is closed, the server serves all the same.
+        // The server serves even if standard output is closed.
         let _ = output::print(&format!("serving {} at http://{address}\n", names.join(", ")));
     };
     match run(settings, models, ready, interrupt::asked) {
@@ -206,7 +206,7 @@ fn read_key(path: &Path) -> Result<String, Failure> {
     Ok(key.to_owned())
 }
 
-/// Whether a host is this machine from within, and nothing else.
+/// Whether all addresses of a host are loopback addresses.
 fn is_local(host: &str, port: u16) -> bool {
     let addresses = (host, port).to_socket_addrs();
     addresses.is_ok_and(|mut addresses| addresses.all(|address| address.ip().is_loopback()))
@@ -219,7 +219,7 @@ fn raise_open_files() {
         use rustix::process::{Resource, getrlimit, setrlimit};
         let mut limit = getrlimit(Resource::Nofile);
         limit.current = limit.maximum;
-        // Without it fewer connections are served at a time.
+        // On failure fewer connections are served at a time.
         let _ = setrlimit(Resource::Nofile, limit);
     }
 }

@@ -10,13 +10,13 @@ use crate::verbs::device::DeviceTask;
 /// The share of the device's peak that training is assumed to reach.
 pub(crate) const ASSUMED_SHARE: f64 = 0.6;
 
-/// A peak counts once this many tries in a row found none that is higher by more than a little,
-/// or when there were enough of them.
-const IN_VAIN: usize = 3;
-const A_LITTLE: f64 = 0.02;
+/// The search for the peak ends after this many tries in a row that did not raise it by more than
+/// `MIN_GAIN`, or after `MOST_TRIES`.
+const PATIENCE: usize = 3;
+const MIN_GAIN: f64 = 0.02;
 const MOST_TRIES: usize = 12;
 
-/// Measures the peak of a device once, for an estimate that is soon corrected by what stages take.
+/// Measures the peak of a device once, for an estimate that the time of stages soon corrects.
 pub(crate) struct Peak;
 
 impl DeviceTask for Peak {
@@ -29,15 +29,15 @@ impl DeviceTask for Peak {
 
 /// Floating-point operations per second of a machine that may be busy: the best of several tries.
 pub(crate) fn steady_peak(mut measure: impl FnMut() -> f64) -> f64 {
-    let (mut best, mut in_vain) = (measure(), 0);
+    let (mut best, mut futile) = (measure(), 0);
     for _ in 1..MOST_TRIES {
-        if in_vain == IN_VAIN {
+        if futile == PATIENCE {
             break;
         }
-        // Whoever slept is served before those who keep a core busy.
+        // Schedulers prefer a thread that has slept to those that keep a core busy.
         std::thread::sleep(Duration::from_millis(20));
         let peak = measure();
-        in_vain = if peak > (1.0 + A_LITTLE) * best { 0 } else { in_vain + 1 };
+        futile = if peak > (1.0 + MIN_GAIN) * best { 0 } else { futile + 1 };
         best = best.max(peak);
     }
     best

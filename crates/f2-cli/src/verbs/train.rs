@@ -43,10 +43,10 @@ Examples:
   f2 train --preset demo --set model.layers=6 --show-config
 
 Settings: a flag wins over the file, the file over the preset, the preset over the default;
-docs/settings.md explains each, --show-config prints those in force. Started by torchrun, srun or
-mpirun, each process is a rank and takes the GPU of its number on the host; docs/scaling.md explains
-it. On Ctrl-C, `kill` or a closed connection the step is finished and a checkpoint saved; a second
-signal ends at once.")]
+docs/settings.md explains each, --show-config prints the resulting values. Started by torchrun, srun
+or mpirun, each process is a rank and takes the GPU of its number on the host; docs/scaling.md
+explains it. On Ctrl-C, `kill` or a closed connection the step is finished and a checkpoint saved; a
+second signal ends at once.")]
 pub(crate) struct Train {
     /// The corpus folder `f2 prepare` wrote.
     #[arg(value_name = "CORPUS", required_unless_present_any = ["resume", "dry_run", "show_config"])]
@@ -56,7 +56,8 @@ pub(crate) struct Train {
     #[arg(required_unless_present_any = ["resume", "dry_run", "show_config"])]
     out: Option<PathBuf>,
     /// Start from this trained model, with its settings: a run, one of its checkpoints, or a folder
-    /// that `f2 import` wrote. A model of another corpus is transferred if the tokenizer is the same.
+    /// that `f2 import` wrote. A model of another corpus is transferred if the tokenizer is the
+    /// same.
     #[arg(long, value_name = "MODEL", conflicts_with = "resume")]
     init: Option<PathBuf>,
     /// Resume this run, or from this checkpoint of one.
@@ -80,7 +81,7 @@ pub(crate) struct Train {
     /// Print the cost of the run, and train nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Print every setting in force and where it comes from, and train nothing.
+    /// Print every setting's resulting value and where it comes from, and train nothing.
     #[arg(long, conflicts_with = "dry_run")]
     show_config: bool,
     /// Print the result as JSON.
@@ -99,7 +100,7 @@ enum Role {
     Child,
 }
 
-/// How a session of training ended.
+/// How the training in this process ended.
 pub(crate) struct Trained {
     role: Role,
     ending: Ending,
@@ -127,7 +128,7 @@ impl Train {
         output::print(&if self.json { trained.to_json() } else { trained.to_text() })
     }
 
-    /// The request of a stage.
+    /// The arguments for a stage of `f2 reproduce`.
     pub(super) fn of_task(task: &TrainTask<PathBuf>, device: DeviceChoice) -> Self {
         let new = !task.resume;
         Self {
@@ -152,11 +153,11 @@ impl Train {
         self.alone()?.check_complete()
     }
 
-    /// The run the flags ask for.
+    /// The new run that the flags describe.
     fn new_run(&self) -> Result<NewRun, Failure> {
         Ok(NewRun {
-            corpus: self.corpus.clone().expect("clap asks for it"),
-            out: self.out.clone().expect("clap asks for it"),
+            corpus: self.corpus.clone().expect("clap requires it"),
+            out: self.out.clone().expect("clap requires it"),
             init: self.init.clone(),
             classes: self.classes.clone(),
             settings: self.settings.given(self.init.is_none())?,
@@ -206,15 +207,15 @@ impl Train {
             run.config.schedule.warmup_steps,
         );
         if corpus.valid.is_empty() {
-            watch.say("note: the corpus has no validation split; perplexity will not be taken");
+            watch.say("note: the corpus has no validation split; perplexity will not be computed");
         }
         if let Some(words) = shortened(corpus, run.config.batch.sequence)? {
             watch.say(&words);
         }
         if let Some(shards) = prepared.other_shards() {
             watch.say(&format!(
-                "note: {size} ranks need more shards than the run has: {shards} from here on, which \
-                 gives other bits than fewer ranks would"
+                "note: {size} ranks need more shards than the run has: {shards} from here on, \
+                 so sums are rounded differently than with fewer ranks"
             ));
         }
         let mut observer = |event: &_| watch.see(event);
@@ -230,14 +231,15 @@ impl Train {
 fn shortened(corpus: &TrainingCorpus, sequence: usize) -> Result<Option<String>, Failure> {
     let Some(Shortened { sources, targets }) = corpus.shortened(sequence)? else { return Ok(None) };
     let words = format!(
-        "note: {sources} pairs are longer than {sequence} tokens (`batch.sequence`) and lose the beginning \
-         of their source; {targets} are longer even without it, and lose the end of their target"
+        "note: {sources} pairs are longer than {sequence} tokens (`batch.sequence`) and lose the \
+         beginning of their source; {targets} are longer even without it, and lose the end of \
+         their target"
     );
     Ok((sources + targets > 0).then_some(words))
 }
 
 impl Trained {
-    /// Refuses a run that was stopped, and remarks on one that had nothing left to do.
+    /// Fails if the run was interrupted, and reports one that had nothing left to do.
     fn check_complete(&self) -> Outcome {
         let Self { ending, folder, state, .. } = self;
         if *ending == Ending::Stopped {

@@ -24,7 +24,7 @@ use examiner::{Budget, Examiner};
 use record::{Conditions, Record};
 use sets::{SetFlags, Sets};
 
-/// The record and the figure, beside the decoding.
+/// The record and the figure, next to decoding.toml.
 const RECORD: &str = "tune.json";
 const FIGURE: &str = "tune.svg";
 
@@ -41,13 +41,14 @@ Examples:
   f2 generate run --prompt 'In the beginning' --decoding none
 
 Prefixes of the validation split are continued with one setting after the other, and the texts are
-compared with the human continuations: KLD, MS-Jaccard, Self-BLEU, Distinct, Rep and Uniq, each in units
-of how much it varies between halves of the human texts. The search covers temperature and k, nucleus,
-min-p or typical mass, and for an F² model the temperature and the nucleus of its classes, with the
-tokens' rules inside the class. The best setting becomes decoding.toml in the run, which `f2 generate`,
-`f2 serve` and `f2 export` then follow; tune.json has every setting that was tried, tune.svg shows them.
-Finally untuned and tuned decoding are measured on the test split, which the search never sees. Ctrl-C
-keeps the best so far; the same command continues from there. docs/tune.md has the definitions.")]
+compared with the human continuations: KLD, MS-Jaccard, Self-BLEU, Distinct, Rep and Uniq, each in
+units of how much it varies between halves of the human texts. The search covers temperature and k,
+nucleus, min-p or typical mass, and for an F² model the temperature and the nucleus of its classes,
+with the tokens' rules inside the class. The best setting becomes decoding.toml in the run, which
+`f2 generate`, `f2 serve` and `f2 export` then follow; tune.json has every setting that was tried,
+tune.svg shows them. Finally untuned and tuned decoding are measured on the test split, which the
+search never sees. Ctrl-C keeps the best so far; the same command continues from there. docs/tune.md
+has the definitions.")]
 pub(crate) struct Tune {
     #[command(flatten)]
     model: ModelChoice,
@@ -56,10 +57,12 @@ pub(crate) struct Tune {
     /// Minutes the search may take; the test comes after it.
     #[arg(long, value_name = "MINUTES", default_value_t = 5.0, value_parser = minutes)]
     budget: f64,
-    /// Settings the search may try, however long that takes: the same seed then gives the same choice.
+    /// Settings the search may try, however long that takes: the same seed then gives the same
+    /// choice.
     #[arg(long, value_name = "N", value_parser = from_one, conflicts_with = "budget")]
     trials: Option<NonZeroUsize>,
-    /// F²: also search how the k of top-k grows with the size of a class (`f2 generate --top-k-growth`).
+    /// F²: also search how the k of top-k grows with the size of a class
+    /// (`f2 generate --top-k-growth`).
     #[arg(long)]
     k_per_class: bool,
     /// The seed of texts, halves and search.
@@ -131,7 +134,7 @@ impl Tune {
         Ok(())
     }
 
-    /// Refuses a search that the model has no room for.
+    /// Refuses a search of classes for a model without any.
     fn check(&self, model: &SavedModel) -> Result<(), Failure> {
         if self.k_per_class && model.shape.class_ends.is_empty() {
             let folder = model.folder.display();

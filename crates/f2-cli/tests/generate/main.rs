@@ -1,4 +1,4 @@
-//! `f2 generate` and `f2 perplexity` as a user meets them.
+//! `f2 generate` and `f2 perplexity` from the command line.
 
 mod perplexity;
 mod protocols;
@@ -15,7 +15,7 @@ use f2_report::printable;
 use serde_json::Value;
 use support::{Folder, Run, interrupt, small_settings};
 
-/// A corpus, and a plain and an F² model trained on it for a moment.
+/// A corpus, and a plain and an F² model trained on it for a few steps.
 fn workshop() -> &'static Folder {
     static WORKSHOP: OnceLock<Folder> = OnceLock::new();
     WORKSHOP.get_or_init(|| {
@@ -73,7 +73,7 @@ fn a_text_goes_on_from_its_prompt() {
     assert!(plain.get("classes").is_none() && plain["log_probabilities"].is_array());
 }
 
-/// The legend of the colours, where there are any.
+/// The legend that precedes coloured output.
 #[cfg(target_os = "linux")]
 const LEGEND: &str = "tokens: frequent, \x1b[36mmedium\x1b[0m, \x1b[33mrare\x1b[0m, \
                       \x1b[1;31mvery rare\x1b[0m\n\n";
@@ -134,7 +134,8 @@ fn prompts_come_from_files_lines_and_standard_input() {
     assert_eq!(generate(&[&given[..], &flags].concat()).stdout, lines);
 }
 
-/// An expert and an amateur, greedily, by drawing and with a beam; log-probabilities are the expert's.
+/// An expert and an amateur, with greedy decoding, sampling and a beam; log-probabilities are the
+/// expert's.
 #[test]
 fn a_model_is_held_against_an_amateur() {
     let texts = |flags: &[&str]| {
@@ -145,7 +146,7 @@ fn a_model_is_held_against_an_amateur() {
     let held = texts(&["--contrast", "mle"]);
     assert_ne!(held, texts(&["--greedy"]));
     assert_eq!(held, texts(&["--contrast", "mle", "--batch", "1"]));
-    // The likeliest token alone is plausible.
+    // With an alpha of 1 only the most likely token is plausible.
     assert_eq!(texts(&["--contrast", "mle", "--contrast-alpha", "1"]), texts(&["--greedy"]));
     assert_ne!(texts(&["--contrast", "mle", "--top-k", "5"]), texts(&["--top-k", "5"]));
     assert_ne!(texts(&["--contrast", "mle", "--beam", "3"]), texts(&["--beam", "3"]));
@@ -174,7 +175,7 @@ fn batch_and_threads_change_nothing() {
 #[test]
 fn joint_with_one_class_is_the_plain_model() {
     let workshop = workshop();
-    // The plain model with one class around its vocabulary and a class vector of any kind.
+    // The plain model with a single class and an arbitrary class vector.
     let checkpoint = fs::read_dir(workshop.path("mle/checkpoints")).unwrap().next().unwrap();
     let (from, to) = (checkpoint.unwrap().path(), workshop.path("one"));
     fs::create_dir_all(&to).unwrap();
@@ -198,7 +199,7 @@ fn joint_with_one_class_is_the_plain_model() {
     assert_eq!(texts("one", &["--joint"]), texts(&plain, &[]));
 }
 
-/// A model's tensors and one class vector, 24 wide, after them.
+/// Appends a class vector of width 24 to a model's tensors.
 fn with_class(model: &[u8]) -> Vec<u8> {
     let length = u64::from_le_bytes(model[..8].try_into().unwrap()) as usize;
     let mut header: Value = serde_json::from_slice(&model[8..8 + length]).unwrap();
@@ -232,7 +233,7 @@ fn a_deterministic_text_has_no_seed() {
     let fixed = ["f2", "--prompt", "sol mira", "--new-tokens", "15", "--deterministic", "--json"];
     let run = |flags: &[&str]| generate(&[&fixed[..], flags].concat()).stdout;
     let text = run(&["--top-k", "8"]);
-    // Given again, beside others and in smaller batches.
+    // The same prompt twice, with another in between and in smaller batches.
     let again = run(&["--top-k", "8", "--prompt", "ken", "--prompt", "sol mira", "--batch", "2"]);
     let lines: Vec<&str> = again.lines().collect();
     let ids = |line: &str| records(line)[0]["ids"].clone();
@@ -255,7 +256,7 @@ fn ctrl_c_keeps_what_is_finished() {
     let workshop = workshop();
     let arguments = ["generate", "mle", "--prompt", "sol", "-n", "100000", "--out", "cut.jsonl"];
     let mut child = workshop.start(&[&arguments[..], &["--json"]].concat());
-    // The first line means that a text is finished.
+    // A line is printed when a text is finished.
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(lines.next().unwrap().unwrap().starts_with('{'));
     let rest = std::thread::spawn(move || lines.count());
@@ -270,7 +271,7 @@ fn ctrl_c_keeps_what_is_finished() {
     check_that_an_older_file_stays(workshop);
 }
 
-/// A file that is there already is not replaced by a part of the texts.
+/// An existing file is not replaced by a part of the texts.
 #[cfg(unix)]
 fn check_that_an_older_file_stays(workshop: &Folder) {
     workshop.write("older.jsonl", "older\n");

@@ -24,7 +24,7 @@ fn perplexity_is_what_training_measured() {
             .fold(f64::INFINITY, f64::min);
         let report = perplexity(&[model, "corpus", "--split", "valid"]);
         let found = report["token_perplexity"].as_f64().unwrap();
-        // The same sums in another order.
+        // The same sum in another order.
         assert!((found - evaluated).abs() < 1e-4 * evaluated, "{found} is not {evaluated}");
         let (nats, tokens) =
             (report["nats_per_token"].as_f64().unwrap(), report["tokens"].as_f64().unwrap());
@@ -46,7 +46,8 @@ fn a_stride_scores_every_token_but_the_first() {
     assert_eq!(text["words"].as_u64().unwrap(), 600 * 12);
 }
 
-/// A text of one endless word has no perplexity per word that a number could hold, and all the others.
+/// For a text of one very long word the perplexity per word overflows and is left out; the other
+/// values are reported.
 #[test]
 fn a_perplexity_per_word_that_no_number_holds_is_left_out() {
     let workshop = workshop();
@@ -56,14 +57,14 @@ fn a_perplexity_per_word_that_no_number_holds_is_left_out() {
     assert!(report["bits_per_byte"].is_number(), "{report}");
     let shown = done(workshop, &["perplexity", "mle", "word.txt"]).stdout;
     assert!(shown.contains("\nword perplexity: –\nbits per byte: "), "{shown}");
-    // The perplexity per token goes beside scores.
+    // `f2 eval` reads the perplexity per token.
     workshop.write("word.ppl.json", report.to_string());
     let score = ["eval", "--hyps", "text.txt", "--ppl", "word.ppl.json", "--json"];
     let scores: Value = serde_json::from_str(&done(workshop, &score).stdout).unwrap();
     assert_eq!(scores["ppl"], report["token_perplexity"]);
 }
 
-/// A model far too sure of the wrong tokens: all its parameters are a hundred times as large.
+/// Saves a model that is far too confident: all its parameters are multiplied by 100.
 fn exaggerate(model: &str, loud: &str) {
     let workshop = workshop();
     let saved = SavedModel::open(&workshop.path(model), Pick::Best).unwrap();

@@ -31,7 +31,7 @@ fn the_papers_protocol_writes_references_beside() {
     assert_eq!(evaluated.code, 0, "{}", evaluated.stderr);
 }
 
-/// Every document longer than a window gives its beginning, and nothing else.
+/// The protocol uses the beginning of every document longer than prefix and continuation.
 #[test]
 fn the_lyrics_protocol_takes_the_beginnings_of_documents() {
     let workshop = workshop();
@@ -52,12 +52,12 @@ fn the_lyrics_protocol_takes_the_beginnings_of_documents() {
         assert_eq!(sung["ids"], json!(document[5..15]));
         assert_eq!(song["ids"].as_array().unwrap().len(), 10);
     }
-    // The strategy where none is given is that of the lyrics' main table.
+    // The default strategy is that of the paper's main table for lyrics.
     generate(&[&base[..], &sizes, &["--top-k", "20", "--out", "twenty.jsonl"]].concat());
     assert_eq!(workshop.read("twenty.jsonl"), workshop.read("songs.jsonl"));
 }
 
-/// A part of the texts replaces no older file, and neither do its references.
+/// If interrupted, neither the texts so far nor their references replace an older file.
 #[cfg(unix)]
 #[test]
 fn ctrl_c_keeps_older_texts_with_older_references() {

@@ -1,4 +1,4 @@
-//! Requests that are refused, and what is said of them.
+//! Commands that are refused, and their error messages.
 
 use std::fs;
 
@@ -16,7 +16,7 @@ fn long_and_empty_prompts_are_reported() {
     let refused = workshop.f2(&["generate", "f2", "--prompt", &long, "--strict"]);
     assert_eq!(refused.code, 2);
     assert!(refused.stderr.contains("more than the 32 the model sees"), "{}", refused.stderr);
-    // This tokenizer knows how a text begins; one that does not says so.
+    // An empty prompt needs an end-of-text token, which the second tokenizer lacks.
     generate(&["f2", "--prompt", ""]);
     let bare = workshop.path("bare");
     fs::create_dir_all(&bare).unwrap();
@@ -133,7 +133,7 @@ fn mistakes_are_reported_with_advice() {
     insta::assert_snapshot!(refused.join("\n"));
 }
 
-/// More texts at once than any machine has memory for are refused before anything is allocated.
+/// A batch larger than any machine's memory is refused before anything is allocated.
 #[test]
 fn too_little_memory_is_reported_with_needed_and_available_bytes() {
     let many = (1_u64 << 62).to_string();
@@ -173,7 +173,7 @@ fn a_model_without_tokenizer_or_classes_is_refused() {
     }
 }
 
-/// A request of more texts than memory could hold is refused at once.
+/// The number of texts is so large that a later check would never be reached.
 #[test]
 fn a_file_that_cannot_be_written_is_reported_before_the_first_token() {
     for place in ["absent/x.jsonl", "corpus"] {
@@ -184,7 +184,7 @@ fn a_file_that_cannot_be_written_is_reported_before_the_first_token() {
     }
 }
 
-/// The same model with one parameter that is no number.
+/// Saves a model with one parameter set to NaN.
 fn ruin(model: &str, ruined: &str) -> &'static Folder {
     let workshop = workshop();
     let saved = SavedModel::open(&workshop.path(model), Pick::Best).unwrap();

@@ -1,7 +1,7 @@
-//! A real browser: headless Chromium, where one is installed.
+//! A real browser: headless Chromium, if it is installed.
 //!
-//! It is spoken to in the `DevTools` protocol: JSON that ends with a zero byte, over the two pipes that
-//! `--remote-debugging-pipe` reads and writes as the descriptors 3 and 4.
+//! It is driven over the `DevTools` protocol: JSON messages that end with a zero byte, over the two
+//! pipes that `--remote-debugging-pipe` reads and writes as the descriptors 3 and 4.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
-/// A Chromium: the one `F2_BROWSER` names, or the first on the path.
+/// The Chromium that `F2_BROWSER` names, or the first on the `PATH`.
 pub fn browser() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os("F2_BROWSER") {
         return Some(named.into());
@@ -26,7 +26,7 @@ pub fn browser() -> Option<PathBuf> {
 /// The message of a test that is skipped because no browser is found.
 pub const NO_BROWSER: &str = "skipped: no Chromium here; name one by F2_BROWSER";
 
-/// Flags that keep it to itself, with a new profile.
+/// Flags for a new profile and no background activity.
 pub fn flags(profile: &Path) -> Vec<String> {
     let flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
                  --disable-background-networking --disable-component-update --disable-sync";
@@ -44,7 +44,7 @@ pub struct Page {
     calls: u64,
     /// The errors that the page logged.
     pub complaints: Vec<String>,
-    /// Removed with it.
+    /// Removed with the page.
     profile: TempDir,
 }
 
@@ -109,7 +109,7 @@ impl Page {
     }
 
     pub fn open(&mut self, address: &str) {
-        // A page whose address differs after the # alone would not be loaded again.
+        // Otherwise an address that differs only after the # would not be loaded again.
         self.call("Page.navigate", &json!({ "url": "about:blank" }));
         self.call("Page.navigate", &json!({ "url": address }));
         self.wait_for("document.readyState === 'complete'");
@@ -142,7 +142,7 @@ impl Page {
         panic!("never: {expression}");
     }
 
-    /// Sets the size of the window; a phone's is touched.
+    /// Sets the size of the window, and whether it is that of a phone.
     pub fn resize(&mut self, width: u32, height: u32, phone: bool) {
         let size = json!({
             "width": width, "height": height, "deviceScaleFactor": 1, "mobile": phone,
@@ -150,7 +150,7 @@ impl Page {
         self.call("Emulation.setDeviceMetricsOverride", &size);
     }
 
-    /// Moves the mouse to the middle of an element.
+    /// Moves the mouse to the middle of an element, and returns its coordinates.
     pub fn point_at(&mut self, element: &str) -> [Value; 2] {
         let place = format!(
             "(() => {{ const node = {element}; node.scrollIntoView({{ block: 'center' }}); \
@@ -164,7 +164,7 @@ impl Page {
         place
     }
 
-    /// Clicks into the middle of an element.
+    /// Clicks the middle of an element.
     pub fn click(&mut self, element: &str) {
         let [x, y] = self.point_at(element);
         for kind in ["mousePressed", "mouseReleased"] {
@@ -175,7 +175,7 @@ impl Page {
         }
     }
 
-    /// Types into what has the focus.
+    /// Types into the focused element.
     pub fn enter(&mut self, text: &str) {
         self.call("Input.insertText", &json!({ "text": text }));
     }

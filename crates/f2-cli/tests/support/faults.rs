@@ -1,4 +1,4 @@
-//! A disk that fails at every moment in turn: see `f2_files::fault`.
+//! Injected faults at each change to the disk in turn: see `f2_files::fault`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,14 +6,14 @@ use std::path::Path;
 
 use super::{Folder, Run};
 
-/// Every kind of fault: one change that fails, a disk that is full from there on, a kill.
+/// Every kind of fault: one change fails, the disk is full from then on, the process is killed.
 pub const ALL: [&str; 3] = ["fail", "full", "kill"];
 
-/// Runs a command with a fault at the first change of the disk, at the second, and so on until
-/// there was one at each; so for every kind of fault. `prepare` comes before each run, `check`
+/// For each kind of fault, runs a command with a fault at the first change to the disk, at the
+/// second, and so on until there was one at each. `prepare` is called before each run, `check`
 /// after it with the plan of the fault.
 ///
-/// Only debug builds can be made to fail; others are not tried.
+/// Does nothing in release builds, which have no injected faults.
 pub fn at_every_change(
     folder: &Folder,
     arguments: &[&str],
@@ -40,14 +40,14 @@ pub fn at_every_change(
     }
 }
 
-/// A fault of the disk is reported as one; some are survived.
+/// A fault is reported as a failed write, or the run succeeds in spite of it.
 fn check_code(kind: &str, plan: &str, run: &Run) {
     let expected: &[i32] = if kind == "kill" { &[137] } else { &[0, 4] };
     assert!(expected.contains(&run.code), "{plan}: {}", run.shown());
     assert!(run.code == 0 || kind == "kill" || run.stderr.contains("error: cannot "), "{plan}");
 }
 
-/// The content of every file in a folder, by its path within.
+/// The content of every file below a folder, by its relative path.
 pub fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut files = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap() {

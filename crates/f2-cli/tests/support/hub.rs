@@ -1,5 +1,5 @@
-//! A Hugging Face hub of our own, on the loopback: it lists, announces hashes, sends large files
-//! from elsewhere, resumes in the middle, and misbehaves on request.
+//! A local stand-in for the Hugging Face hub: it lists files, announces hashes, redirects requests
+//! for large files, resumes downloads, and misbehaves on request.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -10,25 +10,25 @@ use std::sync::{Arc, Mutex};
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 
-/// The commit of everything it has.
+/// The commit of its repository.
 pub const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 
 /// How the hub misbehaves.
 #[derive(Clone, Default)]
 pub struct Manners {
-    /// The token it wants, if any.
+    /// The token it requires, if any.
     pub token: Option<&'static str>,
-    /// Connections that end after so many bytes of a file, one after another.
+    /// For each of the next connections, the number of bytes of a file after which it is closed.
     pub cuts: Vec<usize>,
-    /// Whether it sends other bytes than it announced.
+    /// Whether files it sends differ from their announced hashes.
     pub damages: bool,
-    /// Whether it begins at the first byte, whatever it is asked.
+    /// Whether it ignores requested ranges and begins at the first byte.
     pub knows_no_ranges: bool,
-    /// Whether it sends half of the next large file and the rest byte by byte.
+    /// Whether it sends half of the next large file at once and the rest slowly, byte by byte.
     pub crawls: bool,
 }
 
-/// Every connection serves one request, and says so: a client must not send the next one on it.
+/// Sent with every response: each connection serves a single request.
 const CLOSE: &str = "connection: close\r\n";
 
 /// A hub with one repository.
@@ -43,12 +43,12 @@ struct Shared {
     repository: String,
     files: BTreeMap<String, Vec<u8>>,
     manners: Mutex<Manners>,
-    /// The requests so far: method, path, and the headers that matter.
+    /// The requests so far: method, path, range and authorization.
     asked: Mutex<Vec<String>>,
 }
 
 impl LoopbackHub {
-    /// Serves the files of a folder, for as long as the test runs.
+    /// Serves the files of a folder while the test runs.
     pub fn serve(repository: &str, folder: &Path, manners: Manners) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let endpoint = format!("http://{}", listener.local_addr().unwrap());
@@ -62,14 +62,14 @@ impl LoopbackHub {
         let serving = Arc::clone(&shared);
         std::thread::spawn(move || {
             for connection in listener.incoming().flatten() {
-                // A client that hangs up is its own affair.
+                // A client may disconnect at any time.
                 let _ = serving.answer(connection);
             }
         });
         Self { endpoint, shared }
     }
 
-    /// Takes the requests so far.
+    /// Returns the requests since the last call.
     pub fn asked(&self) -> Vec<String> {
         std::mem::take(&mut *self.shared.asked.lock().unwrap())
     }
@@ -94,7 +94,7 @@ fn files(folder: &Path, before: &str) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-/// Whether a file is one of those that are kept elsewhere and named by another hash.
+/// Whether a file is one of the large ones, which are stored elsewhere under SHA-256.
 fn is_large(name: &str) -> bool {
     [".safetensors", ".txt"].iter().any(|end| name.ends_with(end))
 }
@@ -181,7 +181,7 @@ impl Shared {
         }
     }
 
-    /// Sends a file, from where it is asked to.
+    /// Sends a file, from the requested byte on.
     fn send(&self, mut to: TcpStream, name: &str, range: Option<&str>) -> std::io::Result<()> {
         let (mut content, cut, from, crawls) = {
             let mut manners = self.manners.lock().unwrap();
@@ -204,7 +204,7 @@ impl Shared {
         }
         let (half, rest) = content.split_at(content.len() / 2);
         to.write_all(half)?;
-        // Slower than any test waits, until the client hangs up.
+        // Slower than any test waits: the client disconnects first.
         for byte in rest.chunks(1) {
             to.write_all(byte)?;
             std::thread::sleep(std::time::Duration::from_millis(20));

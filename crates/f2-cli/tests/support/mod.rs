@@ -1,6 +1,6 @@
-//! Running the program in a folder of its own.
+//! Running the program in a temporary folder.
 
-// Every test file uses its own part of this.
+// Each test file uses only a part of this.
 #![allow(dead_code, unreachable_pub, missing_docs)]
 
 pub mod browser;
@@ -26,7 +26,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// All of it, for a snapshot.
+    /// Exit code and both outputs, for a snapshot.
     pub fn shown(&self) -> String {
         format!("exit code: {}\n--- stdout\n{}--- stderr\n{}", self.code, self.stdout, self.stderr)
     }
@@ -42,7 +42,7 @@ impl From<Output> for Run {
     }
 }
 
-/// An exit code; where a signal ended the process, 128 and its number, as a shell has it.
+/// An exit code, or, as in a shell, 128 plus the number of the signal that ended the process.
 fn code_of(status: ExitStatus) -> i32 {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
@@ -51,7 +51,7 @@ fn code_of(status: ExitStatus) -> i32 {
     status.code().unwrap_or(-1)
 }
 
-/// Runs the program where it does not matter.
+/// Runs the program in the current folder.
 pub fn f2(arguments: &[&str]) -> Run {
     run(Path::new("."), arguments, "")
 }
@@ -65,7 +65,7 @@ fn start_with(folder: &Path, arguments: &[&str], environment: &[(&str, &str)]) -
         .args(arguments)
         .current_dir(folder)
         .env_remove("F2_THREADS")
-        // No test asks the real hub, or looks into the cache of who runs it.
+        // No test contacts the real hub or reads the user's own cache.
         .env("HF_HOME", "huggingface")
         .env("HF_HUB_OFFLINE", "1")
         .envs(environment.iter().copied())
@@ -83,7 +83,7 @@ fn run(folder: &Path, arguments: &[&str], input: &str) -> Run {
     child.wait_with_output().unwrap().into()
 }
 
-/// Waits for something that happens elsewhere.
+/// Polls a condition until it holds, for at most ten minutes.
 pub fn wait_for(mut happened: impl FnMut() -> bool) {
     for _ in 0..120_000 {
         if happened() {
@@ -94,7 +94,7 @@ pub fn wait_for(mut happened: impl FnMut() -> bool) {
     panic!("nothing happened for ten minutes");
 }
 
-/// Presses Ctrl-C and waits for the end.
+/// Sends the signal of Ctrl-C and waits for the end.
 pub fn interrupt(child: Child) -> Run {
     signal(&child, "INT");
     child.wait_with_output().unwrap().into()
@@ -134,22 +134,22 @@ impl Folder {
         run(self.0.path(), arguments, input)
     }
 
-    /// With some variables of the environment set.
+    /// [`f2`](Self::f2) with some environment variables set.
     pub fn f2_with(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Run {
         start_with(self.0.path(), arguments, environment).wait_with_output().unwrap().into()
     }
 
-    /// A command that is not waited for.
+    /// Starts a command without waiting for it.
     pub fn start(&self, arguments: &[&str]) -> Child {
         start(self.0.path(), arguments)
     }
 
-    /// [`start`](Self::start) with some variables of the environment set.
+    /// [`start`](Self::start) with some environment variables set.
     pub fn start_with(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Child {
         start_with(self.0.path(), arguments, environment)
     }
 
-    /// Names of all files and folders in it, hidden ones too.
+    /// Names of all files and folders in it, including hidden ones, sorted.
     pub fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.0.path()).unwrap();
         let mut names: Vec<String> =
@@ -159,7 +159,7 @@ impl Folder {
     }
 }
 
-/// Documents of words that follow Zipf's law: something a model can learn from.
+/// Documents of invented words that follow Zipf's law, for a model to learn from.
 pub fn invented_text(documents: usize) -> String {
     let mut state = 1_u64;
     let mut draw = move || {
@@ -177,7 +177,7 @@ pub fn invented_text(documents: usize) -> String {
     (0..documents).map(document).collect::<Vec<_>>().join("\n")
 }
 
-/// Settings that make a run of a second, on windows of `sequence` tokens.
+/// Settings of a run that takes a second, with sequences of `sequence` tokens.
 pub fn small_settings(sequence: usize) -> String {
     format!(
         "\
@@ -199,7 +199,7 @@ every_steps = 20
     )
 }
 
-/// Copies one of the folders `transformers` wrote, a GPT-2 of a few thousand weights.
+/// Copies a folder written by `transformers`: a GPT-2 of a few thousand weights.
 pub fn copy_gpt2(name: &str, to: &Path) {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../f2-lm/tests/fixtures/gpt2");
     fs::create_dir_all(to).unwrap();

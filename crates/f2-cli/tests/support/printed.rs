@@ -1,4 +1,4 @@
-//! Commands as a document prints them, run in a shell from top to bottom.
+//! The commands of a document, run in a shell from top to bottom.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use super::hub::LoopbackHub;
 use super::{Folder, invented_text};
 
-/// The tiny plan, as small as it can be.
+/// Replacements that make the tiny plan as small as possible.
 pub const SMALLER_PLAN: [(&str, &str); 10] = [
     ("steps = 400", "steps = 2"),
     ("steps = 800", "steps = 2"),
@@ -20,31 +20,31 @@ pub const SMALLER_PLAN: [(&str, &str); 10] = [
     ("bootstrap = 200", "bootstrap = 3"),
 ];
 
-/// The lines of all blocks of shell commands.
+/// The lines of a document's blocks of shell commands.
 pub fn commands(document: &str) -> impl Iterator<Item = &str> {
     let blocks = document.split("```sh\n").skip(1);
     blocks.flat_map(|block| block.split("```").next().unwrap_or_default().lines())
 }
 
-/// The text with words of it replaced: pairs of words and their replacements.
+/// The text with replacements applied: pairs of a string and its replacement.
 pub fn replaced(text: &str, replacements: &[(&str, &str)]) -> String {
     replacements.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
 }
 
-/// Writes the tiny plan, as small as it can be, to `small.toml`.
+/// Writes the tiny plan, as small as possible, to `small.toml`.
 pub fn write_small_plan(folder: &Folder) {
     let plan = folder.f2(&["reproduce", "--preset", "tiny", "--show-plan"]).stdout;
     folder.write("small.toml", replaced(&plan, &SMALLER_PLAN));
 }
 
-/// Text in two kinds of words, to learn from one and transfer to the other.
+/// Two texts with partly different words, to pretrain on one and transfer to the other.
 pub fn two_texts() -> [String; 2] {
     let text = invented_text(400);
     let other = text.replace("ka", "zu");
     [text, other]
 }
 
-/// Types a command into a shell that finds the program, and a hub at this address, if any.
+/// Runs a command in a shell that finds the program, with this hub, or offline without one.
 pub fn type_in(folder: &Folder, command: &str, hub: Option<&LoopbackHub>) {
     let program = Path::new(env!("CARGO_BIN_EXE_f2")).parent().unwrap().to_path_buf();
     let path = std::env::var_os("PATH").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A server started for a test, and a client that speaks as little HTTP as it takes.
+//! A server started for a test, and a minimal HTTP client.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{Folder, Run, invented_text, signal, small_settings};
 
-/// A plain and an F² model, trained for a moment.
+/// A plain and an F² model, trained for a few steps.
 pub fn workshop() -> &'static Folder {
     static WORKSHOP: OnceLock<Folder> = OnceLock::new();
     WORKSHOP.get_or_init(|| {
@@ -42,10 +42,10 @@ pub struct Server {
     pub address: String,
 }
 
-/// The answer to a request.
+/// The response to a request.
 pub struct Answer {
     pub status: u16,
-    /// In lower case, a line each.
+    /// In lower case, one per line.
     pub headers: String,
     pub body: String,
 }
@@ -84,7 +84,7 @@ impl Server {
             unsafe { libc::kill(SERVER.load(Ordering::SeqCst) as i32, libc::SIGKILL) };
         }
         SERVER.store(self.child.as_ref().map_or(0, Child::id), Ordering::SeqCst);
-        // SAFETY: the function touches nothing that an exit takes away.
+        // SAFETY: the function uses nothing that has been destroyed at exit.
         assert_eq!(unsafe { libc::atexit(stop) }, 0);
         self
     }
@@ -95,7 +95,7 @@ impl Server {
         stream
     }
 
-    /// Sends a request's head and body, and returns the connection.
+    /// Sends a request and returns the connection.
     pub fn send(&self, method: &str, path: &str, headers: &[&str], body: &str) -> TcpStream {
         let mut stream = self.connect();
         let usual = [format!("Host: {}", self.address), format!("Content-Length: {}", body.len())];
@@ -155,10 +155,10 @@ impl Drop for Server {
     }
 }
 
-/// Reads an answer to its end.
+/// Reads a response to its end.
 pub fn answer(mut stream: TcpStream) -> Answer {
     let mut bytes = Vec::new();
-    // A connection that is reset after the answer has given the answer.
+    // The connection may be reset after the response.
     let _ = stream.read_to_end(&mut bytes);
     let text = String::from_utf8(bytes).unwrap();
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
@@ -182,7 +182,7 @@ fn unchunked(mut body: &str) -> String {
     whole
 }
 
-/// Lets a test open as many connections as the system allows it.
+/// Lets the test open as many connections as the system allows.
 pub fn raise_open_files() {
     #[cfg(unix)]
     {

@@ -1,4 +1,4 @@
-//! The program on a terminal: a pseudo-terminal of the system's.
+//! The program on a terminal: a pseudo-terminal of the system.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -23,7 +23,7 @@ fn open(columns: u16) -> (File, OwnedFd) {
     unsafe { (File::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs)) }
 }
 
-/// The program on a terminal that is described by `TERM` and the like.
+/// The program with only the given terminal variables, such as `TERM`.
 fn command(folder: &Folder, environment: &[(&str, &str)], arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_f2"));
     command
@@ -35,13 +35,13 @@ fn command(folder: &Folder, environment: &[(&str, &str)], arguments: &[&str]) ->
     command
 }
 
-/// Runs the program in a folder with standard output and error on a terminal, and returns all it
-/// showed.
+/// Runs the program in a folder with standard output and error on a terminal, and returns
+/// everything shown.
 pub fn f2_on_terminal(folder: &Folder, environment: &[(&str, &str)], arguments: &[&str]) -> String {
     f2_on_wide_terminal(folder, 0, environment, arguments)
 }
 
-/// The same on a terminal of so many columns.
+/// [`f2_on_terminal`] with a width in columns.
 pub fn f2_on_wide_terminal(
     folder: &Folder,
     columns: u16,
@@ -62,7 +62,7 @@ pub fn f2_on_wide_terminal(
     String::from_utf8_lossy(&shown).into_owned()
 }
 
-/// A program that is typed to.
+/// A running program that reads keys from a terminal.
 pub struct Session {
     keys: File,
     child: Child,
@@ -74,7 +74,7 @@ impl Session {
         Self::start_wide(folder, 100, arguments)
     }
 
-    /// On a terminal of so many columns.
+    /// [`start`](Self::start) with a width in columns.
     pub fn start_wide(folder: &Folder, columns: u16, arguments: &[&str]) -> Self {
         let (ours, theirs) = open(columns);
         let child = command(folder, &[("TERM", "xterm")], arguments)
@@ -98,12 +98,12 @@ impl Session {
         self.keys.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Everything shown so far, with the commands of colours and cursors.
+    /// Everything shown so far, including escape sequences.
     pub fn raw(&self) -> String {
         String::from_utf8_lossy(&self.shown.lock().unwrap()).into_owned()
     }
 
-    /// The text shown so far.
+    /// The text shown so far, without escape sequences.
     pub fn shown(&self) -> String {
         without_commands(&self.raw()).replace('\r', "")
     }
@@ -118,14 +118,14 @@ impl Session {
         signal(&self.child, "INT");
     }
 
-    /// Waits for the end: the exit code, and the text that was shown.
+    /// Waits for the end, and returns the exit code and the text that was shown.
     pub fn end(mut self) -> (i32, String) {
         let code = self.child.wait().unwrap().code().unwrap_or(-1);
         (code, self.shown())
     }
 }
 
-/// A text without the commands for a terminal, each of which ends with a letter.
+/// A text without its escape sequences, each of which ends with a letter.
 pub fn without_commands(text: &str) -> String {
     let mut parts = text.split('\x1b');
     let first = parts.next().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! A command and all it left on the screen, for a snapshot.
+//! A command and its output, for a snapshot.
 
 use super::Folder;
 
@@ -17,7 +17,7 @@ pub(crate) fn f2(folder: &Folder, arguments: &str) -> String {
     format!("$ f2 {arguments}\n{}", rounded(&run.shown()))
 }
 
-/// Long fractions to nine digits: the last ones depend on the system's mathematics library.
+/// Rounds long fractions to nine digits: the last ones depend on the system's maths library.
 fn rounded(text: &str) -> String {
     let number = |part: &str| -> String {
         let digits = part.split_once('.').map_or(0, |(_, fraction)| fraction.len());

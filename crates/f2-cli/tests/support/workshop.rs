@@ -1,4 +1,4 @@
-//! A corpus to train on, and runs of a second.
+//! A corpus to train on, and training runs of a second.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ impl Workshop {
         self.0.f2(&[&["train", "corpus", "--config", "small.toml"], more].concat())
     }
 
-    /// Exit code and message of a command that must fail, without what differs between machines.
+    /// The command, exit code and message of a command that must fail, without the folder's path.
     pub fn refusal(&self, arguments: &[&str]) -> String {
         let Run { code, stderr, .. } = self.0.f2(arguments);
         assert_ne!(code, 0, "{arguments:?}");
@@ -50,7 +50,7 @@ pub fn tensors(run: &Path, step: u64) -> [Vec<u8>; 2] {
     ["model.safetensors", "optimizer.safetensors"].map(|name| fs::read(folder.join(name)).unwrap())
 }
 
-/// The newest checkpoint a reader would see.
+/// The step of the newest checkpoint.
 pub fn newest(run: &Path) -> Option<u64> {
     let entries = fs::read_dir(run.join("checkpoints")).ok()?;
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());

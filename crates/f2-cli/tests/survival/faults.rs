@@ -1,5 +1,5 @@
-//! A disk that fails at any moment: afterwards the old state is there or the new one, and the same
-//! command ends in the same bytes.
+//! Faults at each change to the disk: afterwards there is the old state or the new one, and running
+//! the same command again gives the same bytes.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use crate::support::Folder;
 use crate::support::faults::{ALL, at_every_change, contents};
 use crate::support::workshop::{Workshop, tensors};
 
-/// As few changes of the disk as a run can do with.
+/// Settings of a run with as few changes to the disk as possible.
 const TINY: [&str; 19] = [
     "--set",
     "model.layers=1",
@@ -43,7 +43,7 @@ fn trained(run: &'static str) -> Workshop {
     workshop
 }
 
-/// Hidden files are those of writers at work, and locks.
+/// Hidden files: those being written, leftovers, and locks.
 fn hidden(folder: &Path) -> Vec<String> {
     let files = contents(folder).into_keys();
     files.filter(|name| name.starts_with('.') || name.contains("/.")).collect()
@@ -71,7 +71,7 @@ fn training_survives_a_fault_at_every_change_of_the_disk() {
     });
 }
 
-/// A GPT-2 as Hugging Face offers it.
+/// A GPT-2 as saved by Hugging Face `transformers`, in `gpt2`.
 fn hub(folder: &Folder) {
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../f2-lm/tests/fixtures/gpt2/tied");
     fs::create_dir(folder.path("gpt2")).unwrap();
@@ -81,7 +81,8 @@ fn hub(folder: &Folder) {
     }
 }
 
-/// Tries a command that makes a folder: it is whole or absent, and made by the next try.
+/// Checks a command that makes a folder: after a fault it is complete or absent, and the next run
+/// makes it.
 fn check_folder(folder: &Folder, command: &[&str], out: &str) {
     let made = folder.f2(command);
     assert_eq!(made.code, 0, "{}", made.stderr);
@@ -108,7 +109,7 @@ fn import_and_export_survive_a_fault_at_every_change_of_the_disk() {
     check_folder(&folder, &["export", "model", "--out", "exported"], "exported");
 }
 
-/// Every step of a preparation in parts.
+/// Faults in every step of a preparation in parts.
 #[test]
 fn preparing_in_parts_survives_a_fault_at_every_change_of_the_disk() {
     let folder = Folder::new();
@@ -140,8 +141,8 @@ fn preparing_in_parts_survives_a_fault_at_every_change_of_the_disk() {
     assert_eq!(hidden(&folder.path("parts")), [""; 0]);
 }
 
-/// Tries a command that replaces files: each holds its older content or the new one, and the same command
-/// ends in the new one.
+/// Checks a command that replaces files: after a fault each has its older or its new content, and
+/// the next run gives the new one.
 fn check_files(folder: &Folder, command: &[&str], kinds: &[&str], files: &[&str]) {
     let made = folder.f2(command);
     assert_eq!(made.code, 0, "{}", made.stderr);
@@ -231,7 +232,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A search that was cut off anywhere continues, and chooses the same.
+/// A search killed at any point continues, and makes the same choice.
 #[test]
 fn tuning_survives_a_kill_at_every_change_of_the_disk() {
     let workshop = trained("run");

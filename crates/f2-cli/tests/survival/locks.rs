@@ -1,4 +1,4 @@
-//! One process at a time writes a run, a corpus or a study.
+//! Only one process at a time writes a run, a corpus or a study.
 
 use std::fs;
 use std::io::Write as _;
@@ -6,7 +6,7 @@ use std::io::Write as _;
 use crate::support::workshop::{Workshop, newest};
 use crate::support::{Folder, Run, interrupt, invented_text, wait_for};
 
-/// The exit code and message of a command that finds the folder in use by `process`.
+/// Checks the exit code and message of a command that finds the folder in use by `process`.
 fn check_refused(refused: &Run, folder: &str, process: u32) {
     let Run { code, stderr, .. } = refused;
     assert_eq!(*code, 2, "{stderr}");
@@ -31,7 +31,8 @@ fn a_run_has_one_trainer() {
     assert!(!workshop.path("run/.lock").exists());
 }
 
-/// Killed, a trainer leaves its lock and half a checkpoint: the next one takes over and sweeps.
+/// A killed trainer leaves its lock and half a checkpoint; the next one takes the lock over and
+/// removes the leftovers.
 #[test]
 fn the_lock_and_the_leftovers_of_a_killed_trainer_are_no_obstacle() {
     let workshop = Workshop::new();

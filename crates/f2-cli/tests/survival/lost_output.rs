@@ -1,4 +1,5 @@
-//! Nobody reads what the program says: it works on, or ends quietly where the text was all.
+//! Output that nobody reads: the program continues, or ends quietly if the output was its only
+//! result.
 
 use std::fs::File;
 use std::process::{Command, Stdio};
@@ -11,7 +12,7 @@ fn f2(workshop: &Workshop, arguments: &[&str]) -> Command {
     command
 }
 
-/// The writing end of a pipe whose reader has left.
+/// The writing end of a pipe whose reading end is closed.
 fn closed_pipe() -> Stdio {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -24,7 +25,7 @@ fn training_goes_on_where_standard_error_is_lost() {
     let full = || File::options().write(true).open("/dev/full").map(Stdio::from);
     for (name, lost) in [("closed", Ok(closed_pipe())), ("full", full())] {
         let Ok(lost) = lost else { continue };
-        // What can be remarked on is remarked on: evaluations, and a rate that makes it skip steps.
+        // Long enough for evaluations, which are reported on standard error.
         let train = ["train", "corpus", "--config", "small.toml", "--out", name, "--steps", "44"];
         let trained = f2(&workshop, &train).stderr(lost).stdout(Stdio::null()).status().unwrap();
         assert_eq!(trained.code(), Some(0), "{name}");
@@ -32,7 +33,7 @@ fn training_goes_on_where_standard_error_is_lost() {
     }
 }
 
-/// The failure itself cannot be printed; the exit code still says it.
+/// The error cannot be printed, but the exit code still reports it.
 #[test]
 fn a_failure_keeps_its_exit_code_where_standard_error_is_lost() {
     let workshop = Workshop::new();
@@ -51,14 +52,14 @@ fn a_reader_who_left_ends_the_writing_quietly() {
     let workshop = Workshop::new();
     let trained = workshop.train(&["--out", "run", "--steps", "4", "--objective", "mle"]);
     assert_eq!(trained.code, 0, "{}", trained.stderr);
-    // Far more than would ever be written.
+    // Far more texts than could be generated in time.
     let endless = ["generate", "run", "--prompt", "ka", "-n", "1000000", "--new-tokens", "8"];
     let alone = f2(&workshop, &endless).stdout(closed_pipe()).output().unwrap();
     assert_eq!(
         (alone.status.code(), String::from_utf8_lossy(&alone.stderr).as_ref()),
         (Some(0), "")
     );
-    // A file that was asked for is written all the same.
+    // A file given with `--out` is written nevertheless.
     let both = ["generate", "run", "--prompt", "ka", "-n", "3", "--json", "--out", "texts.jsonl"];
     let both = f2(&workshop, &both).stdout(closed_pipe()).status().unwrap();
     assert_eq!(both.code(), Some(0));

@@ -1,5 +1,5 @@
-//! Survival of signals, lost output, other processes at the same folder, a disk
-//! that fails at any moment, and kills at random.
+//! Robustness against signals, lost output, other processes in the same folder, faults of the disk
+//! at any moment, and random kills.
 
 #![cfg(unix)]
 

@@ -1,4 +1,4 @@
-//! Ctrl-C, `kill` and a closed connection: what was made is saved, whoever asks.
+//! Ctrl-C, `kill` and a closed connection: the work done so far is saved.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::Child;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::support::workshop::{Workshop, newest, tensors};
 use crate::support::{Run, signal, wait_for};
 
-/// A run that never ends by itself, once its first checkpoint is there.
+/// Starts a run that never ends by itself, and waits for its first checkpoint.
 fn endless(workshop: &Workshop) -> Child {
     let arguments =
         ["train", "corpus", "--config", "small.toml", "--out", "run", "--steps", "1000000"];
@@ -42,7 +42,7 @@ fn two_signals_at_once_are_one_request() {
     assert!(stderr.contains("everything is saved"), "{stderr}");
 }
 
-/// While it waits for its input it cannot act on the first signal: only a second one ends it.
+/// While the program waits for input it cannot act on the first signal: only a second one ends it.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_second_signal_ends_at_once() {
@@ -65,7 +65,7 @@ fn a_second_signal_ends_at_once() {
     drop(input);
 }
 
-/// `nohup` has hang-ups ignored.
+/// `nohup` sets SIGHUP to be ignored.
 #[test]
 fn under_nohup_a_closed_connection_is_ignored() {
     let workshop = Workshop::new();
@@ -84,11 +84,11 @@ fn under_nohup_a_closed_connection_is_ignored() {
     assert_eq!(code, 0, "{stderr}");
 }
 
-/// An evaluation that a stop broke off is made up: the run ends as if it had been left alone.
+/// An interrupted evaluation is repeated on resuming: the run ends as if it had not been stopped.
 #[test]
 fn a_stop_within_an_evaluation_loses_nothing() {
     let workshop = Workshop::new();
-    // Evaluations are all that takes time.
+    // Nearly all of the time goes to evaluations.
     let slow = ["--steps", "3", "--set", "evaluation.every_steps=1", "--set", "batch.size=1"];
     let whole = workshop.train(&[&["--out", "whole"], &slow[..]].concat());
     assert_eq!(whole.code, 0, "{}", whole.stderr);
@@ -116,24 +116,26 @@ fn a_stop_within_an_evaluation_loses_nothing() {
     assert_eq!(tensors(&workshop.path("run"), 3), tensors(&workshop.path("whole"), 3));
 }
 
-/// Reading hidden states asks for signals; the draws after it do not, and are ended by one.
+/// While hidden states are read, signals are handled; the bootstrap draws afterwards have the
+/// default action: a signal ends the process.
 #[test]
 fn a_signal_ends_the_scoring_after_hidden_states_were_read() {
     let workshop = Workshop::new();
     let trained = workshop.train(&["--out", "run", "--steps", "2"]);
     assert_eq!(trained.code, 0, "{}", trained.stderr);
     workshop.0.write("human.txt", "ka lo mi tu re sen\nlo mi tu re sen vor\n");
-    // So many that the draws would take minutes.
+    // So many texts that the draws would take minutes.
     workshop.0.write("many.txt", workshop.0.read("text.txt").repeat(50));
     let score = ["eval", "--hyps", "many.txt", "--refs", "human.txt", "--metrics", "paper,mauve"];
     let more = ["--embedder", "run", "--bootstrap", "100000"];
-    // A script's background jobs, which these tests may be, leave it to their children to ignore Ctrl-C.
+    // Background jobs of a script, such as these tests perhaps, ignore Ctrl-C, and their children
+    // inherit that.
     // SAFETY: no handler of this process is replaced.
     unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
     for name in ["INT", "TERM"] {
         let mut child = workshop.0.start(&[&score[..], &more].concat());
         let lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
-        // The hidden states of the references were read before.
+        // By then the hidden states have been read.
         let mut shown = lines.skip_while(|line| !line.starts_with("scoring many.txt: "));
         let line = shown.next().unwrap();
         assert!(line.contains(" of 100000 draws"), "{line}");

@@ -1,6 +1,6 @@
-//! Kills, signals and full disks at random, again and again, against an undisturbed run.
+//! Random kills, signals and faults of the disk, repeated and compared with an undisturbed run.
 //!
-//! A few seconds by default; `F2_SOAK_SECONDS` makes it longer and `F2_SOAK_SEED` repeats one.
+//! A few seconds by default; `F2_SOAK_SECONDS` sets the time, `F2_SOAK_SEED` repeats a run.
 
 use std::fmt::{self, Display, Formatter};
 use std::process::Child;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use crate::support::workshop::{Workshop, tensors};
 use crate::support::{Run, signal};
 
-/// Numbers at random, the same for the same seed.
+/// A random number generator.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
@@ -33,11 +33,11 @@ pub(crate) fn seconds() -> Duration {
     Duration::from_secs(given.unwrap_or(5))
 }
 
-/// What was done to a command, and how it ended.
+/// The disturbance of a command, and its exit code.
 pub(crate) struct Ended {
     what: String,
     pub(crate) code: i32,
-    /// The exit codes that this can have.
+    /// The exit codes that are allowed after this disturbance.
     expected: Vec<i32>,
 }
 
@@ -53,12 +53,12 @@ impl Display for Ended {
     }
 }
 
-/// Runs a command to its end.
+/// Runs a command undisturbed.
 pub(crate) fn leave_alone(workshop: &Workshop, command: &[&str]) -> Ended {
     Ended { what: "nothing".to_owned(), code: workshop.0.f2(command).code, expected: vec![0] }
 }
 
-/// Disturbs a command.
+/// Runs a command with a random disturbance.
 pub(crate) fn disturb(workshop: &Workshop, command: &[&str], random: &mut Random) -> Ended {
     let (what, moment) = (random.below(6), random.below(250));
     let change = 1 + random.below(90);
@@ -86,8 +86,8 @@ const SIGNALS: [(&str, i32); 4] = [
     ("HUP", libc::SIGHUP),
 ];
 
-/// Sends a signal to a process that may have ended, and waits for its end: by itself, once it heard the
-/// signal, or by that signal and no other.
+/// Sends a signal to a process that may have ended, and waits for its end. It may end by itself, by
+/// handling the signal, or by that signal and no other.
 fn end(mut child: Child, (name, number): (&str, i32), when: &str) -> Ended {
     if child.try_wait().unwrap().is_none() {
         signal(&child, name);
@@ -138,7 +138,7 @@ fn training_ends_in_the_same_bytes_whatever_happens() {
         loop {
             let begun = workshop.path("run/config.toml").exists();
             let command = if begun { vec!["train", "--resume", "run"] } else { begin.clone() };
-            // The last of some disturbances is none.
+            // After several disturbances the command runs undisturbed.
             let ended = if log.len() > 12 {
                 leave_alone(&workshop, &command)
             } else {
@@ -182,7 +182,7 @@ fn texts_are_all_there_or_the_older_ones_are() {
     assert!(workshop.0.names().iter().all(|name| !name.starts_with('.')), "{log:#?}");
 }
 
-/// A file system that holds no more than so many bytes a file, as if the disk were full.
+/// A limit on the size of files stands in for a full disk.
 #[test]
 fn a_file_size_limit_is_reported_and_nothing_is_lost() {
     let workshop = Workshop::new();

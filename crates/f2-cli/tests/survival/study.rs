@@ -1,5 +1,5 @@
-//! `f2 reproduce` and `f2 report`: whatever happens, what was done is kept whole, and the same
-//! command ends in the same tables.
+//! `f2 reproduce` and `f2 report`: whatever happens, finished work is kept intact, and the same
+//! command ends with the same tables.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use crate::support::faults::{ALL, at_every_change, contents};
 use crate::support::workshop::Workshop;
 use crate::support::{Folder, invented_text};
 
-/// Two models, as small as they can be.
+/// A plan of two models, as small as possible.
 const PLAN: &str = r#"
 vocabulary = 300
 models = ["mle", "f2"]
@@ -52,13 +52,13 @@ fn done(folder: &Folder, command: &[&str]) {
     assert_eq!(run.code, 0, "{}", run.stderr);
 }
 
-/// Every table but the one that holds times.
+/// All tables except the one with times.
 fn tables(study: &Path) -> BTreeMap<String, Vec<u8>> {
     let all = contents(&study.join("tables")).into_iter();
     all.filter(|(name, _)| !name.starts_with("training.")).collect()
 }
 
-/// Puts a folder back as it was.
+/// Restores a folder to these files.
 fn restore(folder: &Path, files: &BTreeMap<String, Vec<u8>>) {
     let _ = fs::remove_dir_all(folder);
     for (name, bytes) in files {
@@ -68,7 +68,7 @@ fn restore(folder: &Path, files: &BTreeMap<String, Vec<u8>>) {
     }
 }
 
-/// Scores of two models, and others of the same.
+/// Older and newer scores of two models.
 const SCORES: [&str; 2] = [
     r#"[{"name": "MLE", "convention": "paper", "kld": 1.5}, {"name": "F²", "convention": "paper", "kld": 0.6}]"#,
     r#"[{"name": "MLE", "convention": "paper", "kld": 1.4}, {"name": "F²", "convention": "paper", "kld": 0.7}]"#,
@@ -89,7 +89,7 @@ fn a_report_survives_a_fault_at_every_change_of_the_disk() {
     };
     at_every_change(&folder, &["report", "mine"], &ALL, begin, |plan| {
         for (name, found) in contents(&folder.path("mine")) {
-            // What the dead left, or could not remove from a full disk, is swept by the next.
+            // Leftovers of a killed run, or of a full disk, are removed by the next run.
             let hidden = name.contains("/.") || name.starts_with('.');
             let whole = old.get(&name) == Some(&found) || new.get(&name) == Some(&found);
             assert!(whole || hidden, "{plan}: {name}");
@@ -99,8 +99,8 @@ fn a_report_survives_a_fault_at_every_change_of_the_disk() {
     });
 }
 
-/// Faults while the last stage is done and the results are written; what trains and writes has
-/// tests of its own, and so has the report.
+/// Faults during the last stage and while the results are written; other tests cover training,
+/// generation and the report.
 #[test]
 fn a_study_survives_a_fault_at_every_change_of_the_disk() {
     if !cfg!(debug_assertions) {
@@ -145,7 +145,7 @@ fn a_study_ends_in_the_same_tables_whatever_happens() {
         fs::remove_dir_all(&study).unwrap();
         log.truncate(1);
         loop {
-            // The last of some disturbances is none.
+            // After several disturbances the command runs undisturbed.
             let ended = if log.len() > 15 {
                 leave_alone(&workshop, &REPRODUCE)
             } else {

@@ -1,15 +1,15 @@
-//! The headings of chapters, as novels have them.
+//! Chapter headings of novels.
 
-/// Words that name a chapter, in languages that number them after the word.
+/// Words for a chapter, in languages that put the number after the word.
 const NAMES: &str = "chapter book part canto act kapitel chapitre capítulo capitulo capitolo \
                      hoofdstuk глава часть";
-/// Headings that have no number.
+/// Headings without a number.
 const ALONE: &str = "prologue epilogue introduction preface conclusion afterword";
-/// Numbers that are written out.
+/// Numbers as words.
 const NUMBERS: &str = "one two three four five six seven eight nine ten eleven twelve thirteen \
                        fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty \
                        first second third fourth fifth";
-/// A longer line is a sentence that begins like a heading.
+/// A longer line, in characters, is taken for a sentence that begins like a heading.
 const LONGEST: usize = 80;
 
 /// Whether a line is a heading: `CHAPTER IV. The Trial`, `Chapter 4`, `Prologue`, `XII.`, `제3장`.
@@ -48,13 +48,13 @@ fn is_roman(word: &str) -> bool {
     !word.is_empty() && word.chars().all(|c| "IVXLC".contains(c))
 }
 
-/// Whether a title, and not the rest of a sentence, follows the number of a chapter.
+/// Whether the text after a chapter number may be a title, not the rest of a sentence.
 fn may_be_title(text: &str) -> bool {
     let first = text.chars().find(|c| !c.is_whitespace());
     first.is_none_or(|c| !c.is_lowercase() && c != ',')
 }
 
-/// A number between two signs, at the beginning.
+/// Whether a line begins with a number between two characters.
 fn is_numbered(line: &str, before: char, after: char) -> bool {
     let number = line.strip_prefix(before).and_then(|rest| rest.split_once(after));
     number.is_some_and(|(number, _)| {

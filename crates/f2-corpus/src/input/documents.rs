@@ -5,11 +5,11 @@ use std::num::NonZeroUsize;
 
 use super::chapters::is_chapter;
 
-/// Where one document ends and the next begins in a text.
+/// Where documents begin and end in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Boundaries {
-    /// As the file's name suggests: articles in Wikitext's `.tokens`, blank lines elsewhere.
+    /// By the file's name: articles in Wikitext's `.tokens`, blank lines elsewhere.
     #[default]
     Auto,
     /// Blank lines separate documents.
@@ -18,16 +18,16 @@ pub enum Boundaries {
     Lines,
     /// Every file is a document.
     Files,
-    /// Documents start at a heading of the first level, ` = Title = `, between blank lines.
+    /// Documents start at a first-level heading, ` = Title = `, between blank lines.
     Articles,
-    /// Documents start at the heading of a chapter, as in a novel.
+    /// Documents start at a chapter heading, as in a novel.
     Chapters,
-    /// Documents are so many lines each, blank ones not counted.
+    /// Documents have this many lines each, not counting blank ones.
     Pieces(NonZeroUsize),
 }
 
 impl fmt::Display for Boundaries {
-    /// The rule as `--documents` takes it.
+    /// The value of `--documents`.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
             Self::Auto => "auto",
@@ -43,15 +43,15 @@ impl fmt::Display for Boundaries {
 
 /// Gathers the lines of a text into documents.
 ///
-/// Blank lines separate and are dropped, so that a document is its lines of text, each ended by
-/// one line break; only [`Boundaries::Files`] keeps them.
+/// Blank lines are dropped, so that a document consists of its lines of text, each ending with one
+/// line break; only [`Boundaries::Files`] keeps them.
 #[derive(Debug)]
 pub(crate) struct Documents {
     boundaries: Boundaries,
     current: String,
     /// Lines in the current document.
     lines: usize,
-    /// A heading that opens an article or a chapter, if what follows lets it.
+    /// A line that is the heading of an article or a chapter, unless the next line rules it out.
     heading: Option<String>,
     after_blank: bool,
 }
@@ -61,7 +61,7 @@ impl Documents {
         Self { boundaries, current: String::new(), lines: 0, heading: None, after_blank: true }
     }
 
-    /// Takes the next line, without its line break; gives the document that it completes.
+    /// Adds the next line, without its line break; returns the document that it completes.
     pub(crate) fn line(&mut self, line: &str) -> Option<String> {
         let blank = line.trim().is_empty();
         match self.boundaries {
@@ -77,8 +77,8 @@ impl Documents {
             }
             // A title is a line of its own between blank lines.
             Boundaries::Articles => self.headed_line(line, blank, is_title, |_, blank| blank),
-            // What follows the heading of a chapter is its name or its text; in a table of
-            // contents it is the next heading.
+            // A chapter heading is followed by the chapter's name or text; in a table of contents,
+            // by the next heading.
             Boundaries::Chapters => {
                 self.headed_line(line, blank, is_chapter, |line, _| !is_chapter(line))
             }
@@ -89,8 +89,8 @@ impl Documents {
         }
     }
 
-    /// A line of a text whose documents begin with headings; `opens` decides by the line after a
-    /// heading whether it is one.
+    /// Adds a line of a text whose documents begin with headings. `opens` decides from the line
+    /// after a possible heading whether it is one.
     fn headed_line(
         &mut self,
         line: &str,
@@ -117,7 +117,7 @@ impl Documents {
         finished
     }
 
-    /// The last document, at the end of the text.
+    /// Ends the text; returns its last document.
     pub(crate) fn finish(&mut self) -> Option<String> {
         if let Some(heading) = self.heading.take() {
             self.append(&heading);

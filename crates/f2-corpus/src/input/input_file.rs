@@ -8,12 +8,12 @@ use f2_files::ReadError;
 
 use crate::error::{Error, Result};
 
-/// The format of a file, recognised by its name.
+/// The format of a file, according to its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     /// Plain text.
     Text,
-    /// Wikitext as published: tokenised, articles under headings.
+    /// Wikitext as published: tokenised, with articles under headings.
     Wikitext,
     /// One JSON object per line.
     JsonLines,
@@ -21,7 +21,7 @@ pub(crate) enum Format {
     Parquet,
 }
 
-/// The compression of a file, recognised by its name.
+/// The compression of a file, according to its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compression {
     None,
@@ -38,7 +38,7 @@ pub(crate) struct InputFile {
 }
 
 impl InputFile {
-    /// A file the user named, plain text unless its name says otherwise.
+    /// A file named by the user; plain text unless its extension says otherwise.
     pub(crate) fn file(path: &Path) -> Self {
         Self::recognise(path).unwrap_or_else(|| Self {
             path: path.to_path_buf(),
@@ -47,7 +47,7 @@ impl InputFile {
         })
     }
 
-    /// The file, if its name says that it holds text.
+    /// The file, if its extension is that of a text format.
     fn recognise(path: &Path) -> Option<Self> {
         let (compression, inner) = compression_of(path);
         let format = match extension(&inner)?.as_str() {
@@ -60,13 +60,13 @@ impl InputFile {
         Some(Self { path: path.to_path_buf(), format, compression })
     }
 
-    /// Size of the file on disk, the measure of progress.
+    /// Size of the file on disk, for progress.
     pub(crate) fn size(&self) -> Result<u64> {
         Ok(fs::metadata(&self.path).map_err(ReadError::of(&self.path))?.len())
     }
 }
 
-/// The compression by name, and the name without its suffix.
+/// The compression according to the name, and the name without that suffix.
 fn compression_of(path: &Path) -> (Compression, PathBuf) {
     let compression = match extension(path).as_deref() {
         Some("gz") => Compression::Gzip,
@@ -80,8 +80,8 @@ fn extension(path: &Path) -> Option<String> {
     path.extension().map(|extension| extension.to_string_lossy().to_lowercase())
 }
 
-/// The files behind what the user named: files as they are, folders by their recognisable
-/// files, sorted by path so that a corpus never depends on the order a disk lists them in.
+/// The files that the user named: files as they are, folders by the text files in them, sorted by
+/// path so that a corpus does not depend on the order in which a file system lists them.
 pub(crate) fn resolve(paths: &[PathBuf]) -> Result<Vec<InputFile>> {
     let mut sources = Vec::new();
     for path in paths {
@@ -98,8 +98,8 @@ pub(crate) fn resolve(paths: &[PathBuf]) -> Result<Vec<InputFile>> {
     Ok(sources)
 }
 
-/// Goes through a folder and those in it. A folder that symbolic links lead to again was read
-/// before; what is no file, as a pipe, might never end and is no text.
+/// Walks through a folder recursively. Folders that symbolic links lead back to are visited once;
+/// anything but regular files, such as pipes, is skipped, since it might never end.
 fn walk(folder: &Path, seen: &mut HashSet<PathBuf>, sources: &mut Vec<InputFile>) -> Result<()> {
     if !seen.insert(folder.canonicalize().map_err(ReadError::of(folder))?) {
         return Ok(());

@@ -56,7 +56,7 @@ fn record(line: &str) -> std::result::Result<Value, String> {
     serde_json::from_str(line).map_err(|error| format!("broken JSON: {error}"))
 }
 
-/// A field of a record, which must be a string.
+/// The string in a field of a record.
 pub(crate) fn field_of<'a>(record: &'a Value, field: &str) -> std::result::Result<&'a str, String> {
     match record.get(field) {
         Some(Value::String(text)) => Ok(text),
@@ -70,10 +70,10 @@ pub(crate) fn field_of<'a>(record: &'a Value, field: &str) -> std::result::Resul
     }
 }
 
-/// More names than this say no more.
+/// More field names than this are not listed.
 const MOST_NAMES: usize = 20;
 
-/// The fields there are.
+/// The fields of a record, for a message.
 fn listed<'a>(names: impl ExactSizeIterator<Item = &'a String>) -> String {
     let more = names.len().saturating_sub(MOST_NAMES);
     let names: Vec<String> = names.take(MOST_NAMES).map(|name| format!("{name:?}")).collect();
@@ -84,7 +84,7 @@ fn listed<'a>(names: impl ExactSizeIterator<Item = &'a String>) -> String {
     }
 }
 
-/// A record's text with the line break that ends every document, `None` if it is blank.
+/// A record's text, ending with a line break as every document does; `None` if it is blank.
 pub(crate) fn ended_by_break(mut text: String) -> Option<String> {
     if text.trim().is_empty() {
         return None;

@@ -1,4 +1,4 @@
-//! From what the user named to a stream of documents.
+//! From the inputs named by the user to a stream of documents.
 
 mod chapters;
 mod documents;

@@ -1,4 +1,4 @@
-//! Opening text files: decompression, and a digest of the bytes that were read.
+//! Opening text files: decompression, and a digest of the bytes read.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 
 const BUFFER: usize = 1 << 20;
 
-/// Opens a text file, unpacking it where its name ends in `.gz`, `.zst` or `.zstd`.
+/// Opens a text file, decompressing it if its name ends in `.gz`, `.zst` or `.zstd`.
 pub fn open_text(path: &Path) -> Result<Box<dyn BufRead + Send>> {
     let source = InputFile::file(path);
     let file = File::open(path).map_err(ReadError::of(path))?;
@@ -35,10 +35,10 @@ fn unpacked(
     })
 }
 
-/// SHA-256 and size of a file as it lies on disk, gathered while it is read.
+/// SHA-256 and size of a file on disk, computed while it is read.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Digest {
-    /// Where it was read from.
+    /// The path it was read from.
     pub path: String,
     /// Bytes on disk.
     pub bytes: u64,
@@ -68,12 +68,12 @@ impl Opened {
         Ok(Self { text, seen, path: source.path.display().to_string() })
     }
 
-    /// Bytes taken from the disk so far.
+    /// Bytes read from disk so far.
     pub(crate) fn position(&self) -> u64 {
         self.seen.lock().expect("no reader panics").bytes
     }
 
-    /// The digest, once everything has been read.
+    /// The digest; complete once everything has been read.
     pub(crate) fn digest(&self) -> Digest {
         let seen = self.seen.lock().expect("no reader panics");
         Digest {
@@ -99,7 +99,7 @@ impl Read for Tee {
     }
 }
 
-/// The digest of a file that is read elsewhere (Parquet readers jump about).
+/// The digest of a file that is not read in sequence, such as Parquet.
 pub(crate) fn digest_of(path: &Path) -> Result<Digest> {
     let mut opened = Opened::new(&InputFile {
         path: path.to_path_buf(),
@@ -110,7 +110,7 @@ pub(crate) fn digest_of(path: &Path) -> Result<Digest> {
     Ok(opened.digest())
 }
 
-/// Distinguishes a damaged archive from a disk that cannot be read.
+/// Distinguishes a damaged archive from a read error.
 pub(crate) fn reading_failed(source: &InputFile, error: io::Error) -> Error {
     let path = source.path.clone();
     match source.compression {

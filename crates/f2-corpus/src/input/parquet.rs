@@ -17,7 +17,7 @@ use super::open::{Digest, digest_of};
 use super::reader::Reading;
 use crate::error::{Error, Result};
 
-/// Rows fetched at a time, so that memory stays bounded whatever the size of a row group.
+/// Rows fetched at a time: bounds the memory, whatever the size of a row group.
 const ROWS: usize = 256;
 
 /// Documents of a Parquet file: one text column, a document per row.
@@ -30,7 +30,7 @@ pub(crate) struct ParquetFile {
     row_group: usize,
     /// The text column of the row group being read.
     cells: Option<Cells>,
-    /// Bytes of row groups that are done.
+    /// Bytes of the row groups read so far.
     position: u64,
 }
 
@@ -121,7 +121,7 @@ impl Cells {
             unreachable!("the column was checked to be a text column");
         };
         let mut values = Vec::with_capacity(ROWS);
-        // Empty cells have a definition level and no value: they are no documents.
+        // Null cells have a definition level and no value; they are skipped.
         let mut levels = Vec::new();
         while values.is_empty() {
             levels.clear();
@@ -135,7 +135,7 @@ impl Cells {
     }
 }
 
-/// The column called `field`, which must hold text and not lists of it.
+/// The index of the column `field`, which must hold text, not lists of text.
 fn text_column(
     file: &SerializedFileReader<File>,
     field: &str,

@@ -15,11 +15,11 @@ pub(crate) struct Reading {
     pub(crate) boundaries: Boundaries,
     /// The field or column that holds the text of a record.
     pub(crate) field: String,
-    /// Read pairs of fields, not one.
+    /// Read pairs of fields instead of one.
     pub(crate) pairs: Option<Pairs>,
-    /// Replace what is not UTF-8 instead of refusing it.
+    /// Replace invalid UTF-8 instead of refusing it.
     pub(crate) lossy: bool,
-    /// Bytes that a document, or a line that holds one, may have.
+    /// The limit of a document, or of a line that holds one, in bytes.
     pub(crate) longest: u64,
 }
 
@@ -42,7 +42,7 @@ impl DocumentReader {
             Format::Parquet if reading.pairs.is_some() => {
                 return Err(Error::PairsOfParquet { path: source.path.clone() });
             }
-            // Whatever the name: standard input has none.
+            // Regardless of the name: standard input has none.
             _ if reading.pairs.is_some() => {
                 OpenFile::JsonLines(JsonLinesFile::new(source, reading)?)
             }
@@ -73,7 +73,7 @@ impl DocumentReader {
         new
     }
 
-    /// The digest of the file, once it has been read to the end.
+    /// The digest of the file, to be taken once it has been read to the end.
     pub(crate) fn digest(&self) -> Result<Digest> {
         match &self.file {
             OpenFile::Text(file) => Ok(file.opened().digest()),

@@ -56,9 +56,9 @@ pub(crate) struct Lines {
     lossy: bool,
     buffer: Vec<u8>,
     replaced: String,
-    /// Where in the text the next line starts.
+    /// Offset in the text at which the next line starts.
     offset: u64,
-    /// Bytes a line, and a document, may have.
+    /// The limit of a line, and of a document, in bytes.
     longest: u64,
 }
 
@@ -104,7 +104,7 @@ impl Lines {
     }
 }
 
-/// A line without its break, and the first one without a byte order mark.
+/// A line without its break, and without the byte order mark if it is the first.
 fn without_break(line: &[u8], first: bool) -> &[u8] {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);

@@ -1,4 +1,4 @@
-//! The contents of the folder of parts: which folder holds what, by its name and by its record.
+//! The contents of a folder of parts, according to folder names and records.
 
 use std::fmt;
 
@@ -41,7 +41,7 @@ impl Content {
         }
     }
 
-    /// The content of a folder of this name; none where no step makes such a folder.
+    /// The content of a folder of this name; `None` if no step creates such a folder.
     pub(super) fn named(name: &str) -> Option<Self> {
         let part = |kind: Kind| {
             let numbers = name.strip_prefix(kind.name())?.strip_prefix('-')?;
@@ -51,8 +51,8 @@ impl Content {
         all.into_iter().flatten().find(|content| content.name() == name)
     }
 
-    /// The content of a folder with this record; none where the record names a part of a step without
-    /// parts, or no part of a step with parts.
+    /// The content of a folder with this record; `None` if the record names a part for a step
+    /// without parts, or no part for a step with parts.
     fn recorded(record: &Record) -> Option<Self> {
         let part = record.part.map(|number| Part { number, of: record.job.parts });
         match (&record.step, part) {
@@ -63,7 +63,7 @@ impl Content {
         }
     }
 
-    /// Makes sure that a record is the one of this folder, and not of one that was renamed.
+    /// Checks that a record belongs to this folder, in case a folder was renamed.
     pub(super) fn check(self, record: &Record) -> Result<(), String> {
         match Self::recorded(record) {
             Some(found) if found == self => Ok(()),

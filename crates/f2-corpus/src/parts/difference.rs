@@ -1,11 +1,11 @@
-//! How two jobs differ, in the words of the command line.
+//! The difference between two jobs, named by command-line flags.
 
 use super::job::{Job, JobFile};
 use crate::split::Fractions;
 use crate::{Options, Pairs, TokenizerChoice};
 
 impl Job {
-    /// How another job differs from this one, in words.
+    /// A message on the first difference of another job from this one; `None` if there is none.
     pub(super) fn difference(&self, other: &Self) -> Option<String> {
         let program = || program_difference(&self.made_by, &other.made_by);
         let files = || file_difference(&self.files, &other.files);
@@ -13,12 +13,12 @@ impl Job {
     }
 }
 
-/// How the program that made parts differs from this one.
+/// A message if parts were made by another version of the program.
 pub(super) fn program_difference(ours: &str, theirs: &str) -> Option<String> {
     (ours != theirs).then(|| format!("it was made by {theirs}, this is {ours}"))
 }
 
-/// How the files of a text differ from those of another.
+/// A message on the first difference between the files of two texts.
 pub(super) fn file_difference(ours: &[JobFile], theirs: &[JobFile]) -> Option<String> {
     if ours == theirs {
         return None;
@@ -45,10 +45,10 @@ fn setting_difference(ours: &Job, theirs: &Job) -> Option<String> {
         .map(|((name, ours), (_, theirs))| format!("{name} is {theirs}, not {ours}"))
 }
 
-/// The settings of a job, each by its flag and as it is given there.
+/// The settings of a job: each flag with its value.
 fn settings(job: &Job) -> Vec<(&'static str, String)> {
     let Job { made_by: _, parts, options, tokenizer_sha256, files: _ } = job;
-    // All are named, so that none that comes later is forgotten; what is skipped decides nothing.
+    // Exhaustive, so that no new option is forgotten; those ignored do not affect the result.
     let Options {
         inputs,
         out: _,
@@ -96,7 +96,7 @@ fn words_of_pairs(Pairs { source, target, separator }: &Pairs) -> String {
     format!("{source} {separator} {target}")
 }
 
-/// Values with commas between, as flags take them.
+/// Values separated by commas, as flags take them.
 fn list(values: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     let values: Vec<String> = values.into_iter().map(|value| value.as_ref().to_owned()).collect();
     if values.is_empty() { "none".to_owned() } else { values.join(",") }

@@ -1,4 +1,4 @@
-//! The folder that parts lie in: locks, and the records of what is there.
+//! The folder of parts: locks, and the records of finished steps.
 
 use std::path::{Path, PathBuf};
 
@@ -11,33 +11,33 @@ use super::record::{RECORD, Record};
 use crate::error::{Error, Result};
 use crate::sealed::Sealed as _;
 
-/// The folder that parts lie in.
+/// The folder of parts.
 pub(super) struct PartsFolder {
     path: PathBuf,
 }
 
-/// A step that was done.
+/// A finished step.
 pub(super) struct Done {
     pub(super) path: PathBuf,
     pub(super) record: Record,
 }
 
 impl Done {
-    /// The error of a step whose folder is not what it should be.
+    /// The error for a step whose folder is invalid.
     pub(super) fn bad(&self, reason: impl Into<String>) -> Error {
         Error::BadPart { path: self.path.join(RECORD), reason: reason.into() }
     }
 }
 
 impl PartsFolder {
-    /// A folder that holds parts and nothing else; it need not be there yet.
+    /// Opens a folder, which must hold nothing but parts; it need not exist yet.
     pub(super) fn at(path: &Path) -> Result<Self> {
         let folder = Self { path: path.to_path_buf() };
         folder.contents()?;
         Ok(folder)
     }
 
-    /// All that is not hidden, as leftovers and locks are, in the order of its names.
+    /// All entries in order of name, except hidden ones such as leftovers and locks.
     fn contents(&self) -> Result<Vec<Content>> {
         if !self.path.exists() {
             return Ok(Vec::new());
@@ -56,18 +56,18 @@ impl PartsFolder {
         names.into_iter().map(content).collect()
     }
 
-    /// One process at a time works on a part.
+    /// Locks a part: one process at a time works on it.
     pub(super) fn lock(&self, part: Part) -> Result<Lock> {
         let Part { number, of } = part;
         Ok(Lock::beside(&self.path.join(format!("part-{number:05}-of-{of:05}")))?)
     }
 
-    /// One process at a time learns the vocabulary.
+    /// Locks the vocabulary: one process at a time learns it.
     pub(super) fn lock_vocabulary(&self) -> Result<Lock> {
         Ok(Lock::beside(&self.path.join(Content::Vocabulary.name()))?)
     }
 
-    /// The job of the parts that are there.
+    /// The job of the existing parts, from the first of them.
     pub(super) fn job(&self) -> Result<Job> {
         let Some(first) = self.contents()?.into_iter().next() else {
             return Err(Error::NoParts { path: self.path.clone() });
@@ -75,28 +75,28 @@ impl PartsFolder {
         Ok(self.load(first)?.record.job)
     }
 
-    /// Refuses a folder whose parts, as far as a look at the first can tell, are another job's.
+    /// Refuses a folder whose first entry belongs to another job.
     pub(super) fn check_first(&self, job: &Job) -> Result<()> {
         let first = self.contents()?.into_iter().next();
         first.map_or(Ok(()), |content| self.load_of(job, content).map(drop))
     }
 
-    /// Refuses a folder with anything of another job.
+    /// Refuses a folder with any entry of another job.
     pub(super) fn check_all(&self, job: &Job) -> Result<()> {
         self.contents()?.into_iter().try_for_each(|content| self.load_of(job, content).map(drop))
     }
 
-    /// The result of a part's step, if it is there.
+    /// The result of a part's step, if it exists.
     pub(super) fn done(&self, job: &Job, kind: Kind, part: Part) -> Result<Option<Done>> {
         self.find(job, Content::Part(kind, part))
     }
 
-    /// The learned vocabulary, if it is there.
+    /// The learned vocabulary, if it exists.
     pub(super) fn vocabulary(&self, job: &Job) -> Result<Option<Done>> {
         self.find(job, Content::Vocabulary)
     }
 
-    /// The results of a step of all parts; the error names the parts without one.
+    /// The results of a step for all parts; the error names the parts that lack it.
     pub(super) fn all(&self, job: &Job, kind: Kind) -> Result<Vec<Done>> {
         let (mut done, mut missing) = (Vec::new(), Vec::new());
         for part in Part::all(job.parts) {
@@ -112,13 +112,13 @@ impl PartsFolder {
         Err(Error::MissingParts { path, missing, of: job.parts, step })
     }
 
-    /// Whether any part has done this.
+    /// Whether any part has finished this step.
     pub(super) fn any(&self, kind: Kind) -> Result<bool> {
         let of_kind = |content| matches!(content, Content::Part(other, _) if other == kind);
         Ok(self.contents()?.into_iter().any(of_kind))
     }
 
-    /// Writes what a part did, and publishes it as a whole.
+    /// Writes the result of a part's step, and publishes it as a whole.
     pub(super) fn publish(
         &self,
         kind: Kind,
@@ -163,7 +163,7 @@ impl PartsFolder {
         if let Some(difference) = job.difference(&done.record.job) {
             return Err(Error::OtherJob { path: done.path, difference });
         }
-        // It is the job's, and as long as the text has files: many parts must not hold it at once.
+        // The list equals the job's and has an entry per file: not kept for every part at once.
         done.record.job.files = Vec::new();
         Ok(done)
     }
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
     use crate::{Fractions, Inputs, Options};
 
-    /// Each record names every file of the text: those of all parts at once may be too many.
+    /// Each record lists every file of the text: for all parts at once this may be too much.
     #[test]
     fn the_list_of_files_is_not_kept_for_every_part() {
         let folder = tempfile::tempdir().unwrap();

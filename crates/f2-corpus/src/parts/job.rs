@@ -1,4 +1,4 @@
-//! The job that parts belong to: the same text, options and program.
+//! The job that parts belong to: text, options and program.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::prepare::inputs::Planned;
 use crate::split::Split;
 use crate::{Options, Silent, TokenizerChoice};
 
-/// All that decides what the parts of a preparation hold.
+/// Everything that determines the content of the parts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Job {
     pub(super) made_by: String,
@@ -43,13 +43,13 @@ impl Job {
             tokenizer_sha256: tokenizer_hashes(&options.tokenizer)?,
             files: files(&plan)?,
         };
-        // Names that are not UTF-8 have no place in a record.
+        // A record cannot hold names that are not UTF-8.
         serde_json::to_value(&job)
             .map_err(|_| Error::NameNotUtf8 { inputs: options.inputs.describe() })?;
         Ok((job, plan))
     }
 
-    /// Refuses parts that another version of the program made.
+    /// Refuses parts made by another version of the program.
     pub(super) fn check_program(&self, parts: &Path) -> Result<()> {
         match program_difference(&made_by(), &self.made_by) {
             None => Ok(()),
@@ -57,7 +57,7 @@ impl Job {
         }
     }
 
-    /// Refuses a given tokenizer that is no longer the one that the parts were encoded with.
+    /// Refuses a given tokenizer that has changed since the parts were encoded.
     pub(super) fn check_tokenizer(&self) -> Result<()> {
         if tokenizer_hashes(&self.options.tokenizer)? == self.tokenizer_sha256 {
             return Ok(());
@@ -65,7 +65,7 @@ impl Job {
         Err(Error::InputChanged { path: self.options.tokenizer.describe() })
     }
 
-    /// The size of the vocabulary to learn from the text; none where a tokenizer is given.
+    /// The size of the vocabulary to learn from the text; `None` if a tokenizer is given.
     pub(super) fn vocabulary_to_learn(&self) -> Option<usize> {
         match self.options.tokenizer {
             TokenizerChoice::Train { vocabulary_size } => Some(vocabulary_size),
@@ -73,7 +73,7 @@ impl Job {
         }
     }
 
-    /// The files on disk now, which must be those of the job.
+    /// The files on disk, which must still be those of the job.
     pub(super) fn plan(&self) -> Result<Vec<Planned>> {
         let plan = Planned::all(&self.options, None, &Silent)?;
         let found = files(&plan)?;

@@ -1,4 +1,4 @@
-//! Joining encoded parts: their tokens one after the other, and their texts.
+//! Joining encoded parts: concatenating their tokens and their texts.
 
 use std::fs::File;
 use std::io;
@@ -93,7 +93,7 @@ fn join_texts(parts: &[Done], name: &str, folder: &Path, observer: &dyn Observer
 }
 
 impl Encoded {
-    /// Appends all documents of a shard, and counts their tokens but those that are given.
+    /// Appends all documents of a shard, and counts their tokens except the given ones.
     fn take_shard(
         &mut self,
         split: Split,

@@ -1,4 +1,4 @@
-//! Learning the vocabulary from the words of all parts.
+//! Learning the vocabulary from the word counts of all parts.
 
 use std::path::Path;
 
@@ -19,13 +19,13 @@ pub struct LearnedVocabulary {
     pub size: usize,
     /// Tokens that were requested.
     pub asked: usize,
-    /// The number that the counts of words were divided by before learning.
+    /// The number that word counts were divided by before learning.
     pub counts_divided_by: u64,
     /// Whether it had been learned before.
     pub was_there: bool,
 }
 
-/// Learns the vocabulary from the words that all parts in a folder have counted, and puts it there.
+/// Learns the vocabulary from the word counts of all parts in a folder, and publishes it there.
 pub fn learn_vocabulary(parts: &Path, observer: &dyn Observer) -> Result<LearnedVocabulary> {
     let folder = PartsFolder::at(parts)?;
     let job = folder.job()?;
@@ -39,7 +39,7 @@ pub fn learn_vocabulary(parts: &Path, observer: &dyn Observer) -> Result<Learned
     Ok(LearnedVocabulary { size, asked, counts_divided_by: divisor(&done.record), was_there })
 }
 
-/// The vocabulary of the words that all parts have counted: the one that is there, or a new one.
+/// The vocabulary for the word counts of all parts: the existing one, or a new one.
 pub(super) fn obtain(
     folder: &PartsFolder,
     job: &Job,
@@ -72,7 +72,7 @@ pub(super) fn obtain(
     }
 }
 
-/// The words of all parts, and the number of their documents.
+/// The word counts of all parts, and their number of documents.
 fn words_of(counted: &[Done], observer: &dyn Observer) -> Result<(WordCounts, u64)> {
     let bytes = |done: &Done| done.record.files.get(WORDS).map_or(0, |file| file.bytes);
     observer.stage("adding up words", Some(counted.iter().map(bytes).sum()));
@@ -91,14 +91,14 @@ fn words_of(counted: &[Done], observer: &dyn Observer) -> Result<(WordCounts, u6
     Ok((words, documents))
 }
 
-/// The tokenizer that was learned, and the SHA-256 of its file.
+/// The learned tokenizer, and the SHA-256 of its file.
 pub(super) fn learned_tokenizer(done: &Done) -> Result<(Tokenizer, String)> {
     done.record.check_file(&done.path, names::TOKENIZER)?;
     let tokenizer = Tokenizer::load(&done.path.join(names::TOKENIZER))?;
     Ok((tokenizer, done.record.sha256(names::TOKENIZER).unwrap_or_default().to_owned()))
 }
 
-/// The number that the counts of words were divided by.
+/// The number that word counts were divided by.
 pub(super) fn divisor(record: &Record) -> u64 {
     match record.step {
         Step::Learned { counts_divided_by, .. } => counts_divided_by,

@@ -16,20 +16,20 @@ use crate::prepare::spread::Spreading;
 use crate::prepare::{check_unchanged, encode_and_write, given_tokenizer, publish, write_folder};
 use crate::{Observer, Options, Summary};
 
-/// A corpus that was put together from parts.
+/// A corpus assembled from parts.
 #[derive(Clone, Debug)]
 pub struct Merged {
-    /// Its size.
+    /// The size of the corpus.
     pub summary: Summary,
     /// The options of its parts.
     pub options: Options,
 }
 
-/// Puts the corpus together from the parts in a folder.
+/// Assembles the corpus from the parts in a folder.
 ///
-/// Where every part was encoded, they are joined. Where none was, the vocabulary is learned and the
-/// text is encoded here. The corpus is the one that [`prepare`](crate::prepare) makes of the same
-/// text with the same options.
+/// If the parts are encoded, they are joined. If none is, the vocabulary is learned and the text is
+/// encoded here. The corpus is the one that [`prepare`](crate::prepare) makes from the same text
+/// with the same options.
 pub fn merge(
     parts: &Path,
     out: &Path,
@@ -86,13 +86,13 @@ fn learn_from_parts(
     Ok((Learned { tokenizer, divisor: divisor(&done.record), inputs }, Some(sha256)))
 }
 
-/// The tokenizer that the user gave, if it is still the one that the parts were encoded with.
+/// The given tokenizer, provided that it is still the one the parts were encoded with.
 fn given(job: &Job, options: &Options) -> Result<Learned> {
     job.check_tokenizer()?;
     Ok(Learned { tokenizer: given_tokenizer(options)?, divisor: 1, inputs: Vec::new() })
 }
 
-/// Every part must have been encoded with the vocabulary that is there now.
+/// Checks that every part was encoded with the current vocabulary.
 fn check_vocabulary(parts: &[Done], current: Option<&str>) -> Result<()> {
     for part in parts {
         match &part.record.step {
@@ -103,7 +103,7 @@ fn check_vocabulary(parts: &[Done], current: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-/// The files that parts have read. A file that several have read must have been the same for all.
+/// The files that parts have read. A file read by several must have been the same for all.
 fn read_by(parts: &[Done]) -> Result<HashMap<String, Input>> {
     let mut found: HashMap<String, Input> = HashMap::new();
     for input in parts.iter().flat_map(|part| &part.record.inputs) {

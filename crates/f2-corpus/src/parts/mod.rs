@@ -1,13 +1,12 @@
-//! Preparing a text in parts, each by a process of its own, on any machine that sees the same
-//! folders.
+//! Preparing a text in parts, each by its own process, on any machines that share the folders.
 //!
 //! ```text
 //! each part: count words ─► all: learn the vocabulary ─► each part: encode ─► all: join
 //! ```
 //!
 //! The result of a step is a folder in the folder of parts, published as a whole, with a sealed
-//! record of the job it belongs to. A step refuses records of another job. The corpus that comes out is,
-//! byte for byte, the one that [`prepare`](crate::prepare) makes alone.
+//! record of the job it belongs to. A step refuses records of another job. The final corpus is,
+//! byte for byte, the one that [`prepare`](crate::prepare) makes in a single process.
 
 mod content;
 mod difference;
@@ -25,7 +24,7 @@ pub use merge::{Merged, merge};
 pub use record::Record;
 pub use run::{PartDone, prepare_part};
 
-/// One of the parts that a text is prepared in.
+/// One of the parts in which a text is prepared.
 ///
 /// ```
 /// let part: f2_corpus::Part = "3/64".parse().unwrap();
@@ -34,17 +33,17 @@ pub use run::{PartDone, prepare_part};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Which one, from 1.
+    /// Its number, from 1.
     number: usize,
     /// How many there are.
     of: usize,
 }
 
-/// Names of parts have five digits.
+/// The numbers in the names of parts have five digits.
 const MOST_PARTS: usize = 99_999;
 
 impl Part {
-    /// Which one, from 1.
+    /// Its number, from 1.
     pub fn number(self) -> usize {
         self.number
     }
@@ -54,7 +53,7 @@ impl Part {
         self.of
     }
 
-    /// All of so many.
+    /// All `of` parts.
     fn all(of: usize) -> impl Iterator<Item = Self> {
         (1..=of).map(move |number| Self { number, of })
     }

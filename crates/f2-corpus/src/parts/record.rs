@@ -1,4 +1,4 @@
-//! The sealed record in the folder of every step: which job it belongs to, and its files.
+//! The sealed record in the folder of every step: its job and its files.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -24,17 +24,17 @@ pub(super) const WORDS: &str = "words.bin";
 pub struct Record {
     version: u32,
     pub(super) step: Step,
-    /// The number of the part that it was done for; none for the vocabulary.
+    /// The number of the part; `None` for the vocabulary.
     pub(super) part: Option<usize>,
     pub(super) job: Job,
-    /// The files of the text that were read, as they were.
+    /// The files of the text that were read, with their digests.
     pub(super) inputs: Vec<Input>,
     /// Every other file of the folder.
     pub(super) files: BTreeMap<String, FileRecord>,
     checksum: String,
 }
 
-/// The steps, and what is known after each.
+/// The steps, and the results of each.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Step {
@@ -47,12 +47,12 @@ pub(super) enum Step {
     Learned {
         /// SHA-256 of the word counts of every part.
         from: Vec<String>,
-        /// The number that the counts were divided by.
+        /// The number that word counts were divided by.
         counts_divided_by: u64,
     },
     /// The documents of a part were encoded.
     Encoded {
-        /// SHA-256 of the learned tokenizer, where one was.
+        /// SHA-256 of the learned tokenizer, if one was learned.
         vocabulary: Option<String>,
         splits: Vec<SplitSize>,
     },
@@ -72,7 +72,7 @@ impl Sealed for Record {
 }
 
 impl Record {
-    /// The record of the files that lie in a folder now.
+    /// The record of a step, with the files now in its folder.
     pub(super) fn of(
         folder: &Path,
         names: impl IntoIterator<Item = String>,
@@ -86,7 +86,7 @@ impl Record {
         Ok(Self { version: VERSION, step, part, job, inputs, files, checksum: String::new() })
     }
 
-    /// Reads a `record.json` and makes sure that it is what was written.
+    /// Reads a `record.json` and verifies its checksum.
     pub fn load(path: &Path) -> Result<Self> {
         let text = f2_files::read_text(regular_file(path)?)?;
         Self::from_json(&text).map_err(|reason| Error::BadPart { path: path.to_path_buf(), reason })
@@ -97,7 +97,7 @@ impl Record {
         self.files.get(name).map(|file| file.sha256.as_str())
     }
 
-    /// Makes sure that one of its files is what it was.
+    /// Checks that one of its files is unchanged.
     pub(super) fn check_file(&self, folder: &Path, name: &str) -> Result<()> {
         let path = folder.join(name);
         let reason = match self.files.get(name) {

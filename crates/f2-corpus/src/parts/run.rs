@@ -33,9 +33,9 @@ pub enum PartDone {
     },
 }
 
-/// Does what comes next for a part of the text, into the folder of parts [`Options::out`]: counts
-/// its words, or, once the vocabulary is learned or where a tokenizer is given, encodes its
-/// documents. What is done already is left as it is; the flag says whether it was.
+/// Performs the next step for a part of the text, in the folder of parts [`Options::out`]: counts
+/// its words or, once the vocabulary is learned or if a tokenizer is given, encodes its documents.
+/// A finished step is not repeated; the flag is true if it was finished before.
 pub fn prepare_part(
     options: &Options,
     part: Part,
@@ -56,7 +56,7 @@ pub fn prepare_part(
     let counted = work.folder.done(&work.job, Kind::Counted, part)?;
     match (counted, work.folder.vocabulary(&work.job)?) {
         (Some(counted), Some(vocabulary)) => work.encode(Some((counted, vocabulary))),
-        // Words whose count was lost after the vocabulary was learned are counted again.
+        // If the word counts were lost after the vocabulary was learned, count them again.
         (counted, _) => work.count(counted),
     }
 }
@@ -86,8 +86,8 @@ impl Work<'_> {
         Ok((PartDone::Counted { documents }, false))
     }
 
-    /// Encodes the text whose words were counted with the vocabulary that was learned, or with the
-    /// given tokenizer.
+    /// Encodes the documents with the learned vocabulary, or with the given tokenizer. The files
+    /// must be those whose words were counted.
     fn encode(mut self, learned: Option<(Done, Done)>) -> Result<(PartDone, bool)> {
         let (tokenizer, vocabulary, before) = match learned {
             Some((counted, learned)) => {

@@ -1,8 +1,8 @@
-//! Which documents a part works on.
+//! The documents that a part works on.
 //!
-//! The files of the text, one after the other, are cut into equal pieces by their bytes on disk, a
-//! piece for each part. A file that lies in one piece is that part's alone. One that is cut is read
-//! by several parts, each of which takes the documents that begin in its share of the file's text.
+//! The concatenated files of the text are cut into equal pieces by their bytes on disk, one for
+//! each part. A file inside one piece belongs to that part alone. A file that is cut is read by
+//! several parts, each of which takes the documents that begin in its share of the file's text.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::prepare::inputs::Planned;
 use crate::prepare::spread::length;
 use crate::{Observer, Options};
 
-/// The `wanted` files that a part reads, each with the documents that are its own.
+/// The `wanted` files that a part reads, each with the range of the part's documents.
 pub(super) fn share(
     options: &Options,
     plan: &[Planned],
@@ -45,7 +45,7 @@ pub(super) fn share(
     own.into_iter().map(narrowed).collect()
 }
 
-/// The piece of a file that belongs to a part, in units of which the file has `whole`.
+/// The piece of a file that belongs to a part; the whole file is `0..whole`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Piece {
     within: Range<u64>,
@@ -61,7 +61,7 @@ impl Piece {
         !self.is_empty() && self.within != (0..self.whole)
     }
 
-    /// The same piece of a text: the pieces of all parts meet without gap or overlap.
+    /// The same piece of a text of this length: the pieces of all parts have no gap or overlap.
     fn of_text(&self, length: u64) -> Range<u64> {
         let at =
             |point: u64| (u128::from(point) * u128::from(length) / u128::from(self.whole)) as u64;
@@ -71,7 +71,7 @@ impl Piece {
 
 /// The pieces of all files that belong to a part.
 fn pieces(sizes: &[u64], part: Part) -> Vec<Piece> {
-    // One more than its bytes, so that an empty file has a part, too.
+    // One more than its bytes, so that an empty file belongs to a part, too.
     let wholes: Vec<u64> = sizes.iter().map(|bytes| bytes + 1).collect();
     let total: u128 = wholes.iter().map(|whole| u128::from(*whole)).sum();
     let cut = |number: usize| total * number as u128 / part.of as u128;

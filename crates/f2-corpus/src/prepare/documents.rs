@@ -11,8 +11,8 @@ use crate::input::{Digest, DocumentReader, InputFile, Reading};
 use crate::split::Split;
 use crate::tokenizer::pretokens::independent_parts;
 
-/// Bytes of text handed to a thread at a time: long enough to keep it busy, short enough for a
-/// few to be in memory.
+/// Bytes of text in a batch: enough to keep a thread busy, few enough to hold several batches in
+/// memory.
 const BATCH: usize = 1 << 20;
 
 /// A document, or a part of a long one.
@@ -33,7 +33,7 @@ pub fn documents(
     Ok(std::iter::from_fn(move || reader.next_document().transpose()))
 }
 
-/// Reads the planned files and gives their documents in batches.
+/// Reads the planned files and yields their documents in batches.
 pub(crate) struct Batches<'a> {
     plan: std::slice::Iter<'a, Planned>,
     current: Option<Current<'a>>,
@@ -43,7 +43,7 @@ pub(crate) struct Batches<'a> {
     cut: bool,
     observer: &'a dyn Observer,
     digests: &'a mut Vec<Digest>,
-    /// Parts of a long document that wait for the next batch.
+    /// Parts of a long document left for the next batch.
     waiting: std::collections::VecDeque<DocumentPart>,
 }
 
@@ -90,7 +90,7 @@ impl<'a> Batches<'a> {
         if self.observer.interrupted() { Err(Error::Interrupted) } else { Ok(batch) }
     }
 
-    /// Fetches one document; false when all files are read.
+    /// Reads one document; false if all files have been read.
     fn read_document(&mut self) -> Result<bool> {
         loop {
             let Some(Current { reader, planned, read }) = &mut self.current else {
@@ -109,7 +109,7 @@ impl<'a> Batches<'a> {
                     self.waiting.extend(parts(document, split, self.cut));
                     return Ok(true);
                 }
-                // Many documents may be passed by before one is taken.
+                // Many documents may be skipped before one is taken.
                 if start / BATCH as u64 != *read / BATCH as u64 {
                     self.observer.advance(reader.newly_read());
                     if self.observer.interrupted() {

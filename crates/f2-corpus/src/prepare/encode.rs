@@ -18,7 +18,7 @@ use crate::shard::{ShardShape, SplitWriter};
 use crate::split::Split;
 use crate::tokenizer::{END_OF_TEXT, Encoder, Tokenizer};
 
-/// The text as tokens with the tokenizer's own ids, on disk but for the headers.
+/// The text as tokens with the tokenizer's own ids, on disk except for the headers.
 pub(crate) struct Encoded {
     pub(crate) writers: Vec<SplitWriter>,
     pub(crate) sizes: Vec<SplitSize>,
@@ -33,9 +33,9 @@ struct EncodedPart {
     ids: Vec<u32>,
     words: u64,
     bytes: u64,
-    /// Tokens at the beginning that are given, never predicted: a start symbol, or a source.
+    /// Leading tokens that are given, never predicted: a start symbol or a source.
     given: usize,
-    /// The size of the target, where the document is a pair.
+    /// The size of the target, if the document is a pair.
     targets: Option<TargetSize>,
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn encode(
     Ok(Encoded { digests, ..encoded })
 }
 
-/// The tokens around every document, and between the texts of a pair.
+/// The special tokens around every document, and between the texts of a pair.
 #[derive(Clone, Copy)]
 struct Marks {
     start: Option<u32>,
@@ -103,8 +103,8 @@ impl Marks {
     }
 }
 
-/// The token between source and target, where documents are pairs. It must be whole in text, so that
-/// text without it never has its id.
+/// The token between source and target, if documents are pairs. The tokenizer must encode it as a
+/// single token, so that other text never contains its id.
 fn separator(options: &Options, tokenizer: &Tokenizer) -> Result<Option<u32>> {
     let Some(Pairs { separator, .. }) = &options.pairs else { return Ok(None) };
     let id = tokenizer.token_id(separator);
@@ -115,12 +115,12 @@ fn separator(options: &Options, tokenizer: &Tokenizer) -> Result<Option<u32>> {
     Ok(id)
 }
 
-/// The tokens at the beginning of a document that are given and never predicted, and so not counted.
+/// The leading tokens of a document that are given, never predicted, and therefore not counted.
 #[derive(Clone, Copy)]
 pub(crate) enum Given {
-    /// As many as this.
+    /// This many.
     First(usize),
-    /// All up to this token.
+    /// All up to and including this token.
     Through(u32),
 }
 
@@ -130,8 +130,8 @@ impl Given {
         Ok(separator(options, tokenizer)?.map_or(first, Self::Through))
     }
 
-    /// How many tokens at the beginning of the next piece of a document are given; what is left of
-    /// them is in the pieces after it.
+    /// How many leading tokens of the next piece of a document are given; `self` keeps track of
+    /// those in later pieces.
     pub(crate) fn take(&mut self, piece: &[u32]) -> usize {
         let (taken, left) = match *self {
             Self::First(count) => {
@@ -219,7 +219,7 @@ impl Encoded {
     }
 }
 
-/// Bytes on disk of all files, the measure of progress.
+/// Bytes on disk of all files, for progress.
 pub(crate) fn total_bytes(plan: &[Planned]) -> Result<Option<u64>> {
     plan.iter().map(|planned| planned.source.size()).sum::<Result<u64>>().map(Some)
 }

@@ -1,4 +1,4 @@
-//! The files behind the inputs that the user named, standard input and pipes included.
+//! The files behind the inputs that the user named, including standard input and pipes.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write as _};
@@ -13,25 +13,25 @@ use crate::error::{Error, Result};
 use crate::input::{InputFile, resolve};
 use crate::split::Split;
 
-/// Copies of inputs that can be read only once, such as pipes, for the second pass. The name has no
-/// suffix of text: should the folder be among the inputs, it is not taken for one.
+/// The folder for copies of inputs that can be read only once, such as pipes. The copies have no
+/// text extension, so they are not read as inputs even if an input folder contains this one.
 const SPOOL: &str = "spool";
 
-/// One file to read, and where its documents go.
+/// One file to read, and the split of its documents.
 #[derive(Clone, Debug)]
 pub(crate) struct Planned {
     pub(crate) source: InputFile,
-    /// `None` where its documents are spread over the splits.
+    /// `None` if its documents are spread over the splits.
     pub(crate) split: Option<Split>,
     /// Its name as the user gave it.
     pub(crate) shown: String,
-    /// The documents that are worked on: those which begin in this range of the file's text.
+    /// The documents to process: those that begin in this range of the file's text.
     pub(crate) range: Range<u64>,
-    /// Where the text was measured: bytes of it in the files before, and in this one.
+    /// Position and length of the text, if it was measured.
     pub(crate) measured: Option<Measured>,
 }
 
-/// Where a file's text lies among that of all, in bytes.
+/// Bytes of text in the files before a file, and in the file itself.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Measured {
     pub(crate) before: u64,
@@ -39,8 +39,8 @@ pub(crate) struct Measured {
 }
 
 impl Planned {
-    /// All files behind the inputs, in order. What can be read only once is kept in `folder`, and
-    /// refused where there is none.
+    /// All files behind the inputs, in order. Inputs that can be read only once are copied to
+    /// `folder`, or refused if there is none.
     pub(crate) fn all(
         options: &Options,
         folder: Option<&Path>,
@@ -60,7 +60,7 @@ impl Planned {
             }
             for source in resolve(std::slice::from_ref(path))? {
                 let shown = source.path.display().to_string();
-                // Pipes and terminals: `prepare <(command)` is one.
+                // Pipes, as from `prepare <(command)`, and terminals.
                 let once = fs::metadata(&source.path).is_ok_and(|found| !found.is_file());
                 let source = if once {
                     let pipe = File::open(&source.path).map_err(ReadError::of(&source.path))?;
@@ -105,7 +105,7 @@ impl Spools<'_> {
             if read == 0 {
                 return Ok(InputFile::file(&path));
             }
-            // Something like /dev/zero would go on until the disk is full.
+            // Without this check, /dev/zero would fill the disk.
             let after_break = chunk[..read].iter().rev().position(|byte| *byte == b'\n');
             line = after_break.map_or(line + read as u64, |length| length as u64);
             if line > self.options.longest_document {
@@ -120,7 +120,7 @@ impl Spools<'_> {
     }
 }
 
-/// The published folder holds the corpus and nothing else.
+/// Removes the copies, so that the published folder holds nothing but the corpus.
 pub(crate) fn remove_spools(folder: &Path) -> Result<()> {
     let path = folder.join(SPOOL);
     if path.exists() {

@@ -13,12 +13,12 @@ use crate::parallel;
 use crate::split::Split;
 use crate::tokenizer::{Tokenizer, WordCounts, train};
 
-/// A tokenizer and the files it was learned from.
+/// A tokenizer, and the files it was learned from if it was.
 pub(crate) struct Learned {
     pub(crate) tokenizer: Tokenizer,
-    /// The number that the counts of words were divided by; see [`WordCounts::fit`].
+    /// The number that word counts were divided by; see [`WordCounts::fit`].
     pub(crate) divisor: u64,
-    /// The files as they were when they were read.
+    /// The files, with their digests when they were read.
     pub(crate) inputs: Vec<Input>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn learn(
     Ok(Learned { tokenizer, divisor, inputs })
 }
 
-/// The bytes, and the special tokens, must have room.
+/// Checks that the vocabulary has room for the bytes and the special tokens.
 pub(crate) fn check_size(options: &Options, vocabulary_size: usize) -> Result<()> {
     if vocabulary_size < 256 + options.special_tokens().len() {
         return Err(Error::VocabularyTooSmall { asked: vocabulary_size });
@@ -44,7 +44,7 @@ pub(crate) fn check_size(options: &Options, vocabulary_size: usize) -> Result<()
     Ok(())
 }
 
-/// Learns from words; gives what their counts had to be divided by, too.
+/// Learns a tokenizer from words; also returns the number their counts were divided by.
 pub(crate) fn learn_from(
     mut words: WordCounts,
     options: &Options,
@@ -71,7 +71,7 @@ fn count_words(
     Ok((words, inputs))
 }
 
-/// The words of the training split must be some.
+/// Checks that the training split is not empty.
 pub(crate) fn check_words(words: &WordCounts, documents: u64, options: &Options) -> Result<()> {
     match documents {
         _ if !words.is_empty() => Ok(()),
@@ -80,7 +80,7 @@ pub(crate) fn check_words(words: &WordCounts, documents: u64, options: &Options)
     }
 }
 
-/// A split without documents that should have some.
+/// The error for a split that should have documents and has none.
 pub(crate) fn empty_split(options: &Options, split: Split, documents: u64) -> Error {
     let split = split.name();
     match options.pairs {
@@ -102,7 +102,7 @@ pub(crate) fn is_counted(planned: &Planned) -> bool {
     planned.split.is_none_or(|split| split == Split::Train)
 }
 
-/// Counts the words of the documents that go to the training split.
+/// Counts the words of the documents in the training split.
 pub(crate) fn count(
     options: &Options,
     plan: &[Planned],

@@ -36,17 +36,17 @@ pub use options::{Inputs, LONGEST_DOCUMENT, Options, SHARD_TOKENS, TokenizerChoi
 pub struct Summary {
     /// The size of each split, in the order of [`Split::ALL`].
     pub splits: Vec<SplitSize>,
-    /// Size of the vocabulary; smaller than requested where the text has no more pairs to merge.
+    /// Size of the vocabulary; smaller than requested if the text has no more pairs to merge.
     pub vocabulary_size: usize,
-    /// The number that the counts of words were divided by before the vocabulary was learned: 1, but
-    /// for a text with more pairs than the trainer can count.
+    /// The number that word counts were divided by before the vocabulary was learned: 1 unless the
+    /// text has more pairs than the trainer can count.
     pub counts_divided_by: u64,
 }
 
-/// Makes a corpus folder out of text.
+/// Makes a corpus folder from text.
 ///
-/// Everything is written into a staging folder beside [`Options::out`], which gets its name only
-/// once it is complete; on any error, and when interrupted, it is removed.
+/// Everything is written into a staging folder beside [`Options::out`], which is renamed once it is
+/// complete, and removed on any error or interruption.
 pub fn prepare(options: &Options, observer: &dyn Observer) -> Result<Summary> {
     check_separator(options)?;
     publish(options, |folder| {
@@ -59,7 +59,7 @@ pub fn prepare(options: &Options, observer: &dyn Observer) -> Result<Summary> {
     })
 }
 
-/// Writes a corpus into a staging folder and gives that its name.
+/// Writes a corpus into a staging folder and renames it to [`Options::out`].
 pub(crate) fn publish(
     options: &Options,
     write: impl FnOnce(&Path) -> Result<Summary>,
@@ -74,7 +74,8 @@ pub(crate) fn publish(
     Ok(summary)
 }
 
-/// Encodes all files and writes the corpus; they must be those the tokenizer was learned from.
+/// Encodes all files and writes the corpus. The files must not have changed since the tokenizer was
+/// learned from them.
 pub(crate) fn encode_and_write(
     options: &Options,
     plan: &[Planned],
@@ -91,7 +92,7 @@ pub(crate) fn encode_and_write(
     Ok(Summary { counts_divided_by: learned.divisor, ..summary })
 }
 
-/// A separator must be a mark that can be told from text.
+/// Refuses a separator that is empty or contains white space.
 pub(crate) fn check_separator(options: &Options) -> Result<()> {
     let separator = options.pairs.as_ref().map(|pairs| &pairs.separator);
     match separator.filter(|token| token.is_empty() || token.contains(char::is_whitespace)) {
@@ -100,7 +101,7 @@ pub(crate) fn check_separator(options: &Options) -> Result<()> {
     }
 }
 
-/// Only a corpus with nothing else in it, or an empty folder, is ever replaced.
+/// Checks the output folder: only an empty one, or one with nothing but a corpus, is replaced.
 fn check_output(out: &Path, replace: bool) -> Result<()> {
     let is_free = || out.read_dir().is_ok_and(|mut entries| entries.next().is_none());
     if !out.exists() || is_free() {
@@ -117,8 +118,8 @@ fn check_output(out: &Path, replace: bool) -> Result<()> {
     }
 }
 
-/// Something in a corpus folder that `f2` did not put there. Hidden leftovers of killed writers
-/// are its own.
+/// An entry of a corpus folder that `f2` does not write. Hidden leftovers of killed writers are not
+/// foreign.
 fn foreign_entry(folder: &Path) -> Result<Option<String>> {
     let mut foreign = Vec::new();
     for entry in folder.read_dir().map_err(ReadError::of(folder))? {
@@ -144,7 +145,7 @@ fn obtain_tokenizer(
     Ok(Learned { tokenizer: given_tokenizer(options)?, divisor: 1, inputs: Vec::new() })
 }
 
-/// The tokenizer that the user gave.
+/// The tokenizer given by the user.
 pub(crate) fn given_tokenizer(options: &Options) -> Result<Tokenizer> {
     match &options.tokenizer {
         TokenizerChoice::File(path) => Tokenizer::load(path),
@@ -155,7 +156,7 @@ pub(crate) fn given_tokenizer(options: &Options) -> Result<Tokenizer> {
     }
 }
 
-/// Checks that the files encoded are those the tokenizer was learned from.
+/// Checks that the encoded files have not changed since the tokenizer was learned from them.
 pub(crate) fn check_unchanged(learned: &[Input], encoded: &[Input]) -> Result<()> {
     let before: HashMap<&str, &Digest> =
         learned.iter().map(|Input { digest, .. }| (digest.path.as_str(), digest)).collect();
@@ -166,7 +167,7 @@ pub(crate) fn check_unchanged(learned: &[Input], encoded: &[Input]) -> Result<()
     }
 }
 
-/// Every split that should have documents must have some.
+/// Checks that every split that should have documents has some.
 fn check_splits(options: &Options, sizes: &[SplitSize]) -> Result<()> {
     let documents = sizes.iter().map(|size| size.documents).sum();
     if documents == 0 {
@@ -221,7 +222,7 @@ pub(crate) fn write_folder(
     Ok(Summary { splits: encoded.sizes, vocabulary_size, counts_divided_by: 1 })
 }
 
-/// The names of all files of the corpus but its manifest.
+/// The names of all files of the corpus except its manifest.
 fn files_of(options: &Options, shards: Vec<String>) -> impl Iterator<Item = String> {
     let texts = options.written_texts().map(names::text);
     let ranks = options.keep_ids.then(|| names::RANKS.to_owned());
@@ -229,7 +230,7 @@ fn files_of(options: &Options, shards: Vec<String>) -> impl Iterator<Item = Stri
     shards.into_iter().chain(texts).chain(others).chain(ranks)
 }
 
-/// The files that were read, by the names that they were given.
+/// The files that were read, by the names the user gave.
 pub(crate) fn recorded_inputs(plan: &[Planned], digests: Vec<Digest>) -> Vec<Input> {
     let record = |(planned, digest): (&Planned, Digest)| Input {
         split: planned.split,
@@ -253,7 +254,7 @@ pub(crate) fn recorded_options(options: &Options) -> Recorded {
     }
 }
 
-/// The splits as an array index.
+/// The index of a split in arrays in the order of [`Split::ALL`].
 pub(crate) fn place(split: Split) -> usize {
     split as usize
 }

@@ -2,11 +2,11 @@
 
 /// Receives the progress of a preparation, and may interrupt it.
 pub trait Observer: Sync {
-    /// A new stage begins; `bytes` is how much input it will read, where that is known.
+    /// A new stage begins; `bytes` is the amount of input it will read, if known.
     fn stage(&self, name: &str, bytes: Option<u64>);
-    /// So many more bytes of input were read.
+    /// Another `bytes` bytes of input were read.
     fn advance(&self, bytes: u64);
-    /// Whether to stop here and leave nothing behind.
+    /// Whether to stop; nothing is left behind.
     fn interrupted(&self) -> bool;
 }
 

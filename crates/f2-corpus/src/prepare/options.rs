@@ -1,4 +1,4 @@
-//! The options of a preparation, and their checks.
+//! The options of a preparation.
 
 use std::path::{Path, PathBuf};
 
@@ -9,13 +9,13 @@ use crate::pairs::Pairs;
 use crate::split::{Fractions, Split};
 use crate::tokenizer::END_OF_TEXT;
 
-/// The default limit of a document, in bytes; a few such documents must fit into memory.
+/// The default limit of a document, in bytes; several such documents must fit in memory.
 pub const LONGEST_DOCUMENT: u64 = 256 << 20;
 
-/// The default size of a file of tokens: two or four gigabytes.
+/// The default number of tokens per file: two or four gigabytes.
 pub const SHARD_TOKENS: u64 = 1 << 30;
 
-/// The inputs and settings of a preparation. What decides the corpus is serialised.
+/// The inputs and settings of a preparation. Those that affect the corpus are serialised.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Options {
     /// The text.
@@ -30,30 +30,30 @@ pub struct Options {
     pub documents: Boundaries,
     /// The field or column that holds the text of a record.
     pub field: String,
-    /// Replace what is not UTF-8 instead of refusing it.
+    /// Replace invalid UTF-8 instead of refusing it.
     pub lossy: bool,
-    /// Bytes that a document may have at most.
+    /// The largest document allowed, in bytes.
     pub longest_document: u64,
-    /// Spread documents over the splits in their order, each split one piece of the text, not by
-    /// a hash of their content.
+    /// Spread documents over the splits in order, so that each split is contiguous, instead of by a
+    /// hash of their content.
     pub in_order: bool,
-    /// The splits whose text is written out beside the shards.
+    /// The splits whose text is written beside the shards.
     pub text_of: Vec<Split>,
-    /// Which tokenizer.
+    /// The tokenizer.
     pub tokenizer: TokenizerChoice,
-    /// Leave the tokenizer's ids as they are and store the order of frequencies beside.
+    /// Keep the tokenizer's ids and store their order by frequency in a separate file.
     pub keep_ids: bool,
     /// Put `<|endoftext|>` after every document.
     pub end_of_text: bool,
-    /// Put it before every document too, as a start symbol that is not counted.
+    /// Put it before every document, too, as a start symbol that is not counted.
     pub start_of_text: bool,
     /// Read pairs of a source and a target, from JSON Lines: each is one document, with a separator
     /// between and `<|endoftext|>` after it, never before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pairs: Option<Pairs>,
-    /// Tokens after which the next document begins another file of its split.
+    /// Number of tokens after which the next document starts a new file of its split.
     pub shard_tokens: u64,
-    /// Threads to work on.
+    /// Number of threads.
     #[serde(skip)]
     pub threads: usize,
 }
@@ -102,7 +102,7 @@ impl Options {
     pub(crate) fn special_tokens(&self) -> Vec<&str> {
         let end = self.marks_documents().then_some(END_OF_TEXT);
         let separator = self.pairs.as_ref().map(|pairs| pairs.separator.as_str());
-        // One token may be both: the first is the separator, the second the end.
+        // The end-of-text token may also be the separator.
         end.into_iter().chain(separator.filter(|token| *token != END_OF_TEXT)).collect()
     }
 
@@ -123,7 +123,7 @@ impl Options {
     }
 }
 
-/// Where the text of each split comes from. Files, folders, or `-` for standard input.
+/// The text of each split: files, folders, or `-` for standard input.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Inputs {
@@ -131,16 +131,16 @@ pub enum Inputs {
     PerSplit {
         /// Training text.
         train: Vec<PathBuf>,
-        /// Validation text, or none.
+        /// Validation text; may be empty.
         valid: Vec<PathBuf>,
-        /// Test text, or none.
+        /// Test text; may be empty.
         test: Vec<PathBuf>,
     },
-    /// One text, its documents spread by a hash of their content.
+    /// One text, whose documents are spread over the splits.
     Spread {
         /// The text.
         paths: Vec<PathBuf>,
-        /// How much goes where.
+        /// The share of each split.
         fractions: Fractions,
     },
 }
@@ -184,13 +184,13 @@ impl Inputs {
     }
 }
 
-/// Which tokenizer turns the text into ids.
+/// The tokenizer that turns text into ids.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TokenizerChoice {
     /// A byte-level BPE, learned from the training split.
     Train {
-        /// Tokens to learn at most, the 256 bytes included.
+        /// The most tokens to learn, including the 256 bytes.
         vocabulary_size: usize,
     },
     /// A `tokenizer.json`.

@@ -12,14 +12,14 @@ use crate::split::{Fractions, Split};
 #[derive(Clone, Debug)]
 pub(crate) struct Spreading {
     fractions: Fractions,
-    /// Bytes of the whole text, where a document's place in it decides.
+    /// Bytes of the whole text, if a document's position determines its split.
     total: Option<u64>,
-    /// Where documents are pairs: pairs of one source stay together.
+    /// If documents are pairs, pairs with the same source stay together.
     pairs: Option<Pairs>,
 }
 
 impl Spreading {
-    /// By a hash of each document, or by its place in the text, which is then measured.
+    /// Spreads by a hash of each document, or by its position in the text, which is then measured.
     pub(crate) fn of(
         options: &Options,
         plan: &mut [Planned],
@@ -31,7 +31,7 @@ impl Spreading {
         Ok(Self { fractions, total, pairs: options.pairs.clone() })
     }
 
-    /// The split of a document that begins at a byte of the whole text.
+    /// The split of a document that begins at byte `at` of the whole text.
     pub(crate) fn place(&self, document: &str, at: u64) -> Split {
         match self.total {
             None => {
@@ -39,7 +39,7 @@ impl Spreading {
                 self.fractions.place(source.unwrap_or(document))
             }
             Some(total) => {
-                // Its middle decides: a long chapter goes where most of it lies.
+                // By its middle: a long chapter goes to the split that contains most of it.
                 let middle = at as f64 + document.len() as f64 / 2.0;
                 self.fractions.at((middle / total as f64).min(1.0 - f64::EPSILON))
             }
@@ -47,7 +47,7 @@ impl Spreading {
     }
 }
 
-/// Measures every file's text; gives the bytes of all.
+/// Measures the text of every file; returns the total in bytes.
 fn measure(options: &Options, plan: &mut [Planned], observer: &dyn Observer) -> Result<u64> {
     observer.stage("measuring the text", super::encode::total_bytes(plan)?);
     let mut before = 0;

@@ -1,4 +1,4 @@
-//! The text of a split, written out beside its shard.
+//! The text of a split, written beside its shard.
 
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
@@ -13,18 +13,18 @@ use crate::names;
 use crate::pairs::Pairs;
 use crate::split::Split;
 
-/// Writes the documents of some splits as JSON lines, in the order of their shards.
+/// Writes the documents of some splits as JSON Lines, in the order of their shards.
 pub(crate) struct TextWriter {
-    /// One for each split whose text was asked for.
+    /// One for each split whose text was requested.
     files: [Option<TextFile>; Split::ALL.len()],
-    /// Where documents are pairs: how they were read, and so are written.
+    /// If documents are pairs: the fields they were read from and are written to.
     pairs: Option<Pairs>,
 }
 
 struct TextFile {
     out: BufWriter<OutputFile>,
     path: PathBuf,
-    /// The document whose parts are coming.
+    /// The current document, collected part by part.
     document: String,
 }
 

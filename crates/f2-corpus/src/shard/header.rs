@@ -8,11 +8,11 @@
 //! | 16 | 8 | number of tokens |
 //! | 24 | 8 | number of documents |
 //! | 32 | 4 | size of the vocabulary |
-//! | 36 | 4 | CRC-32 of all that follows the header |
+//! | 36 | 4 | CRC-32 of everything after the header |
 //! | 40 | 24 | zero |
 //!
-//! Then come the tokens, zeros up to a multiple of eight bytes, and for every document the index
-//! of its first token, eight bytes each.
+//! Then follow the tokens, zeros up to a multiple of eight bytes, and for every document the index
+//! of its first token in eight bytes.
 
 pub(crate) const MAGIC: [u8; 8] = *b"F2TOKENS";
 pub(crate) const VERSION: u32 = 1;
@@ -46,7 +46,7 @@ impl Header {
         bytes
     }
 
-    /// Reads and checks the header; the reason where it is none of ours.
+    /// Parses and checks the header; the error is the reason why it is invalid.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
         let bytes: &[u8; LENGTH] =
             bytes.first_chunk().ok_or("too short to be a token shard".to_owned())?;
@@ -70,12 +70,12 @@ impl Header {
         }
     }
 
-    /// Bytes of the tokens, without the zeros behind them.
+    /// Bytes of the tokens, without the padding.
     pub(crate) fn token_bytes(self) -> Option<u64> {
         self.tokens.checked_mul(self.width.into())
     }
 
-    /// Size of the whole file, `None` where the header claims more than can exist.
+    /// Size of the whole file, `None` if it does not fit 64 bits.
     pub(crate) fn file_length(self) -> Option<u64> {
         let documents = self.documents.checked_mul(8)?;
         let tokens = self.token_bytes()?.checked_next_multiple_of(8)?;

@@ -1,4 +1,4 @@
-//! The tokens of a split, read as one from one file or several.
+//! The tokens of a split, concatenated from one file or several.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -13,13 +13,13 @@ use crate::error::{Error, Result};
 #[derive(Debug)]
 pub struct Shard {
     files: Vec<ShardFile>,
-    /// For each file the tokens, and the documents, up to its end.
+    /// For each file, the number of tokens and documents up to its end.
     ends: Vec<Place>,
-    /// Where the files hold a tokenizer's own ids: the rank of each.
+    /// The rank of each id, if the files hold the tokenizer's own ids.
     rank_of_id: Option<Vec<u32>>,
 }
 
-/// Tokens and documents before a point of the split.
+/// Number of tokens and documents before a point of the split.
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     tokens: usize,
@@ -27,14 +27,14 @@ struct Place {
 }
 
 impl Shard {
-    /// Opens a file of tokens and checks all of it: format, length, checksum, and that every index
-    /// in it leads somewhere. [`Corpus::shard`](crate::Corpus::shard) also makes sure that it is the
-    /// corpus's own, and opens all files of a split.
+    /// Opens a file of tokens and checks all of it: format, length, checksum, and that no id or
+    /// document start is out of range. [`Corpus::shard`](crate::Corpus::shard) opens all files of a
+    /// split and also compares them with the manifest.
     pub fn open(path: &Path) -> Result<Self> {
         Ok(Self::of(vec![ShardFile::open(path, None)?]))
     }
 
-    /// Opens files that follow each other, where it is known what each must be.
+    /// Opens consecutive files and compares each with its record.
     pub(crate) fn open_all(files: &[(PathBuf, &FileRecord)]) -> Result<Self> {
         let open =
             |(path, expected): &(PathBuf, &FileRecord)| ShardFile::open(path, Some(expected));
@@ -61,7 +61,7 @@ impl Shard {
         Self { files, ends, rank_of_id: None }
     }
 
-    /// Reads ids through this renaming from now on.
+    /// The same shard with ids mapped to ranks when read.
     pub(crate) fn with_ranks(mut self, rank_of_id: Vec<u32>) -> Self {
         self.rank_of_id = Some(rank_of_id);
         self
@@ -72,7 +72,7 @@ impl Shard {
         self.end().tokens
     }
 
-    /// Whether there is no token at all.
+    /// Whether there are no tokens.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -91,15 +91,15 @@ impl Shard {
         self.ends.last().copied().unwrap_or_default()
     }
 
-    /// The place where a file begins: after all files before it.
+    /// Number of tokens and documents before a file.
     fn before(&self, file: usize) -> Place {
         file.checked_sub(1).map_or(Place::default(), |previous| self.ends[previous])
     }
 
-    /// The tokens of a document.
+    /// The range of a document's tokens.
     ///
     /// # Panics
-    /// When there are not so many documents.
+    /// If `index` is out of bounds.
     pub fn document(&self, index: usize) -> Range<usize> {
         assert!(index < self.documents(), "document {index} of {}", self.documents());
         let file = self.ends.partition_point(|end| end.documents <= index);
@@ -111,7 +111,7 @@ impl Shard {
     /// Fills `ranks` with the frequency ranks of the tokens from `start` on.
     ///
     /// # Panics
-    /// When the split has not that many tokens.
+    /// If the split ends before that.
     pub fn copy_to(&self, start: usize, ranks: &mut [u32]) {
         assert!(start + ranks.len() <= self.len(), "tokens past the end of the shard");
         let mut file = self.ends.partition_point(|end| end.tokens <= start);
@@ -130,10 +130,10 @@ impl Shard {
         }
     }
 
-    /// The frequency ranks of some tokens.
+    /// The frequency ranks of a range of tokens.
     ///
     /// # Panics
-    /// When the split has not that many tokens.
+    /// If the split ends before that.
     pub fn ranks(&self, range: Range<usize>) -> Vec<u32> {
         let mut ranks = vec![0; range.len()];
         self.copy_to(range.start, &mut ranks);

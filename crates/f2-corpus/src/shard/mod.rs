@@ -1,4 +1,4 @@
-//! Tokens on disk: a header, the ids, and where each document starts; in one file or several.
+//! Token shards: a header, the ids, and the start of each document; one file or several.
 
 mod header;
 mod joined;

@@ -10,8 +10,7 @@ use memmap2::Mmap;
 use super::header::{self, Header};
 use crate::error::{Error, Result};
 
-/// One file of tokens, memory-mapped. Nothing of it is copied: what is not being read lies on the
-/// disk, so that a text may be larger than memory.
+/// One file of tokens, memory-mapped rather than copied, so that a text may be larger than memory.
 #[derive(Debug)]
 pub(crate) struct ShardFile {
     map: Mmap,
@@ -19,8 +18,8 @@ pub(crate) struct ShardFile {
 }
 
 impl ShardFile {
-    /// Opens a file and checks all of it: format, length, checksum, and that every index in it
-    /// leads somewhere; and that it is the `expected` one, where that is known.
+    /// Opens a file and checks all of it: format, length, checksum, that no id or document start is
+    /// out of range, and that it is the `expected` file, if given.
     pub(crate) fn open(path: &Path, expected: Option<&FileRecord>) -> Result<Self> {
         let file = File::open(regular_file(path)?).map_err(ReadError::of(path))?;
         // SAFETY: corpus files are published whole by a rename and never written again; a program
@@ -42,7 +41,7 @@ impl ShardFile {
         Ok(file)
     }
 
-    /// Documents follow each other from the first token on.
+    /// Checks that documents are consecutive and start at the first token.
     fn check_starts(&self) -> std::result::Result<(), String> {
         let mut before = 0;
         for document in 0..self.documents() {
@@ -58,7 +57,7 @@ impl ShardFile {
         Ok(())
     }
 
-    /// Every id is one of the vocabulary's.
+    /// Checks that every id is within the vocabulary.
     fn check_ids(&self) -> std::result::Result<(), String> {
         let width = self.header.width as usize;
         let bytes = &self.map[header::LENGTH..][..self.len() * width];
@@ -90,7 +89,7 @@ impl ShardFile {
         self.header.documents as usize
     }
 
-    /// The tokens of a document.
+    /// The range of a document's tokens.
     pub(crate) fn document(&self, index: usize) -> Range<usize> {
         let end = if index + 1 < self.documents() { self.start(index + 1) } else { self.len() };
         self.start(index)..end
@@ -103,7 +102,7 @@ impl ShardFile {
         u64::from_le_bytes(bytes) as usize
     }
 
-    /// Fills `ids` with the tokens from `start` on, as they are in the file.
+    /// Fills `ids` with the tokens from `start` on, as stored in the file.
     pub(crate) fn copy_to(&self, start: usize, ids: &mut [u32]) {
         let width = self.header.width as usize;
         let bytes = &self.map[header::LENGTH + start * width..][..ids.len() * width];

@@ -1,4 +1,4 @@
-//! Writing the tokens of a split into as many files as they fill.
+//! Writing the tokens of a split, into several files if they exceed the limit.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,8 @@ use crate::error::Result;
 use crate::names;
 use crate::split::Split;
 
-/// The size of the vocabulary, and the tokens after which a document begins another file.
+/// The size of the vocabulary, and the number of tokens after which the next document starts a new
+/// file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ShardShape {
     pub(crate) vocabulary: usize,
@@ -36,7 +37,7 @@ impl SplitWriter {
             let next = self.path(self.full.len() + 1);
             let next = ShardWriter::create(&next, self.shape.vocabulary)?;
             let mut full = std::mem::replace(&mut self.current, next).close()?;
-            // Only now is it known not to be alone.
+            // The first file gets a number once there is a second.
             if self.full.is_empty() {
                 full.move_to(self.path(0))?;
             }
@@ -50,7 +51,7 @@ impl SplitWriter {
         self.current.append(ids)
     }
 
-    /// Renames every token where a renaming is given and completes the files; gives their names.
+    /// Maps every id by `rank_of_id`, if given, and completes the files; returns their names.
     pub(crate) fn finish(self, rank_of_id: Option<&[u32]>) -> Result<Vec<String>> {
         let Self { split, mut full, current, .. } = self;
         full.push(current.close()?);

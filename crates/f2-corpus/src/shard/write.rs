@@ -11,19 +11,19 @@ use rayon::prelude::*;
 use super::header::{self, Header, width_for};
 use crate::error::Result;
 
-/// Tokens renamed by one task at a time.
+/// Tokens renamed by one task.
 const CHUNK: usize = 1 << 18;
 
-/// Writes one file of tokens as documents come.
+/// Writes one file of tokens, document by document.
 pub(crate) struct ShardWriter {
     tokens_out: BufWriter<OutputFile>,
-    /// Where each document starts, until the tokens before that table are all there: a text of
-    /// short documents has too many to be held in memory.
+    /// The start of each document, in a separate file until all tokens are written: for short
+    /// documents the table may not fit in memory.
     starts_out: BufWriter<OutputFile>,
     unfinished: Unfinished,
 }
 
-/// A file that holds all its tokens and documents; ids and header are still to be set.
+/// A file with all tokens and document starts; renaming and header are missing.
 pub(crate) struct Unfinished {
     path: PathBuf,
     vocabulary: usize,
@@ -39,7 +39,7 @@ impl ShardWriter {
             Ok::<_, WriteError>(BufWriter::with_capacity(1 << 20, file))
         };
         let (mut tokens_out, starts_out) = (create(path)?, create(&starts_path(path))?);
-        // The header is known last; until then the file has none and cannot be taken for whole.
+        // The header is written last: until then the file cannot be mistaken for a complete one.
         tokens_out.write_all(&[0; header::LENGTH]).map_err(WriteError::of(path))?;
         let (path, width) = (path.to_path_buf(), width_for(vocabulary));
         let unfinished = Unfinished { path, vocabulary, width, tokens: 0, documents: 0 };
@@ -69,7 +69,7 @@ impl ShardWriter {
         Ok(write().map_err(WriteError::of(&self.unfinished.path))?)
     }
 
-    /// Puts the documents behind the tokens and closes the file.
+    /// Appends the document starts to the tokens and closes the file.
     pub(crate) fn close(mut self) -> Result<Unfinished> {
         let path = &self.unfinished.path;
         let starts = starts_path(path);
@@ -87,18 +87,18 @@ impl ShardWriter {
     }
 }
 
-/// The table of documents while it is apart.
+/// The temporary file of the document starts.
 fn starts_path(path: &Path) -> PathBuf {
     path.with_extension("starts")
 }
 
 impl Unfinished {
-    /// Renames every token where a renaming is given, and writes the header: the shard is whole.
+    /// Maps every id by `rank_of_id`, if given, and writes the header, which completes the shard.
     pub(crate) fn finish(&self, rank_of_id: Option<&[u32]>) -> Result<()> {
         Ok(self.complete(rank_of_id).map_err(WriteError::of(&self.path))?)
     }
 
-    /// Gives the file another name in its folder.
+    /// Renames the file.
     pub(crate) fn move_to(&mut self, path: PathBuf) -> Result<()> {
         disk::rename(&self.path, &path).map_err(WriteError::of(&path))?;
         self.path = path;
@@ -107,7 +107,7 @@ impl Unfinished {
 
     fn complete(&self, rank_of_id: Option<&[u32]>) -> io::Result<()> {
         let mut file = OutputFile::reopen(&self.path)?;
-        // SAFETY: the file lies in a staging folder of this process; nobody else writes to it.
+        // SAFETY: the file is in a staging folder of this process; nothing else writes to it.
         let mut map = unsafe { MmapMut::map_mut(file.file()) }?;
         if let Some(rank_of_id) = rank_of_id {
             let bytes = self.tokens as usize * self.width as usize;

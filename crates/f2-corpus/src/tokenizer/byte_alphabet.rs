@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-/// The character that represents each byte. Printable bytes represent themselves; the others
-/// take the code points from 256 upwards, in order.
+/// The character for each byte. Printable bytes stand for themselves; the others take the code
+/// points from 256 upwards, in order.
 static CHARACTERS: LazyLock<[char; 256]> = LazyLock::new(|| {
     let mut next = 256_u32;
     std::array::from_fn(|byte| {

@@ -1,4 +1,4 @@
-//! Encoding many texts fast, with the ids of the `tokenizers` library.
+//! Fast encoding of many texts, with the same ids as the `tokenizers` library.
 
 use rustc_hash::FxHashMap;
 use tokenizers::models::ModelWrapper;
@@ -9,22 +9,22 @@ use super::pretokens::pretokens;
 use super::{Tokenizer, byte_alphabet, failure};
 use crate::error::Result;
 
-/// The most words in the cache. At about 80 bytes each the memory stays below 50 MB a thread.
+/// The most words in the cache. At about 80 bytes each, it stays below 50 MB per thread.
 const REMEMBERED_WORDS: usize = 1 << 19;
 
-/// Longer words are rare, and would cost more to cache than to encode.
+/// Longer words are rare and not worth caching.
 const LONGEST_REMEMBERED: usize = 64;
 
 /// Encodes many texts on one thread with a cache of words.
 ///
-/// The ids are those of [`Tokenizer::encode`], always. Text follows Zipf's law, so nearly every
-/// word has occurred before and costs one look-up.
+/// The ids are always those of [`Tokenizer::encode`]. Text follows Zipf's law, so nearly every word
+/// has occurred before and costs one look-up.
 #[derive(Debug)]
 pub struct Encoder {
     tokenizer: Tokenizer,
-    /// The model of the fast path; none for tokenizers of another kind.
+    /// The fast path; `None` for tokenizers that do not support it.
     words: Option<WordEncoder>,
-    /// Texts that contain one of these take the library's path.
+    /// Texts that contain one of these are encoded by the library.
     added_tokens: Vec<String>,
 }
 
@@ -38,7 +38,7 @@ impl Encoder {
         }
     }
 
-    /// Whether a long text may be encoded in parts, cut where GPT-2's rule cuts in any case.
+    /// Whether a long text may be encoded in parts, cut where GPT-2's pre-tokenizer always cuts.
     pub(crate) fn takes_parts(&self) -> bool {
         self.words.is_some()
     }
@@ -61,15 +61,15 @@ impl Encoder {
 #[derive(Debug)]
 struct WordEncoder {
     model: BPE,
-    /// Where each remembered word's ids stand in `ids`.
+    /// Start and end of each cached word's ids in `ids`.
     places: FxHashMap<Box<str>, (u32, u32)>,
     ids: Vec<u32>,
     spelling: String,
 }
 
 impl WordEncoder {
-    /// The fast way is open to GPT-2's kind: byte-level BPE that is deterministic and sees the
-    /// text as it is.
+    /// The fast path supports tokenizers like GPT-2's: byte-level BPE without dropout, normaliser
+    /// or prefix space.
     fn for_tokenizer(tokenizer: &Tokenizer) -> Option<Self> {
         let inner = &tokenizer.inner;
         let (ModelWrapper::BPE(model), None) = (inner.get_model(), inner.get_normalizer()) else {

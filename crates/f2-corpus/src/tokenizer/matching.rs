@@ -1,4 +1,4 @@
-//! Whether two tokenizers cut text alike and differ in their ids alone.
+//! Whether two tokenizers split text alike and differ only in their ids.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::Tokenizer;
 
 impl Tokenizer {
-    /// For each id of `other` this tokenizer's id of the same token, where both cut every text
-    /// into the same tokens; otherwise what they differ in.
+    /// For each id of `other`, this tokenizer's id of the same token, if both split text by the
+    /// same rules; otherwise the first difference.
     pub fn ids_of(&self, other: &Self) -> Result<Vec<u32>, String> {
         if let Some(part) = self.different_part(other) {
             return Err(format!("they have another {part}"));
@@ -24,13 +24,13 @@ impl Tokenizer {
             ids[*id as usize] = Some(*own);
             without_token.remove(own);
         }
-        // Ids that no token has are never counted, so renaming leaves them in order.
+        // Ids without a token have a count of 0, so renaming keeps their order.
         let ids = ids.into_iter().map(|id| id.or_else(|| without_token.pop_first()));
         ids.collect::<Option<_>>().ok_or_else(|| "one has more ids than the other".to_owned())
     }
 
-    /// The first part of the pipeline from text to tokens in which two tokenizers differ, ids
-    /// and added tokens aside.
+    /// The first part of the pipeline from text to tokens in which two tokenizers differ, apart
+    /// from ids and added tokens.
     fn different_part(&self, other: &Self) -> Option<&'static str> {
         let [ours, theirs] = [self, other].map(Self::pipeline);
         let parts = [("normalizer", "normalizer"), ("pre_tokenizer", "rule for cutting words")];
@@ -40,7 +40,7 @@ impl Tokenizer {
             .or_else(|| (ours["model"] != theirs["model"]).then_some("list of merges"))
     }
 
-    /// The tokenizer's JSON form without what belongs to ids.
+    /// The tokenizer's JSON form without the model's ids.
     fn pipeline(&self) -> Value {
         let mut json: Value =
             serde_json::from_str(&self.to_json()).expect("a tokenizer writes valid JSON");

@@ -1,4 +1,4 @@
-//! Byte-level BPE: reading, learning and applying tokenizers.
+//! Byte-level BPE: reading, training and applying tokenizers.
 
 mod byte_alphabet;
 mod encode;
@@ -37,11 +37,11 @@ impl Tokenizer {
     /// Reads a `tokenizer.json`.
     pub fn load(path: &Path) -> Result<Self> {
         let bytes = f2_files::read_bytes(path)?;
-        // Editors begin files with a byte order mark, which is no JSON.
+        // Some editors write a byte order mark, which is not valid JSON.
         Self::from_bytes(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes), path)
     }
 
-    /// The content of a `tokenizer.json`, which lies at `path`.
+    /// Parses the content of the `tokenizer.json` at `path`.
     pub(crate) fn from_bytes(bytes: &[u8], path: &Path) -> Result<Self> {
         Self::from_json(bytes).map_err(|reason| failure(path.display(), reason))
     }
@@ -53,14 +53,14 @@ impl Tokenizer {
         let (vocabulary, merges) = (vocabulary?, merges?);
         let model = guarded(|| pair_of_files::model(&vocabulary, &merges));
         let tokenizer = model.map(Self::byte_level).map_err(|reason| failure(origin, reason))?;
-        // The pair of files cannot say that this token is special; GPT-2's own code does.
+        // The pair of files cannot mark this token as special; GPT-2's own code does.
         match tokenizer.token_id(END_OF_TEXT) {
             Some(_) => tokenizer.with_special_token(END_OF_TEXT),
             None => Ok(tokenizer),
         }
     }
 
-    /// A byte-level tokenizer in GPT-2's manner around a BPE model.
+    /// A byte-level tokenizer like GPT-2's around a BPE model.
     fn byte_level(model: BPE) -> Self {
         let mut inner = tokenizers::Tokenizer::new(model);
         inner.with_pre_tokenizer(Some(ByteLevel::new(false, true, true)));
@@ -69,10 +69,10 @@ impl Tokenizer {
     }
 
     fn from_json(bytes: &[u8]) -> tokenizers::Result<Self> {
-        // The library panics on broken JSON in some places, so it must not see any.
+        // The library panics on some kinds of broken JSON.
         sound::check(&serde_json::from_slice(bytes)?)?;
         let mut inner = guarded(|| tokenizers::Tokenizer::from_bytes(bytes))?;
-        // Shards hold whole texts: what a file says of cutting and filling up is for inference.
+        // Shards hold whole texts: truncation and padding are for inference.
         inner.with_truncation(None)?;
         inner.with_padding(None);
         Ok(Self { inner })
@@ -101,19 +101,19 @@ impl Tokenizer {
         text.map_err(|reason| failure("decoding", reason))
     }
 
-    /// The text of one token, `None` where no token has this id.
+    /// The text of one token, `None` if no token has this id.
     pub fn token_text(&self, id: u32) -> Option<String> {
         self.inner.id_to_token(id)?;
         self.decode(&[id]).ok()
     }
 
-    /// The id of a special token, `None` where there is none of that name.
+    /// The id of a token, such as a special token; `None` if there is none of that name.
     pub fn token_id(&self, token: &str) -> Option<u32> {
         self.inner.token_to_id(token)
     }
 
-    /// The same tokenizer with one more special token, which takes the next free id unless it
-    /// has one already.
+    /// The same tokenizer with one more special token, which keeps its id or takes the next free
+    /// one.
     pub(crate) fn with_special_token(mut self, token: &str) -> Result<Self> {
         let token = tokenizers::AddedToken::from(token, true);
         self.inner

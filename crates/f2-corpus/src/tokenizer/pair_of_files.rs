@@ -7,7 +7,7 @@ use tokenizers::models::bpe::BPE;
 
 use super::sound;
 
-/// The model of the texts of both files.
+/// The model, from the contents of both files.
 pub(super) fn model(vocabulary: &str, merges: &str) -> tokenizers::Result<BPE> {
     let tokens: BTreeMap<String, u32> = serde_json::from_str(vocabulary)?;
     let merges = parse_merges(merges)?;
@@ -19,7 +19,7 @@ pub(super) fn model(vocabulary: &str, merges: &str) -> tokenizers::Result<BPE> {
     BPE::builder().vocab_and_merges(tokens.into_iter().collect::<AHashMap<_, _>>(), merges).build()
 }
 
-/// The two tokens on each line, but for those that name the version.
+/// The two tokens on each line, except lines that begin with `#version`.
 fn parse_merges(text: &str) -> Result<Vec<(String, String)>, String> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.starts_with("#version"));
     let pair = |(number, line): (usize, &str)| match line.split_once(' ') {

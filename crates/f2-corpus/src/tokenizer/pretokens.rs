@@ -1,4 +1,4 @@
-//! GPT-2's rule for cutting text into the pieces that BPE never merges across.
+//! GPT-2's pre-tokenizer: cuts text into the pieces that BPE never merges across.
 //!
 //! The rule is the regular expression
 //! `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`.
@@ -37,7 +37,7 @@ static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
 
 const CONTRACTIONS: [&str; 7] = ["'s", "'t", "'re", "'ve", "'m", "'ll", "'d"];
 
-/// The pieces of `text`, in order; together they are all of it.
+/// The pieces of `text`, in order; their concatenation is `text`.
 pub(crate) fn pretokens(text: &str) -> impl Iterator<Item = &str> {
     let kinds = KINDS.as_slice();
     let mut rest = text;
@@ -75,7 +75,7 @@ fn contraction(text: &str) -> Option<&'static str> {
     CONTRACTIONS.into_iter().find(|contraction| text.starts_with(contraction))
 }
 
-/// White space before a word leaves its last character to the word, unless it is all there is.
+/// White space before a word leaves its last character to the word, unless that is the only one.
 fn white_space_piece(text: &str, end: usize) -> usize {
     let run = &text[..end];
     let last = run.chars().next_back().map_or(0, char::len_utf8);
@@ -106,10 +106,10 @@ fn kind_at(text: &str, at: usize, kinds: &[Kind]) -> (Option<Kind>, usize) {
     }
 }
 
-/// Cuts a long text into pieces of at least `size` bytes that can be encoded apart.
+/// Cuts a long text into pieces of at least `size` bytes that can be encoded separately.
 ///
-/// A cut is made after a single line break between two characters that are not white space:
-/// there the rule above cuts in any case.
+/// A cut is made after a single line break between two characters that are not white space, where
+/// the regular expression above always cuts.
 pub(crate) fn independent_parts(text: &str, size: usize) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! Giving every token a new id.
+//! Renaming the ids of a tokenizer.
 
 use serde_json::Value;
 
@@ -8,14 +8,14 @@ use crate::error::Result;
 impl Tokenizer {
     /// The same tokenizer with token `id` renamed to `rank_of_id[id]`.
     ///
-    /// The renaming happens in the JSON form, which is what other programs read: vocabulary,
-    /// added tokens, and the special tokens that a post-processor knows by number.
+    /// It renames ids in the JSON form, which other programs read: in the vocabulary, the added
+    /// tokens, and the special tokens of a post-processor.
     pub fn renamed(&self, rank_of_id: &[u32]) -> Result<Self> {
         let mut json: Value =
             serde_json::from_str(&self.to_json()).expect("a tokenizer writes valid JSON");
         let added_tokens = std::mem::take(&mut json["added_tokens"]);
         let mut added_tokens = added_tokens.as_array().cloned().unwrap_or_default();
-        admit(&mut json["model"], &added_tokens);
+        add_to_model(&mut json["model"], &added_tokens);
         rename_vocabulary(&mut json["model"], rank_of_id);
         added_tokens.iter_mut().for_each(|token| rename(&mut token["id"], rank_of_id));
         // The library expects added tokens in the order of their ids.
@@ -27,12 +27,12 @@ impl Tokenizer {
     }
 }
 
-/// Takes added tokens into the model's vocabulary.
+/// Adds the added tokens to the model's vocabulary.
 ///
-/// The library numbers added tokens that the model does not know from the end of the vocabulary
-/// on, whatever their entry says; one that shall have any other id must be known to the model.
-/// The model never produces it itself, since added tokens are cut out of the text before.
-fn admit(model: &mut Value, added_tokens: &[Value]) {
+/// The library numbers added tokens that are not in the model from the end of the vocabulary on,
+/// whatever id their entry has; for any other id, a token must be in the model. The model never
+/// produces such a token itself, since added tokens are split off the text first.
+fn add_to_model(model: &mut Value, added_tokens: &[Value]) {
     match &mut model["vocab"] {
         Value::Object(vocabulary) => {
             for token in added_tokens {
@@ -41,7 +41,8 @@ fn admit(model: &mut Value, added_tokens: &[Value]) {
             }
         }
         Value::Array(vocabulary) => {
-            // A score that leaves the smallest one, which unknown characters are rated by.
+            // The lowest score, so that the minimum, which sets the score of unknown characters,
+            // does not change.
             let score = vocabulary.iter().filter_map(|entry| entry[1].as_f64()).reduce(f64::min);
             for token in added_tokens {
                 if token["id"].as_u64() == Some(vocabulary.len() as u64) {
@@ -84,7 +85,7 @@ fn rename_post_processor(processor: &mut Value, rank_of_id: &[u32]) {
                 ids.into_iter().flatten().for_each(|id| rename(id, rank_of_id));
             }
         }
-        // A pair of token and id each.
+        // Each is a pair of token and id.
         Some("BertProcessing" | "RobertaProcessing") => {
             for name in ["sep", "cls"] {
                 rename(&mut processor[name][1], rank_of_id);
@@ -94,7 +95,7 @@ fn rename_post_processor(processor: &mut Value, rank_of_id: &[u32]) {
     }
 }
 
-/// Renames one id; what is not a known id stays as it is.
+/// Renames one id; anything but a known id is unchanged.
 fn rename(id: &mut Value, rank_of_id: &[u32]) {
     let rank = id.as_u64().and_then(|id| rank_of_id.get(id as usize));
     if let Some(&rank) = rank {

@@ -1,4 +1,4 @@
-//! Malformed tokenizers: checks before the library sees one, and its panics as errors.
+//! Malformed tokenizers: checks before the library parses them, and its panics as errors.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -7,11 +7,11 @@ use std::sync::Once;
 
 use serde_json::Value;
 
-/// Tables are made for all ids up to the largest one, so the gaps between them must be few: ids
-/// may be this many times the tokens there are, and so many more.
+/// Tables are allocated for all ids up to the largest, so there must be few gaps: the largest id
+/// must be below this multiple of the number of tokens, plus this constant.
 const GAPS: (usize, usize) = (16, 1 << 16);
 
-/// Whether the largest id goes with the number of tokens.
+/// Checks that the largest id is plausible for the number of tokens.
 pub(super) fn check_ids(largest: u64, tokens: usize) -> Result<(), String> {
     let (times, more) = GAPS;
     if largest < tokens.saturating_mul(times).saturating_add(more) as u64 {
@@ -21,7 +21,7 @@ pub(super) fn check_ids(largest: u64, tokens: usize) -> Result<(), String> {
     }
 }
 
-/// The properties of a `tokenizer.json` that the library assumes and panics without.
+/// Checks the properties of a `tokenizer.json` without which the library panics.
 pub(super) fn check(json: &Value) -> Result<(), String> {
     let vocabulary = &json["model"]["vocab"];
     let added = json["added_tokens"].as_array().map_or(&[][..], Vec::as_slice);
@@ -41,7 +41,7 @@ pub(super) fn check(json: &Value) -> Result<(), String> {
     })
 }
 
-/// The two sides of a merge: a list of two, or, in older files, two words.
+/// The two sides of a merge: a list of two or, in older files, two words in one string.
 fn pair(merge: &Value) -> Option<(&str, &str)> {
     match merge {
         Value::String(words) => words.split_once(' '),
@@ -50,7 +50,8 @@ fn pair(merge: &Value) -> Option<(&str, &str)> {
     }
 }
 
-/// A merge makes a token of two: all three must be there, and the second begin with the prefix.
+/// Checks a merge: its two tokens and the merged one must exist, and the second must begin with the
+/// prefix.
 pub(super) fn check_merge(
     left: &str,
     right: &str,
@@ -69,7 +70,7 @@ pub(super) fn check_merge(
     }
 }
 
-/// Calls the library. Where it panics, as it does on some files, that is an error like any other.
+/// Calls the library and turns a panic, which some files cause, into an error.
 pub(super) fn guarded<T>(work: impl FnOnce() -> tokenizers::Result<T>) -> tokenizers::Result<T> {
     thread_local! {
         static GUARDED: Cell<bool> = const { Cell::new(false) };

@@ -1,4 +1,4 @@
-//! Learning a byte-level BPE from word counts.
+//! Training a byte-level BPE from word counts.
 
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -17,18 +17,17 @@ use crate::error::{Error, Result};
 /// byte-level trainer.
 const MINIMUM_PAIR_COUNT: u64 = 2;
 
-/// The trainer counts pairs in signed numbers of 32 bits.
+/// The trainer counts pairs in 32-bit signed integers.
 const MOST_PAIRS: u64 = i32::MAX as u64;
 
-/// How often an interruption is looked for.
-const PATIENCE: Duration = Duration::from_millis(50);
+/// How often to check for an interruption.
+const POLL: Duration = Duration::from_millis(50);
 
-/// Longer words are learned from in pieces of this many bytes: each merge goes through the whole
-/// of a word, so that one without end would take its length squared. No word of a language is so
-/// long.
+/// Longer words are split into pieces of this many bytes for training: each merge scans the whole
+/// word, so the time grows with the square of its length. No natural word is this long.
 pub(super) const LONGEST_WORD: usize = 512;
 
-/// How often each word (pre-token) occurs: all that BPE needs to know of a text.
+/// How often each word (pre-token) occurs: all that BPE training needs from a text.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct WordCounts {
     pub(super) counts: FxHashMap<CompactString, u64>,
@@ -67,11 +66,11 @@ impl WordCounts {
         self.counts.is_empty()
     }
 
-    /// Divides all counts so that no pair of tokens occurs more often than the trainer can count, and
-    /// drops the words that are left with none; gives the divisor, 1 where nothing had to be done.
+    /// Divides all counts so that no pair of tokens occurs more often than the trainer can count,
+    /// and drops words whose count becomes 0; returns the divisor, 1 if none was needed.
     ///
-    /// A pair of tokens occurs at most as often as the pair of bytes at which they meet, so that the
-    /// most frequent pair of bytes is the most there will ever be to count.
+    /// A pair of tokens occurs at most as often as the pair of bytes at their boundary, so the
+    /// count of the most frequent pair of bytes is an upper bound.
     pub(crate) fn fit(&mut self) -> u64 {
         let divisor = self.most_frequent_pair().div_ceil(MOST_PAIRS.into()).max(1);
         let divisor = u64::try_from(divisor).unwrap_or(u64::MAX);
@@ -94,12 +93,12 @@ impl WordCounts {
         pairs.into_iter().max().unwrap_or(0)
     }
 
-    /// The most merges the words can give: each one makes some word a token shorter.
+    /// An upper bound on the number of merges: each makes some word one token shorter.
     fn most_merges(&self) -> usize {
         self.counts.keys().map(|word| word.len() - 1).sum()
     }
 
-    /// The counts as the trainer takes them: words spelled in the byte alphabet.
+    /// The counts in the trainer's form, with words spelled in the byte alphabet.
     fn spelled(self) -> AHashMap<CompactString, u64> {
         let mut spelling = String::new();
         let spelled = self.counts.into_iter().map(|(word, count)| {
@@ -122,8 +121,8 @@ fn pieces(word: &str, longest: usize) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Learns a byte-level BPE of at most `vocabulary_size` tokens; fewer where the words hold no
-/// more pairs. The counts must [fit](WordCounts::fit). `interrupted` is checked now and then, and ends it.
+/// Trains a byte-level BPE of at most `vocabulary_size` tokens, fewer if the words have no more
+/// pairs to merge. The counts must [fit](WordCounts::fit). Stops once `interrupted` returns true.
 pub(crate) fn train(
     words: WordCounts,
     vocabulary_size: usize,
@@ -132,23 +131,23 @@ pub(crate) fn train(
     if vocabulary_size < 256 {
         return Err(Error::VocabularyTooSmall { asked: vocabulary_size });
     }
-    // The trainer allocates memory for all requested tokens.
+    // The trainer allocates memory for the requested size.
     let vocabulary_size = vocabulary_size.min(256 + words.most_merges());
     let (sender, receiver) = mpsc::channel();
     let words = Arc::new(words.spelled());
     let learn = move || {
         let mut model = BPE::default();
         let trained = trainer(vocabulary_size).do_train(&words, &mut model);
-        // Nobody listens any more where it was interrupted.
+        // After an interruption the receiver is gone.
         let _ = sender.send(trained.map(|_| model));
     };
-    // The library cannot be stopped: an interruption leaves its thread behind. Where there
-    // is no thread available, it is waited for.
+    // The library cannot be stopped: an interruption leaves its thread behind. If no thread can be
+    // spawned, it runs here and cannot be interrupted.
     if std::thread::Builder::new().spawn(learn.clone()).is_err() {
         learn();
     }
     loop {
-        match receiver.recv_timeout(PATIENCE) {
+        match receiver.recv_timeout(POLL) {
             Ok(trained) => {
                 let model = trained.map_err(|reason| failure("training the tokenizer", reason))?;
                 return Ok(Tokenizer::byte_level(model));
@@ -173,7 +172,7 @@ fn trainer(vocabulary_size: usize) -> BpeTrainer {
 mod tests {
     use super::*;
 
-    /// The same training through the library's own front door.
+    /// The same training through the library's public interface.
     fn by_the_library(text: &str, vocabulary_size: usize) -> Tokenizer {
         let mut tokenizer = Tokenizer::byte_level(BPE::default());
         let mut trainer = tokenizers::models::TrainerWrapper::from(trainer(vocabulary_size));
@@ -238,7 +237,7 @@ mod tests {
         WordCounts { counts: counts.collect() }
     }
 
-    /// In 32 bits, `ab` would seem rarer than `cd`, and `ef` would not seem to occur at all.
+    /// In 32 bits, `ab` would seem rarer than `cd`, and the count of `ef` would wrap to 0.
     #[test]
     fn pairs_beyond_32_bits_are_learned_in_their_order() {
         let text = [("ab", 3_u64 << 31), ("abx", 9_000_000), ("cd", 1 << 31), ("ef", 1 << 32)];
@@ -264,7 +263,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// The bound holds whatever is merged: the trainer would panic in this build if it did not.
+        /// The bound holds for all merges: with overflow checks the trainer would panic otherwise.
         #[test]
         fn whatever_is_divided_can_be_counted(
             words in proptest::collection::vec(("[ab]{1,12}", 1_u64 << 20..1 << 33), 1..12),

@@ -1,6 +1,6 @@
-//! Word counts on disk, little endian: the letters `F2WORDS1`, the number of words in eight bytes,
-//! and for each word, in the order of their bytes, its length in two bytes, the word in UTF-8, and
-//! its count in eight.
+//! Word counts on disk, little endian: the bytes `F2WORDS1`, the number of words in eight bytes,
+//! and for each word, in byte order, its length in two bytes, the word in UTF-8, and its count in
+//! eight bytes.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write as _};
@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 const MAGIC: [u8; 8] = *b"F2WORDS1";
 
 impl WordCounts {
-    /// Writes the counts into a folder that is being staged.
+    /// Writes the counts to a new file in a staging folder.
     pub(crate) fn save(&self, path: &Path) -> Result<()> {
         Ok(self.write(path).map_err(WriteError::of(path))?)
     }
@@ -59,7 +59,7 @@ impl WordCounts {
         for _ in 0..words {
             let length = usize::from(u16::from_le_bytes(number(reader)?));
             if length == 0 || length > LONGEST_WORD {
-                return Err(damaged("a word has no length that a word can have"));
+                return Err(damaged("the length of a word is out of range"));
             }
             word.resize(length, 0);
             reader.read_exact(&mut word)?;
@@ -122,7 +122,7 @@ mod tests {
         assert!(refused(&whole[..whole.len() - 1]).contains("words.bin: the word counts are cut"));
         assert!(refused(&with(7, b'2')).contains("of another version"));
         assert!(refused(&with(15, 1)).contains("cut short"));
-        assert!(refused(&with(16, 0)).contains("no length"));
+        assert!(refused(&with(16, 0)).contains("out of range"));
         assert!(refused(&with(18, 255)).contains("not UTF-8"));
         assert!(refused(&[&whole[..], &[0]].concat()).contains("something follows"));
         assert!(refused(&with(8, whole[8] - 1)).contains("something follows"));

@@ -1,4 +1,4 @@
-//! Parts that are damaged or lost: they are named, and made again.
+//! Parts that are damaged or lost are reported and can be made again.
 
 use std::fs;
 use std::path::Path;
@@ -38,7 +38,7 @@ fn damaged_and_foreign_things_are_named() {
     let error = prepare_part(&into(&options, &parts), part(1, 2), &Silent).unwrap_err();
     assert!(matches!(error, Error::NotAPart { .. }), "{error}");
     fs::remove_file(parts.join("notes.txt")).unwrap();
-    // A vocabulary that is lost is learned again, and is the same.
+    // A lost vocabulary is learned again and is the same.
     fs::remove_dir_all(parts.join("vocabulary")).unwrap();
     merge(&parts, &out, false, 1, &Silent).unwrap();
 }
@@ -106,8 +106,8 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The advice is to remove the folder that the named file lies in: no step's own folder may be
-/// named, for it lies in that of all parts.
+/// The advice is to remove the folder of the named file. The message must therefore name the
+/// record, not the folder of a step, whose parent is the folder of all parts.
 #[test]
 fn a_step_that_does_not_fit_the_others_is_named_by_its_record() {
     let folder = tempfile::tempdir().unwrap();

@@ -54,13 +54,13 @@ fn part(number: usize, of: usize) -> Part {
 
 fn every_part(options: &Options, parts: &Path, of: usize) -> Vec<(PartDone, bool)> {
     let options = into(options, parts);
-    // In an order that no scheduler promises to avoid.
+    // In reverse: a scheduler may run parts in any order.
     let run = |number| prepare_part(&options, part(number, of), &Silent).unwrap();
     (1..=of).rev().map(run).collect()
 }
 
-/// Replaces something in the first place where a sealed record says it, and seals it again; returns
-/// what was there.
+/// Replaces the first occurrence of `from` in a sealed record and seals it again; returns the
+/// original.
 fn reseal(record: &Path, from: &str, to: &str) -> String {
     let whole = fs::read_to_string(record).unwrap();
     assert!(whole.contains(from), "{whole}");

@@ -1,4 +1,4 @@
-//! Parts that are missing or belong to something else, and text that will not do.
+//! Parts that are missing or belong to another job, and unsuitable text.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -47,7 +47,7 @@ fn parts_of_another_job_are_named() {
     let other_parts = folder.path().join("other");
     every_part(&options, &parts, 2);
     let refused = |options: &Options, of: usize, words: &str| {
-        // By a part of the other job, and by a merge that finds it among the rest.
+        // By a part of the other job, and by a merge that finds one among the parts.
         let error = prepare_part(&into(options, &parts), part(of, of), &Silent).unwrap_err();
         let mixed = {
             every_part(options, &other_parts, of);
@@ -137,13 +137,13 @@ fn a_text_that_changes_between_the_passes_is_named() {
     every_part(&options, &parts, 2);
     change(&texts[1]);
     changed(merge(&parts, &out, false, 1, &Silent).unwrap_err());
-    // Before the parts do.
+    // Before the parts are encoded.
     fs::remove_dir_all(&parts).unwrap();
     every_part(&options, &parts, 2);
     learn_vocabulary(&parts, &Silent).unwrap();
     change(&texts[1]);
     changed(prepare_part(&into(&options, &parts), part(2, 2), &Silent).unwrap_err());
-    // A file that is gone.
+    // A file that no longer exists.
     fs::remove_file(&texts[1]).unwrap();
     let error = merge(&parts, &out, false, 1, &Silent).unwrap_err();
     assert!(error.to_string().contains("cannot read"), "{error}");

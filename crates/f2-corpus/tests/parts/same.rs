@@ -1,4 +1,4 @@
-//! The corpus is the one that is made in one go, byte for byte.
+//! The corpus made in parts equals the one made in one go, byte for byte.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use f2_corpus::{
 
 use super::{contents, every_part, into, options, write_texts};
 
-/// Makes a corpus in one go, and in parts in every way there is.
+/// Compares a corpus made in one go with those made in parts in every possible way.
 fn check(folder: &Path, options: &Options) {
     let whole = folder.join("whole");
     prepare(&into(options, &whole), &Silent).unwrap();

@@ -1,4 +1,4 @@
-//! The content of one file, from the hub to its place under its hash.
+//! Downloading the content of one file to its place in the cache, under its hash.
 
 use std::fs::File;
 use std::io::{self, Read, Write as _};
@@ -15,7 +15,7 @@ use crate::{Cache, Error, Observer, Repository};
 /// Lost connections in a row, without a byte received, after which the download fails.
 const MOST_FAILURES: u32 = 4;
 
-/// Bytes that are taken at a time.
+/// Bytes read at a time.
 const BUFFER: usize = 1 << 16;
 
 /// Hash and size of a file, as the hub announced them.
@@ -25,16 +25,16 @@ pub(super) struct Blob {
 }
 
 impl Blob {
-    /// None where the hash is of no kind that can be checked.
+    /// `None` if the hash is of a kind that cannot be checked.
     pub(super) fn new(hash: String, bytes: u64) -> Option<Self> {
         Running::of(&hash, bytes).map(|_| Self { hash, bytes })
     }
 
     fn running(&self) -> Running {
-        Running::of(&self.hash, self.bytes).expect("looked at when it was made")
+        Running::of(&self.hash, self.bytes).expect("checked by `new`")
     }
 
-    /// Fetches it into the cache, if it is not there; returns where it is.
+    /// Fetches the content into the cache, unless it is there; returns its path.
     pub(super) fn fetch(
         &self,
         client: &Client<'_>,
@@ -71,21 +71,21 @@ impl Blob {
         Ok(path)
     }
 
-    /// One process at a time fetches a file, whichever program it runs: Python takes the same
-    /// lock.
+    /// Locks the file so that one process at a time fetches it; Python's `huggingface_hub` takes
+    /// the same lock.
     fn lock(&self, cache: &Cache, repository: &Repository) -> Result<File, Error> {
         let locks = cache.folder().join(".locks").join(repository.folder());
         let path = locks.join(format!("{}.lock", self.hash));
         make_parent(&path)?;
         let file = File::options().write(true).create(true).truncate(false).open(&path);
         let file = file.map_err(WriteError::of(&path))?;
-        // Where the file system has no locks, two may fetch the same bytes.
+        // On a file system without locks, two processes may fetch the same bytes.
         let _ = file.lock();
         Ok(file)
     }
 }
 
-/// A file that is being fetched: what is there, and its hash.
+/// A file that is being fetched: the part received so far, and its hash.
 struct Arriving<'a> {
     blob: &'a Blob,
     out: OutputFile,
@@ -95,7 +95,7 @@ struct Arriving<'a> {
 }
 
 impl<'a> Arriving<'a> {
-    /// Goes on after what an earlier attempt left.
+    /// Continues after the bytes left by an earlier attempt.
     fn resume(blob: &'a Blob, path: &Path, observer: &dyn Observer) -> Result<Self, Error> {
         let out = OutputFile::append(path).map_err(WriteError::of(path))?;
         let path = path.to_path_buf();
@@ -132,7 +132,7 @@ impl<'a> Arriving<'a> {
         self.length == self.blob.bytes
     }
 
-    /// Fetches the rest, by several connections where one is lost.
+    /// Fetches the rest, reconnecting if a connection is lost.
     fn finish(
         &mut self,
         client: &Client<'_>,
@@ -158,7 +158,7 @@ impl<'a> Arriving<'a> {
         Ok(())
     }
 
-    /// One connection, until it ends or the file is whole.
+    /// Reads from one connection until it ends or the file is complete.
     fn receive(
         &mut self,
         client: &Client<'_>,
@@ -168,7 +168,7 @@ impl<'a> Arriving<'a> {
     ) -> Result<(), Error> {
         let (continued, mut body) = client.read(commit, name, self.length)?;
         if self.length > 0 && !continued {
-            // The hub does not resume in the middle.
+            // The hub does not support resuming.
             self.restart()?;
         }
         let mut buffer = vec![0; BUFFER];
@@ -176,7 +176,7 @@ impl<'a> Arriving<'a> {
             if observer.interrupted() {
                 return Err(Error::Interrupted { file: name.to_owned() });
             }
-            // Not a byte beyond what was announced.
+            // Nothing is read beyond the announced size.
             let left = self.blob.bytes - self.length;
             let most = usize::try_from(left).unwrap_or(BUFFER).min(BUFFER);
             let read = match body.read(&mut buffer[..most]) {

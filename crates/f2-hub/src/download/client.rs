@@ -13,9 +13,9 @@ use crate::cache::is_commit;
 use crate::repository::Kind;
 use crate::{Environment, Error, Repository};
 
-/// A hub that does not answer for so long is taken for lost.
+/// How long to wait for the hub before the connection counts as lost.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// No list of files is longer than this.
+/// The maximum size of a list of files, in bytes.
 const LONGEST_LIST: u64 = 64 << 20;
 
 /// A connection to the hub, for one repository.
@@ -25,7 +25,7 @@ pub(super) struct Client<'a> {
     repository: &'a Repository,
 }
 
-/// The files of a repository, by the hub.
+/// The hub's list of the files of a repository.
 #[derive(Deserialize)]
 struct Listing {
     sha: String,
@@ -51,7 +51,7 @@ impl<'a> Client<'a> {
             .timeout_recv_response(Some(PATIENCE))
             .timeout_per_read(Some(PATIENCE))
             .user_agent(concat!("f2/", env!("CARGO_PKG_VERSION")))
-            // Packed on the way, a file would have another length.
+            // A compressed response would have another length than the file.
             .accept_encoding("identity")
             .tls_config(tls)
             .build();
@@ -78,8 +78,8 @@ impl<'a> Client<'a> {
         Ok((listing.sha, names))
     }
 
-    /// The hash and the length of a file. They stand in the first answer, which may send us on to
-    /// where large files are.
+    /// The hash and the length of a file, from the headers of the first response, which may
+    /// redirect to the storage of large files.
     pub(super) fn head(&self, commit: &str, file: &str) -> Result<Blob, Error> {
         let mut url = self.address(commit, file);
         for _ in 0..5 {
@@ -88,7 +88,7 @@ impl<'a> Client<'a> {
             let answer = self.identified(request).call().map_err(|e| self.unreachable(&e))?;
             let header = |name: &str| answer.headers().get(name)?.to_str().ok();
             let moved = header("location").filter(|_| answer.status().is_redirection());
-            // A repository that got another name, on the same hub.
+            // The repository was renamed on the same hub.
             if let Some(path) =
                 moved.filter(|path| path.starts_with('/') && !path.starts_with("//"))
             {
@@ -108,10 +108,10 @@ impl<'a> Client<'a> {
             return Blob::new(hash, bytes)
                 .ok_or_else(|| odd(&url, "a hash that cannot be checked".to_owned()));
         }
-        Err(odd(&url, "one redirection after another".to_owned()))
+        Err(odd(&url, "too many redirects".to_owned()))
     }
 
-    /// The bytes of a file from one on, and whether they begin there and not at the first.
+    /// Whether the response begins at byte `from` rather than at the start, and its body.
     pub(super) fn read(
         &self,
         commit: &str,
@@ -141,7 +141,7 @@ impl<'a> Client<'a> {
         request.call().map_err(|error| self.unreachable(&error))
     }
 
-    /// The token is for the hub alone: it is not sent on to where files are.
+    /// Adds the token. It is for the hub alone: the agent does not send it along redirects.
     fn identified<T>(&self, request: ureq::RequestBuilder<T>) -> ureq::RequestBuilder<T> {
         match &self.environment.token {
             Some(token) => request.header("authorization", format!("Bearer {token}")),
@@ -185,7 +185,7 @@ fn odd(url: &str, reason: String) -> Error {
     Error::Answer { url: url.to_owned(), reason }
 }
 
-/// Certificates the user's network wants trusted, or those of the web.
+/// The root certificates named by the environment, or the public ones.
 fn root_certificates() -> Result<RootCerts, Error> {
     let names = ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"];
     let Some(path) = names.iter().find_map(std::env::var_os) else { return Ok(RootCerts::WebPki) };
@@ -199,13 +199,13 @@ fn root_certificates() -> Result<RootCerts, Error> {
     Ok(RootCerts::new_with_certs(&found))
 }
 
-/// `https://host:port` of an address.
+/// The `https://host:port` of a URL.
 fn origin(url: &str) -> &str {
     let host = url.find("://").map_or(0, |at| at + 3);
     url[host..].find('/').map_or(url, |end| &url[..host + end])
 }
 
-/// A path, escaped for an address.
+/// A path, percent-encoded for a URL.
 fn encoded(path: &str) -> String {
     let byte = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {

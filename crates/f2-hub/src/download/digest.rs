@@ -3,16 +3,16 @@
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 
-/// The hash of a file, as it arrives.
+/// The hash of a file, computed as it arrives.
 pub(super) enum Running {
-    /// Large files are named by the SHA-256 of their content.
+    /// Large files: SHA-256 of the content.
     Large(Sha256),
-    /// Others by that of a Git object: SHA-1 of a head with the length, and the content.
+    /// Other files, hashed as Git objects: SHA-1 of a header with the length, then the content.
     Git(Sha1),
 }
 
 impl Running {
-    /// For a file of which the hub announced a hash; none where it is of no kind known.
+    /// For a file with this announced hash; `None` if the kind of the hash is unknown.
     pub(super) fn of(announced: &str, bytes: u64) -> Option<Self> {
         match announced.len() {
             _ if !announced.chars().all(|c| c.is_ascii_hexdigit()) => None,
@@ -45,7 +45,7 @@ fn hex(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// The answers of `git hash-object` and `sha256sum`.
+    /// The output of `git hash-object` and `sha256sum`.
     #[test]
     fn hashes_are_those_of_git_and_of_large_files() {
         let hash = |announced: &str| {

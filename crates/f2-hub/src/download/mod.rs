@@ -1,4 +1,4 @@
-//! Fetching what the cache lacks.
+//! Fetching files that are missing from the cache.
 
 mod blob;
 mod client;
@@ -14,7 +14,7 @@ use crate::{Cache, Environment, Error, Observer, Repository};
 use blob::Blob;
 use client::Client;
 
-/// Fetches the wanted files that the cache lacks.
+/// Fetches the wanted files that are missing from the cache.
 pub(crate) fn fetch(
     environment: &Environment,
     cache: &Cache,
@@ -40,7 +40,7 @@ pub(crate) fn fetch(
         let path = blob.fetch(&client, cache, repository, &commit, name, observer)?;
         link(&path, &folder, name)?;
     }
-    // Last: until here the branch means what it meant before, which may be complete.
+    // Last: until then the branch refers to its previous commit, which may be complete.
     if !is_commit(&repository.revision) {
         let path = home.join("refs").join(&repository.revision);
         make_parent(&path)?;
@@ -49,7 +49,7 @@ pub(crate) fn fetch(
     Ok(Snapshot { folder, files })
 }
 
-/// Whether a path leads to a place below where it starts, on any system.
+/// Whether a path stays below its base folder, on any system.
 fn is_inside(path: &str) -> bool {
     let is_name = |part: &str| !matches!(part, "" | "." | "..");
     path.split('/').all(is_name) && !path.contains(['\\', ':', '\0'])
@@ -61,7 +61,7 @@ fn make_parent(path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Gives a blob its name in a snapshot: by a link that stays right when the cache is moved.
+/// Gives a blob its name in a snapshot by a relative link, which stays valid if the cache is moved.
 fn link(blob: &Path, snapshot: &Path, name: &str) -> Result<(), Error> {
     let path = snapshot.join(name);
     make_parent(&path)?;

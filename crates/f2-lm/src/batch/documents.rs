@@ -12,11 +12,11 @@ use crate::config::BatchConfig;
 /// Rows of one batch differ in length by less than this, except where two buckets meet. Batches are
 /// padded to a multiple of it, so that a device meets few different shapes.
 const BUCKET: u32 = 32;
-/// Epochs of a limit in tokens that are counted one by one; whole ones like the first are assumed
-/// after them, so that any limit is found in a moment.
+/// The epochs whose targets are counted one by one to convert a limit in tokens to steps; later
+/// ones are taken to be like the first, so that any limit is converted quickly.
 const MOST_EPOCHS: u64 = 10_000;
 
-/// Batches of whole documents of about one length, as the paper trains on lyrics.
+/// Batches of whole documents of similar length, as the paper trains on lyrics.
 ///
 /// A document of at most `sequence + 1` tokens is one row; longer ones are cut as windows are, the
 /// last token of a piece being the first of the next. Pieces are sorted by length into buckets; an
@@ -28,11 +28,11 @@ pub struct DocumentRows {
     sequence: usize,
     size: u64,
     seed: u64,
-    /// Ascending by length, then place.
+    /// Ascending by length, then position in the text.
     pieces: Vec<Piece>,
     /// Where each bucket begins in `pieces`, and the end.
     starts: Vec<u64>,
-    /// Of all pieces together.
+    /// Targets of all pieces together.
     targets: u64,
 }
 
@@ -42,12 +42,12 @@ struct Piece {
     /// Its tokens, one more than it has targets.
     tokens: u32,
     first: u64,
-    /// Places at its beginning that predict nothing: those of a source but its separator.
+    /// Positions at its beginning without a target: those of a source, except its separator.
     given: u32,
 }
 
 impl Piece {
-    /// Places of its row.
+    /// Positions of its row.
     fn places(self) -> u64 {
         u64::from(self.tokens) - 1
     }
@@ -119,7 +119,7 @@ impl DocumentRows {
         mix(self.seed ^ mix(epoch))
     }
 
-    /// The piece at `place` of the epoch with this key: every bucket is shuffled in itself.
+    /// The piece at `place` of the epoch with this key: every bucket is shuffled on its own.
     fn at(&self, key: u64, place: u64) -> Piece {
         let bucket = self.starts.partition_point(|&start| start <= place);
         let (start, end) = (self.starts[bucket - 1], self.starts[bucket]);
@@ -127,7 +127,7 @@ impl DocumentRows {
         self.pieces[(start + inside) as usize]
     }
 
-    /// How many targets the batch of step `step` has; padding is none.
+    /// How many targets the batch of step `step` has; padding does not count.
     pub fn targets(&self, step: u64) -> u64 {
         (0..self.size).map(|row| self.piece(step, row).targets()).sum()
     }
@@ -169,8 +169,8 @@ impl DocumentRows {
     }
 
     /// Fills `inputs` and `targets`, each rows × [`length`](Self::length) long, with `rows` of the
-    /// batch of step `step`. Places of a source have no target; places past a piece's end neither,
-    /// and an input that no other place sees.
+    /// batch of step `step`. Positions of a source have no target; padding has none either, and no
+    /// other position attends to it.
     pub fn fill(
         &self,
         tokens: &dyn TokenSource,
@@ -307,7 +307,7 @@ mod tests {
         let rows = DocumentRows::new(&songs, &batch(512, 16, 50), 1).unwrap();
         let lengths: Vec<usize> = (0..rows.batches()).map(|step| rows.length(step)).collect();
         assert_eq!(lengths.iter().max(), Some(&128));
-        // Never longer than a window, even where that is no multiple of a bucket.
+        // Never longer than a window, even if that is not a multiple of a bucket.
         let rows = DocumentRows::new(&songs, &batch(100, 16, 50), 1).unwrap();
         assert!((0..rows.batches()).all(|step| rows.length(step) <= 100));
     }

@@ -1,5 +1,5 @@
-//! The tokens of every training step: a pure function of the seed and the step, so that a resumed run
-//! finds its place at once.
+//! The tokens of every training step: a pure function of the seed and the step, so that a resumed
+//! run continues without replaying earlier steps.
 
 mod documents;
 #[cfg(test)]

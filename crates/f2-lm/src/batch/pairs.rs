@@ -1,17 +1,17 @@
-//! Pairs of a source and a target, each a document with a separator between: where the target
-//! begins, and what is cut of a pair that is longer than a window.
+//! Pairs of a source and a target, each a document with a separator in between: where the target
+//! begins, and how pairs longer than a window are truncated.
 
 use std::ops::Range;
 
 use super::TokenSource;
 use crate::Error;
 
-/// The tokens of a split whose documents are pairs, where they have a separator.
+/// The tokens of a split, whose documents are pairs if there is a separator.
 #[derive(Clone, Debug)]
 pub struct SeparatedTokens<S> {
     /// The tokens.
     pub tokens: S,
-    /// The token between source and target; none where documents are plain text.
+    /// The token between source and target; `None` if documents are plain text.
     pub separator: Option<u32>,
 }
 
@@ -47,12 +47,12 @@ pub struct Pair {
 pub struct Shortened {
     /// How many lose the beginning of their source.
     pub sources: u64,
-    /// How many lose all of it and the end of their target.
+    /// How many lose their whole source and the end of their target.
     pub targets: u64,
 }
 
 impl Pair {
-    /// The pairs of a split. Each ends with a token that is predicted, be it the end of text alone.
+    /// The pairs of a split. Each has at least one target token, possibly just the end of text.
     pub fn all(text: &dyn TokenSource, separator: u32) -> Result<Vec<Self>, Error> {
         let mut buffer = Vec::new();
         let mut find = |(number, tokens): (usize, Range<u64>)| {
@@ -67,7 +67,7 @@ impl Pair {
         text.documents().into_iter().enumerate().map(&mut find).collect()
     }
 
-    /// The part of it in a window of `longest` tokens. The source loses its beginning; where separator
+    /// The part of it in a window of `longest` tokens. The source loses its beginning; if separator
     /// and target alone are longer, the target loses its end.
     pub fn window(&self, longest: u64) -> Range<u64> {
         let Self { tokens, separator } = self;

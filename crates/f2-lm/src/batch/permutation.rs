@@ -1,14 +1,14 @@
 //! A shuffled order that is computed place by place.
 
-/// Rounds of the Feistel network. Four make a random permutation of random functions; two more
-/// cost nothing here.
+/// Rounds of the Feistel network. Four turn random functions into a pseudo-random permutation; two
+/// more cost nothing here.
 const ROUNDS: u64 = 6;
 
-/// A pseudo-random order of `0..length` that gives the element at any place without making the
+/// A pseudo-random order of `0..length` that gives the element at any place without computing the
 /// others.
 ///
-/// A balanced Feistel network permutes the smallest power of four that holds `length`; places
-/// that land outside are sent through again until they land inside, which keeps it a bijection.
+/// A balanced Feistel network permutes the smallest power of four that holds `length`; values that
+/// land outside are permuted again until they land inside, which keeps it a bijection.
 ///
 /// ```
 /// let order = f2_lm::batch::Permutation::new(7, 42);

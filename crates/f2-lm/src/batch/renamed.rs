@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::TokenSource;
 
-/// The tokens of a source with the id `ids[id]` in the place of each `id`.
+/// The tokens of a source, every `id` replaced by `ids[id]`.
 #[derive(Clone, Debug)]
 pub struct RenamedTokens<S> {
     /// The tokens under their old ids.
@@ -20,7 +20,7 @@ impl<S: TokenSource> TokenSource for RenamedTokens<S> {
 
     fn read(&self, range: Range<u64>, out: &mut [u32]) {
         self.tokens.read(range, out);
-        // An id that no token has stays outside every vocabulary, and is refused there.
+        // An unknown id becomes one outside every vocabulary, which is refused later.
         out.iter_mut().for_each(|id| *id = self.ids.get(*id as usize).copied().unwrap_or(u32::MAX));
     }
 

@@ -11,12 +11,12 @@ use crate::config::{BatchConfig, WindowOrder};
 pub enum TrainingBatches {
     /// Windows over the text in its order, across documents.
     Windows(TrainingWindows),
-    /// Documents of about one length.
+    /// Documents of similar length.
     Documents(DocumentRows),
 }
 
 impl TrainingBatches {
-    /// Cuts a split as `batch` says.
+    /// Cuts a split according to `batch`.
     pub fn new(text: &dyn TokenSource, batch: &BatchConfig, seed: u64) -> Result<Self, Error> {
         if text.separator().is_some() && batch.order != WindowOrder::Documents {
             return Err(Error::OrderOfPairs);
@@ -37,7 +37,7 @@ impl TrainingBatches {
         }
     }
 
-    /// How many targets the batch of step `step` has; padding is none.
+    /// How many targets the batch of step `step` has; padding does not count.
     pub fn targets(&self, step: u64) -> u64 {
         match self {
             Self::Windows(windows) => windows.targets(),
@@ -82,7 +82,7 @@ impl TrainingBatches {
     }
 
     /// Fills `inputs` and `targets`, each rows × [`length`](Self::length) long, with `rows` of the
-    /// batch of step `step`. Places without a target hold [`IGNORED`](f2_engine::IGNORED).
+    /// batch of step `step`. Positions without a target hold [`IGNORED`](f2_engine::IGNORED).
     pub fn fill(
         &self,
         text: &dyn TokenSource,

@@ -11,15 +11,15 @@ pub trait TokenSource: Sync {
     /// How many tokens there are.
     fn len(&self) -> u64;
 
-    /// Copies the tokens of `range` into `out`, which is as long.
+    /// Copies the tokens of `range` into `out`, which has the same length.
     fn read(&self, range: Range<u64>, out: &mut [u32]);
 
-    /// The tokens of every document, in order.
+    /// The range of every document, in order.
     fn documents(&self) -> Vec<Range<u64>> {
         std::iter::once(0..self.len()).collect()
     }
 
-    /// The token between source and target, where documents are pairs and only targets are
+    /// The token between source and target, if documents are pairs, of which only targets are
     /// predicted.
     fn separator(&self) -> Option<u32> {
         None

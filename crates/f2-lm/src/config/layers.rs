@@ -1,4 +1,4 @@
-//! Layers of settings: the last one that gives a value wins, and every value has its origin.
+//! Layers of settings: the last one that gives a value wins, and the origin of every value is kept.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -27,7 +27,7 @@ pub enum Origin {
     },
     /// A default of fine-tuning, which overrides the layers below it.
     FineTuning,
-    /// The caller, in the caller's words, such as `--set model.layers=6`.
+    /// The caller; the text it was given in, such as `--set model.layers=6`.
     Caller(String),
 }
 
@@ -56,7 +56,7 @@ pub struct Setting {
 /// A configuration together with the origin of every value that is not a default.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resolved {
-    /// The settings in force.
+    /// The resulting settings.
     pub config: TrainConfig,
     /// Where each value that was given came from, by key.
     pub origins: BTreeMap<String, Origin>,
@@ -64,8 +64,8 @@ pub struct Resolved {
 
 /// Layers of settings, lowest first: a preset, a file, the caller's own.
 ///
-/// A layer that names any limit of `[budget]` replaces all limits below it, so that asking for
-/// 100 steps never leaves a preset's epochs in force.
+/// A layer that sets any limit of `[budget]` replaces all limits below it, so that a limit of 100
+/// steps is not combined with a preset's epochs.
 ///
 /// ```
 /// use f2_lm::config::{ConfigLayers, Preset};
@@ -97,8 +97,8 @@ impl ConfigLayers {
         self
     }
 
-    /// Adds what fine-tuning changes of the settings so far: a tenth of their learning rate, which
-    /// neither rises nor falls, and [`FINE_TUNING_STEPS`] in place of their limits.
+    /// Adds the defaults of fine-tuning: a tenth of the learning rate so far, constant and without
+    /// warm-up, and [`FINE_TUNING_STEPS`] in place of the limits so far.
     #[must_use]
     pub fn fine_tuning(mut self) -> Self {
         let below = self.settings.get("optimiser.learning_rate").map(|setting| &setting.value);
@@ -137,8 +137,8 @@ impl ConfigLayers {
         Ok(self)
     }
 
-    /// Adds the caller's settings as one layer, each a key, a value as TOML would write it (a
-    /// bare word is a string) and the words it was given in.
+    /// Adds the caller's settings as one layer: each a key, a value in TOML (a bare word is a
+    /// string) and the text it was given in, such as `--set model.layers=6`.
     pub fn set<'a>(
         mut self,
         settings: impl IntoIterator<Item = (&'a str, &'a str, &'a str)>,
@@ -152,7 +152,7 @@ impl ConfigLayers {
         Ok(self)
     }
 
-    /// Checks every value and gives the configuration they make together.
+    /// Merges the layers into a configuration, and checks it.
     pub fn resolve(self) -> Result<Resolved, Error> {
         let mut table = Table::new();
         for setting in self.settings.values() {
@@ -192,12 +192,12 @@ impl ConfigLayers {
 /// Steps of fine-tuning, as in the paper.
 pub const FINE_TUNING_STEPS: i64 = 1_500;
 
-/// A tenth, to as many digits as were meant: `3e-4 / 10.0` alone is `2.9999999999999997e-5`.
+/// A tenth, rounded to 15 digits: `3e-4 / 10.0` alone is `2.9999999999999997e-5`.
 fn tenth(rate: f64) -> f64 {
     format!("{:.14e}", rate / 10.0).parse().unwrap_or(rate / 10.0)
 }
 
-/// Every key there is, with its section.
+/// Every valid key, with its section.
 pub(crate) fn known_keys() -> &'static [String] {
     static KEYS: LazyLock<Vec<String>> = LazyLock::new(|| {
         let mut config = TrainConfig::default();
@@ -210,8 +210,8 @@ pub(crate) fn known_keys() -> &'static [String] {
     &KEYS
 }
 
-/// Every setting with its value as TOML writes it, none where it is not set; those without a
-/// section first, as TOML wants them.
+/// Every setting with its value in TOML, `None` if it is not set; those without a section first,
+/// as TOML requires.
 pub fn every_setting(config: &TrainConfig) -> Vec<(String, Option<String>)> {
     let mut values = flatten(config);
     let mut keys = known_keys().to_vec();
@@ -224,7 +224,7 @@ pub fn every_setting(config: &TrainConfig) -> Vec<(String, Option<String>)> {
         .collect()
 }
 
-/// The values of a configuration by key, each as TOML writes it.
+/// The values of a configuration by key, in TOML.
 pub(crate) fn flatten(config: &TrainConfig) -> BTreeMap<String, String> {
     let table = Table::try_from(config).expect("a configuration is a table");
     let mut values = BTreeMap::new();
@@ -262,7 +262,7 @@ fn check_key(setting: &Setting) -> Result<(), Error> {
     Err(Error::UnknownKey { key: setting.key.clone(), place, nearest })
 }
 
-/// Tries one value against the defaults, so that a mistake is blamed on the line that made it.
+/// Tries one value together with the defaults, so that an error names the line at fault.
 fn check_type(setting: &Setting) -> Result<(), Error> {
     let mut table = Table::new();
     insert(&mut table, &setting.key, setting.value.clone());
@@ -276,7 +276,7 @@ fn check_type(setting: &Setting) -> Result<(), Error> {
     }
 }
 
-/// The parser's message, with the names of Rust's types in words.
+/// The parser's message, with the names of Rust's types replaced by words.
 pub(crate) fn in_words(message: &str) -> String {
     let words = [("usize", "a whole number"), ("u64", "a whole number"), ("f64", "a number")];
     words.iter().fold(message.to_owned(), |message, (name, words)| {

@@ -1,9 +1,9 @@
-//! Where in a TOML text each value stands.
+//! The line of each value in a TOML text.
 
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
-/// A value in a TOML text, with its full key and the line it stands on.
+/// A value in a TOML text, with its full key and line.
 pub(crate) struct Leaf {
     pub(crate) key: String,
     pub(crate) value: Value,

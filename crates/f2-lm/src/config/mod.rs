@@ -19,7 +19,7 @@ pub use objective::{FaceConfig, FaceVariant, ObjectiveConfig, ObjectiveName, Unl
 pub use preset::Preset;
 pub(crate) use spelling::nearest;
 
-/// Everything that decides the outcome of a run, apart from the corpus, the frequency classes
+/// Everything that determines the outcome of a run, apart from the corpus, the frequency classes
 /// and the device it runs on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -31,11 +31,11 @@ pub struct TrainConfig {
     pub model: ModelConfig,
     /// The loss that is minimised.
     pub objective: ObjectiveConfig,
-    /// How unlikelihood training penalises; of no effect on other objectives.
+    /// The penalties of unlikelihood training; other objectives ignore them.
     pub unlikelihood: UnlikelihoodConfig,
-    /// How FACE weighs; of no effect on other objectives.
+    /// The weights of FACE; other objectives ignore them.
     pub face: FaceConfig,
-    /// How the run starts from a trained model; of no effect where it starts from random values.
+    /// How the run starts from a trained model; ignored if it starts from random values.
     pub initial: InitialConfig,
     /// How much text a step sees, and in which order.
     pub batch: BatchConfig,
@@ -45,7 +45,7 @@ pub struct TrainConfig {
     pub schedule: ScheduleConfig,
     /// When training ends.
     pub budget: BudgetConfig,
-    /// When and on how much text validation perplexity is taken.
+    /// When and on how much text validation perplexity is evaluated.
     pub evaluation: EvaluationConfig,
     /// When checkpoints are written.
     pub checkpoint: CheckpointConfig,
@@ -68,8 +68,8 @@ pub struct ModelConfig {
     pub dropout: f64,
     /// Whether the output matrix is the token embedding itself.
     pub tied: bool,
-    /// Whether the weights that write into the residual stream start smaller by
-    /// `1 / sqrt(2 · layers)`, as in GPT-2.
+    /// Whether the weights that write into the residual stream are initialised smaller, by a factor
+    /// of `1 / sqrt(2 · layers)`, as in GPT-2.
     pub residual_scaling: bool,
     /// Size of the vocabulary. The corpus decides; a number set by hand must agree with it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,15 +84,16 @@ pub struct BatchConfig {
     pub sequence: usize,
     /// Windows per optimiser step.
     pub size: usize,
-    /// Windows per forward and backward pass; 0 means all of the step's, or of a shard's. Smaller
-    /// ones need less memory and give the same step.
+    /// Windows per forward and backward pass (micro-batch); 0 means all those of a step, or of a
+    /// shard. Smaller micro-batches need less memory and give the same step.
     pub micro: usize,
-    /// Whether only the inputs of blocks are saved for the backward pass, which recomputes their other
-    /// activations: about a fifth of their memory, a fifth more work, and the same bits.
+    /// Whether only the inputs of blocks are saved for the backward pass, which recomputes the
+    /// rest: about a fifth of the memory for activations, a fifth more work, and the same bits.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub recompute: bool,
-    /// Equal parts of a step whose gradients are added along a fixed tree. Any number of ranks up to
-    /// theirs gives the same bits. 0 means a part for each rank the run starts with.
+    /// Equal parts of a step, whose gradients are added along a fixed tree. Any number of ranks up
+    /// to the number of shards gives the same bits. 0 means the fewest that give each rank the run
+    /// starts with at least one.
     #[serde(skip_serializing_if = "is_zero")]
     pub shards: usize,
     /// The order in which windows are read.
@@ -118,7 +119,7 @@ impl BatchConfig {
     }
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "required by serde")]
 fn is_zero(number: &usize) -> bool {
     *number == 0
 }
@@ -127,12 +128,12 @@ fn is_zero(number: &usize) -> bool {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WindowOrder {
-    /// Every epoch a new permutation of all windows.
+    /// A new permutation of all windows in every epoch.
     #[default]
     Shuffled,
     /// The text cut into as many contiguous rows as a step has windows, read side by side.
     Streams,
-    /// A document to a window, cut where it is longer, and windows of about one length to a step.
+    /// One document per window, longer ones cut into several; windows of a step are similarly long.
     Documents,
 }
 
@@ -140,13 +141,13 @@ pub enum WindowOrder {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct OptimiserConfig {
-    /// The learning rate at the top of the schedule.
+    /// The peak learning rate of the schedule.
     pub learning_rate: f64,
-    /// Decay of the mean of the gradient.
+    /// Decay of the running mean of the gradient.
     pub beta1: f64,
-    /// Decay of the mean of its square.
+    /// Decay of the running mean of the squared gradient.
     pub beta2: f64,
-    /// Added to the root of the mean square.
+    /// Added to the root of the mean squared gradient.
     pub epsilon: f64,
     /// Strength of the weight decay.
     pub weight_decay: f64,
@@ -163,7 +164,7 @@ pub enum DecayForm {
     /// On the weights, separately from Adam's step (`AdamW`).
     #[default]
     Decoupled,
-    /// In the gradient, before Adam sees it.
+    /// On the gradient, before Adam's step.
     L2,
 }
 
@@ -175,7 +176,7 @@ pub struct ScheduleConfig {
     pub shape: ScheduleShape,
     /// Steps over which the learning rate rises from zero.
     pub warmup_steps: u64,
-    /// Where the curve ends, as a fraction of its top.
+    /// Where the curve ends, as a fraction of its peak.
     pub final_fraction: f64,
 }
 
@@ -183,9 +184,9 @@ pub struct ScheduleConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ScheduleShape {
-    /// Stays at the top.
+    /// Stays at the peak.
     Constant,
-    /// Falls in a straight line.
+    /// Falls linearly.
     Linear,
     /// Falls along half a cosine.
     #[default]
@@ -205,12 +206,12 @@ pub struct BudgetConfig {
     /// Targets predicted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    /// Minutes of training, those before a resume included.
+    /// Minutes of training, including those before a resume.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub minutes: Option<f64>,
 }
 
-/// When and on how much text validation perplexity is taken.
+/// When and on how much text validation perplexity is evaluated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct EvaluationConfig {
@@ -218,7 +219,7 @@ pub struct EvaluationConfig {
     pub every_steps: u64,
     /// Tokens of the validation split that are read; 0 reads all of it.
     pub max_tokens: u64,
-    /// Evaluations in a row without a better perplexity that end the run; 0 never does.
+    /// Evaluations in a row without a better perplexity that end the run; 0 disables this.
     pub patience: u64,
 }
 

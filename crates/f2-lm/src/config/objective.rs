@@ -1,4 +1,4 @@
-//! The losses, and the settings of those that have some.
+//! The losses and their settings.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,9 +19,9 @@ pub enum ObjectiveName {
     /// F²-Softmax: a softmax over frequency classes times one inside the target's class.
     #[default]
     F2,
-    /// Unlikelihood of tokens: maximum likelihood, and penalties on earlier targets.
+    /// Unlikelihood of tokens: maximum likelihood with penalties on earlier targets.
     Unlikelihood,
-    /// Unlikelihood of tokens and of sequences: fine-tunes a model of the former.
+    /// Unlikelihood of tokens and of sequences: fine-tunes a model of `unlikelihood`.
     UnlikelihoodSequence,
     /// Frequency-aware cross-entropy: frequent targets count less.
     Face,
@@ -79,7 +79,7 @@ impl ObjectiveName {
         }
     }
 
-    /// The objective of the model it fine-tunes; none where it trains from scratch.
+    /// The objective of the model it fine-tunes; `None` if it trains from scratch.
     pub fn starts_from(self) -> Option<Self> {
         match self {
             Self::UnlikelihoodSequence => Some(Self::Unlikelihood),
@@ -106,13 +106,13 @@ impl ObjectiveName {
 pub struct UnlikelihoodConfig {
     /// The weight of the penalties of a token step relative to its likelihood.
     pub alpha: f64,
-    /// How often a step is one of sequences, 0 to 1.
+    /// The probability that a step is a sequence step, 0 to 1.
     pub sequence_rate: f64,
-    /// How many tokens of text a sequence step continues.
+    /// Tokens of each prefix that a sequence step continues.
     pub prefix: usize,
-    /// How many tokens it adds.
+    /// Tokens it adds to each prefix.
     pub continuation: usize,
-    /// How long a sequence of tokens must be to count as a repetition.
+    /// Length of the n-grams whose repetition is penalised.
     pub ngram: usize,
     /// Whether the last n-gram of a continuation is examined, which the published programs
     /// never do.
@@ -160,8 +160,8 @@ pub enum FaceVariant {
     /// Predictions are counted; a target weighs less the more often it was predicted.
     #[default]
     Opr,
-    /// Predictions are counted; a position weighs more where it predicts something more frequent
-    /// than its target.
+    /// Predictions are counted; a position weighs more if its prediction is more frequent than its
+    /// target.
     Opo,
     /// As `opr`, but targets are counted.
     Gpr,
@@ -170,12 +170,12 @@ pub enum FaceVariant {
 }
 
 impl FaceVariant {
-    /// Whether predictions are counted; else targets are.
+    /// Whether predictions are counted; otherwise targets are.
     pub fn counts_predictions(self) -> bool {
         matches!(self, Self::Opr | Self::Opo)
     }
 
-    /// Whether tokens have weights; else positions do.
+    /// Whether tokens have weights; otherwise positions do.
     pub fn weighs_before(self) -> bool {
         matches!(self, Self::Opr | Self::Gpr)
     }

@@ -1,8 +1,8 @@
-//! Configurations that come with the program.
+//! Built-in configurations.
 
 use std::fmt;
 
-/// The settings that come with the program.
+/// A built-in configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preset {
     /// Minutes on two cores.

@@ -6,13 +6,13 @@ use super::{ObjectiveName, TrainConfig};
 const MOST_TOKENS: usize = 1 << 26;
 
 impl TrainConfig {
-    /// The first value that cannot be used, in words.
+    /// The first invalid value, with its key and the reason.
     pub(crate) fn violation(&self) -> Option<String> {
         check(self).err().map(|Violation { key, reason }| format!("{key}: {reason}"))
     }
 }
 
-/// A key whose value cannot be used, and why.
+/// A key with an invalid value, and the reason.
 #[derive(Debug)]
 pub(super) struct Violation {
     pub(super) key: &'static str,

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{Error, Visitor};
 use serde::{Deserializer, Serialize as _, Serializer};
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "required by serde")]
 pub(super) fn serialize<S: Serializer>(seed: &u64, serializer: S) -> Result<S::Ok, S::Error> {
     match i64::try_from(*seed) {
         Ok(seed) => seed.serialize(serializer),

@@ -1,6 +1,6 @@
 //! Suggestions for unknown settings: the name that was probably meant.
 
-/// The names other programs have for a setting, by its name here.
+/// The names of a setting in other programs, by its name here.
 const ELSEWHERE: [(&str, &[&str]); 25] = [
     ("batch.micro", &["accumulation", "gradient_accumulation_steps", "micro_batch_size"]),
     (
@@ -43,8 +43,8 @@ const ELSEWHERE: [(&str, &[&str]); 25] = [
     ("schedule.warmup_steps", &["warmup", "warmup_iters", "warmup_steps"]),
 ];
 
-/// The setting that other programs call `name`. Where the name begins with a section of ours, it
-/// must be one of that section.
+/// The setting that other programs call `name`. If the name begins with one of our sections, only
+/// settings of that section are considered.
 pub(super) fn known_elsewhere(name: &str) -> Option<&'static str> {
     let name = name.to_ascii_lowercase().replace('-', "_");
     let (section, last) = name.rsplit_once('.').unwrap_or(("", &name));

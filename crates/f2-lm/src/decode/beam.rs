@@ -33,7 +33,7 @@ struct Beam {
     explored: Explored,
 }
 
-/// Searches the prompts of some texts, part by part and as many at a time as there is room for.
+/// Searches the prompts of the texts in `parts`, as many prompts at a time as fit.
 pub(super) fn search<D: Device>(
     mut searcher: Searcher<'_, D>,
     parts: &mut dyn Iterator<Item = Range<usize>>,
@@ -69,7 +69,7 @@ pub(super) struct Searcher<'a, D: Device> {
 }
 
 impl<'a, D: Device> Searcher<'a, D> {
-    /// Room for `sequences` hypotheses.
+    /// A searcher with room for `sequences` hypotheses.
     pub(super) fn new(
         generator: &Generator<'a, D>,
         amateur: Option<&'a Model<D>>,
@@ -97,7 +97,7 @@ impl<'a, D: Device> Searcher<'a, D> {
         Ok(Self { request, search, scores, memory, amateur, at_a_time })
     }
 
-    /// Searches some prompts to their ends; `None` if stopped.
+    /// Searches some prompts to completion; `None` if stopped.
     fn run(
         &mut self,
         prompts: Range<usize>,
@@ -198,7 +198,7 @@ impl<'a, D: Device> Searcher<'a, D> {
 }
 
 impl Beam {
-    /// Begins the next iteration, which leaves out what this one explored.
+    /// Begins the next iteration, which excludes the hypotheses this one explored.
     fn restart(&mut self, search: &BeamSearch, sequence: Sequence) {
         let groups = std::mem::replace(&mut self.groups, Group::all(search, sequence));
         self.found.extend(groups.into_iter().flat_map(|group| group.finished(search)));

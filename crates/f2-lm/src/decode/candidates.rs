@@ -1,5 +1,4 @@
-//! The tokens one is chosen from, with their log-probabilities; those that occurred before are
-//! penalised or blocked.
+//! The tokens to choose from, with their log-probabilities after penalties and blocking.
 
 use super::distribution::most_likely;
 use super::mirostat::Limit;
@@ -8,35 +7,35 @@ use super::truncation::kth_largest;
 use super::{Book, Contrast, Distribution, Strategy, Truncations};
 use crate::Error;
 
-/// The log-probabilities of some tokens, in runs of neighbouring ids.
+/// The log-probabilities of some tokens, in runs of consecutive ids.
 pub(super) struct Candidates<'a> {
     runs: Vec<Run<'a>>,
-    /// Which of them are kept.
+    /// The rules that decide which of them are kept.
     truncations: Truncations,
-    /// The model's own values of tokens whose value was changed.
+    /// The model's own log-probabilities of the tokens whose log-probability was changed.
     changed: Vec<(u32, f32)>,
 }
 
-/// Neighbouring ids: a class, or the whole vocabulary.
+/// Consecutive ids: a class, or the whole vocabulary.
 pub(super) struct Run<'a> {
     pub(super) first: u32,
-    /// The log-probability of the class; 0 where there is none.
+    /// The log-probability of the class; 0 without classes.
     pub(super) class: f32,
-    /// Within the class.
+    /// The log-probabilities within the class.
     pub(super) logs: &'a mut [f32],
 }
 
 impl Run<'_> {
-    /// A token's log-probability, its class's included, where it is one of these.
+    /// A token's log-probability, including its class's; `None` if the token is not in the run.
     fn log(&self, id: u32) -> Option<f32> {
         let place = id.checked_sub(self.first)? as usize;
         self.logs.get(place).map(|log| log + self.class)
     }
 
-    /// The most likely, ties by id; none where nothing is possible.
+    /// The most likely token, ties by id; `None` if no token is possible.
     fn best(&self) -> Option<(u32, f32)> {
-        // Eight at a time, as the processor compares them. Adding the class keeps the order, but
-        // may make values equal that were not.
+        // Eight at a time, so that the comparisons vectorise. Adding the class keeps the order, but
+        // may make different values equal.
         let mut lanes = [f32::NEG_INFINITY; 8];
         let (blocks, rest) = self.logs.as_chunks::<8>();
         for block in blocks {
@@ -53,7 +52,7 @@ impl Run<'_> {
 
 impl<'a> Candidates<'a> {
     /// The log-probabilities after `history`, with the strategy's penalties on what occurred in it.
-    /// `blocked` are ascending.
+    /// `blocked` must be ascending.
     pub(super) fn new(
         runs: Vec<Run<'a>>,
         strategy: &Strategy,
@@ -70,19 +69,20 @@ impl<'a> Candidates<'a> {
         for (id, penalty) in strategy.dry.iter().flat_map(|dry| dry.penalties(history)) {
             candidates.change(id, |log| log - penalty as f32);
         }
-        // Where every token is blocked, none is.
+        // If every token is blocked, none is.
         if !candidates.are_all_in(blocked) {
             blocked.iter().for_each(|id| candidates.change(*id, |_| f32::NEG_INFINITY));
         }
         candidates
     }
 
-    /// The same, truncated in another way.
+    /// The same, with other truncations.
     pub(super) fn truncated(self, truncations: Truncations) -> Self {
         Self { truncations, ..self }
     }
 
-    /// Replaces log-probabilities by their scores against an amateur's of all tokens.
+    /// Replaces log-probabilities by scores against an amateur, whose log-probabilities of all
+    /// tokens are `amateur`.
     pub(super) fn contrasted(
         mut self,
         contrast: &Contrast,
@@ -118,7 +118,7 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    /// Every token with its log-probability, its class's included.
+    /// Every token with its log-probability, including its class's.
     fn logs(&self) -> impl Iterator<Item = (u32, f32)> + Clone {
         self.runs
             .iter()
@@ -132,7 +132,8 @@ impl<'a> Candidates<'a> {
         before.map(|(_, log)| *log).or_else(unchanged).unwrap_or(f32::NEG_INFINITY)
     }
 
-    /// Chooses one, by the accounts of `book` where accounts decide; none where the log-probabilities are not numbers.
+    /// Chooses a token, by the accounts of `book` in deterministic decoding; `None` if the
+    /// log-probabilities are not numbers.
     pub(super) fn choose(
         &self,
         strategy: &Strategy,
@@ -150,7 +151,7 @@ impl<'a> Candidates<'a> {
         (!distribution.entries().is_empty()).then(|| wanted.decide(book, &distribution))
     }
 
-    /// The distribution a token is drawn from at a temperature above zero, but for XTC. `limit` is
+    /// The distribution a token is drawn from at a temperature above zero, before XTC. `limit` is
     /// mirostat's.
     pub(super) fn distribution(&self, strategy: &Strategy, limit: Option<Limit>) -> Distribution {
         let temperature = strategy.temperature;
@@ -173,7 +174,7 @@ impl<'a> Candidates<'a> {
     }
 }
 
-/// The tokens that would complete a sequence of `n` tokens for the second time, ascending.
+/// The tokens that would repeat an n-gram of `n` tokens, ascending.
 pub(super) fn blocked(history: &[u32], n: usize) -> Vec<u32> {
     if n == 0 || history.len() + 1 < n {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! The checks of a strategy's settings: each says which option is wrong, and why.
+//! Checks of a strategy's settings; each error names the option and the reason.
 
 use crate::Error;
 

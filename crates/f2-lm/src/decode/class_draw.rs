@@ -1,4 +1,4 @@
-//! The first half of decoupled decoding: which class.
+//! The first half of decoupled decoding: drawing the class.
 
 use f2_engine::{ClassSampling, Classes, Philox};
 use serde::{Deserialize, Serialize};
@@ -9,11 +9,11 @@ use super::truncation::top_k;
 use super::{Distribution, Truncations};
 use crate::Error;
 
-/// Added to every class's share when a class too small for k is filled up, as the authors do: no
-/// class is ever out of reach.
+/// Added to the probability of every class when a class with fewer than k tokens is filled up, as
+/// in the authors' code: every class can be drawn.
 const FILL_FLOOR: f64 = 1e-6;
 
-/// Sums that should meet `p` exactly may miss it by this much.
+/// Rounding error allowed in sums that should equal `p` exactly.
 const ROUNDING: f64 = 1e-12;
 
 /// How a class is drawn.
@@ -23,13 +23,13 @@ pub struct ClassDraw {
     pub temperature: f64,
     /// Keeps the k most likely classes.
     pub top_k: Option<usize>,
-    /// Keeps the most likely classes up to this mass, never beyond it: 1 as in the paper's text, 0.9 as
-    /// in the authors' code.
+    /// Keeps the most likely classes up to this mass, never beyond it: 1 as in the paper's text,
+    /// 0.9 as in the authors' code.
     pub top_p: f64,
     /// How top-k treats a class with fewer than k tokens.
     pub small: SmallClass,
-    /// How the k of top-k grows with the tokens of a class, from its value in the smallest one: with this
-    /// power of them. 0 gives all classes the same k.
+    /// The exponent by which the k of top-k grows with the size of a class; the smallest class has
+    /// the given k. 0 gives all classes the same k.
     pub top_k_growth: f64,
 }
 
@@ -66,7 +66,7 @@ impl SmallClass {
         }
     }
 
-    /// The treatment of this name.
+    /// The treatment with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|small| small.name() == name)
     }
@@ -107,15 +107,15 @@ impl ClassDraw {
         strict_nucleus(distribution, top_p)
     }
 
-    /// The same for a device; none where classes are filled up or have a k of their own, which the
-    /// host does.
+    /// The settings for a draw on the device; `None` if small classes are filled up or k grows with
+    /// the class, which only the host supports.
     pub(super) fn on_device(&self) -> Option<ClassSampling> {
         let Self { temperature, top_k, top_p, small, top_k_growth } = *self;
         let device_can = small == SmallClass::Clamp && top_k_growth == 0.0;
         device_can.then_some(ClassSampling { temperature, top_k, top_p })
     }
 
-    /// The truncations of tokens once a class is drawn, whose k may be its own.
+    /// The truncations within a drawn class, which may have its own k.
     pub(super) fn truncations(
         &self,
         all: Truncations,
@@ -125,8 +125,8 @@ impl ClassDraw {
         all.with_top_k(all.top_k().map(|k| self.k_in(classes, class, k)))
     }
 
-    /// The k of a class, where `k` is that of the smallest. It may exceed the tokens of the class, never
-    /// those of the model.
+    /// The k of a class, given the `k` of the smallest. It may exceed the size of the class, but
+    /// not that of the vocabulary.
     pub(super) fn k_in(&self, classes: &Classes, class: u32, k: usize) -> usize {
         let sizes = (0..classes.count()).map(|class| classes.members(class).len());
         let (most, least) = sizes.fold((0, usize::MAX), |(sum, least), n| (sum + n, least.min(n)));
@@ -157,7 +157,7 @@ pub(super) fn strict_nucleus(distribution: Distribution, p: f64) -> Distribution
     distribution.retain(|_, probability| probability >= threshold)
 }
 
-/// The order in which classes are taken until there are `k` tokens: `first`, then the others drawn
+/// The order in which classes are taken until they hold `k` tokens: `first`, then the others drawn
 /// without replacement from the same distribution.
 pub fn fill_order(
     distribution: &Distribution,
@@ -193,7 +193,7 @@ mod tests {
             // 2 · √(9 / 4) and 2 · √(10 / 4) = 3.16.
             (2, 9, 0.5, 3),
             (2, 10, 0.5, 3),
-            // 5 · √(5 / 4) = 5.59, and halves go up: 1 · 6 / 4 = 1.5.
+            // 5 · √(5 / 4) = 5.59, and halves are rounded up: 1 · 6 / 4 = 1.5.
             (5, 5, 0.5, 6),
             (1, 6, 1.0, 2),
             // 3 · (100 / 4)².

@@ -1,8 +1,9 @@
-//! Contrastive decoding (Li et al., 2023): tokens that an expert finds likelier than an amateur does.
+//! Contrastive decoding (Li et al., 2023): tokens that an expert finds likelier than an amateur
+//! does.
 //!
-//! A token's score is its log-probability under the model less that under the amateur. Only plausible tokens
-//! have one: those at least `alpha` times as likely as the model's likeliest. Where a class is drawn
-//! first, both are the models' probabilities within it.
+//! A token's score is its log-probability under the model minus that under the amateur. Only
+//! plausible tokens have one: those at least `alpha` times as likely as the model's likeliest. If a
+//! class is drawn first, both probabilities are those within the class.
 
 use f2_engine::Device;
 
@@ -33,11 +34,11 @@ impl Contrast {
         check_positive("amateur temperature", self.temperature)?;
         let fits = strategy.mirostat.is_none() && strategy.contrastive_search.is_none();
         require("contrast", fits, || {
-            "its scores are no probabilities: leave mirostat and contrastive search out".to_owned()
+            "its scores are not probabilities: leave mirostat and contrastive search out".to_owned()
         })
     }
 
-    /// Refuses an amateur that cannot follow the model.
+    /// Refuses an amateur with another vocabulary or fewer positions than the model.
     pub(crate) fn check_amateur(model: &ModelShape, amateur: &ModelShape) -> Result<(), Error> {
         let tokens = [model.vocabulary, amateur.vocabulary];
         require("contrast", tokens[0] == tokens[1], || {
@@ -52,7 +53,7 @@ impl Contrast {
         })
     }
 
-    /// Whether a strategy has an amateur exactly where it needs one.
+    /// Checks that there is an amateur if and only if the strategy needs one.
     pub(super) fn check_presence(strategy: &Strategy, has_amateur: bool) -> Result<(), Error> {
         require("contrast", strategy.contrast.is_some() == has_amateur, || {
             let missing = "there is no amateur to contrast the model with";
@@ -61,8 +62,9 @@ impl Contrast {
         })
     }
 
-    /// Replaces log-probabilities by scores; what is not plausible becomes impossible. Each is given with
-    /// the amateur's. Refuses an amateur whose probabilities are not numbers.
+    /// Replaces log-probabilities by scores, −∞ for implausible tokens. Each item is a token's
+    /// log-probability within its class, that of its class, and the amateur's. Fails if the
+    /// amateur's probabilities are not numbers.
     pub(super) fn score<'l>(
         &self,
         logs: impl Iterator<Item = (&'l mut f32, f32, f32)>,
@@ -90,7 +92,7 @@ impl Contrast {
     }
 }
 
-/// The amateur beside a batch of running sequences: it sees the same tokens.
+/// The amateur for a batch of running sequences, which sees the same tokens.
 pub(super) struct Amateur<'a, D: Device> {
     scores: Scores<'a, D>,
     memory: Incremental<D>,
@@ -109,7 +111,7 @@ impl<'a, D: Device> Amateur<'a, D> {
         Ok(Self { scores, memory, posterior: Vec::new() })
     }
 
-    /// Feeds it what the model was fed.
+    /// Feeds it the tokens the model was fed.
     pub(super) fn advance(&mut self, feeds: &[Feed<'_>]) -> Result<(), Error> {
         let Self { scores, memory, posterior } = self;
         memory.advance(scores.model, feeds)?;

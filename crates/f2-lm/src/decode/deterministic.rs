@@ -1,32 +1,32 @@
 //! Deterministic decoding by error diffusion: accounts decide where a random number would.
 //!
-//! Each kind of distribution has a book of accounts, one for each rank in the order of probability. At
-//! every draw each rank receives the probability of the entry that holds it, the richest is chosen
-//! and pays 1. The accounts of a book therefore always sum to what they began with, and over any
-//! sequence of distributions each rank is chosen as often as its probabilities add up to: of K ranks
-//! from zero, less than 1 more often and at most 1/2 + 1/3 + … + 1/K less often (docs/beyond.md has the
-//! proof).
+//! Each kind of distribution has a book of accounts, one for each rank in the order of probability.
+//! At every draw each rank is credited with its probability; the rank with the largest balance is
+//! chosen and pays 1. The sum of a book's balances therefore never changes, and over any sequence
+//! of distributions each rank is chosen about as often as its probabilities add up to: with K ranks
+//! starting at zero, less than 1 more often and at most 1/2 + 1/3 + … + 1/K less often
+//! (docs/beyond.md has the proof).
 //!
-//! Accounts belong to ranks, not to ids: an account of its own would keep a token that was just
-//! chosen from coming back, which human text does not. And a first draw has a book for each frequency band of
-//! the token before: in one book a likely class would wait its turn after it was chosen, and pairs of
-//! tokens would not be as frequent as the model has them.
+//! Accounts belong to ranks, not to ids: with an account per id, a token that was just chosen could
+//! not soon occur again, unlike in human text. The first draw of each token has a book for each
+//! frequency band of the previous token: with a single book, a likely class that was just chosen
+//! would have to wait, and pairs of tokens would not be as frequent as under the model.
 
 use std::collections::HashMap;
 
 use super::Distribution;
 use super::sequence::RandomStream;
 
-/// The accounts of one text. They take memory only for ranks that were in reach of a draw.
+/// The accounts of one text. They are allocated only for ranks that a draw could choose.
 #[derive(Clone, Debug)]
 pub struct Accounts {
-    /// Where accounts begin; none for zero.
+    /// Determines the initial balances; `None` for zero.
     phases: Option<RandomStream>,
-    /// By rank, the most likely first.
+    /// The balances by rank, the most likely first.
     books: HashMap<Book, Vec<f64>>,
 }
 
-/// The kind of distribution that is drawn from, which has accounts of its own.
+/// The kind of distribution that is drawn from; each has its own accounts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Book {
     /// All tokens at once, after a token of this band.
@@ -44,13 +44,13 @@ pub enum Book {
 }
 
 impl Book {
-    /// The frequency band of the last token: ids are frequency ranks, and a band ends at each power of
-    /// two of them.
+    /// The frequency band of the last token: ids are frequency ranks, and bands end at powers of
+    /// two.
     pub fn band(history: &[u32]) -> u32 {
         history.last().map_or(0, |id| u32::BITS - id.leading_zeros())
     }
 
-    /// A number of its own.
+    /// A number unique to the book.
     fn number(self) -> u64 {
         match self {
             Self::Vocabulary { after } => u64::from(after),
@@ -61,8 +61,8 @@ impl Book {
 }
 
 impl Accounts {
-    /// Accounts that begin at phases from [−½, ½), which prompt and sample decide: texts that began
-    /// at the same balances would begin alike.
+    /// Accounts that begin at phases from [−½, ½), determined by prompt and sample: with the same
+    /// initial balances, texts would begin alike.
     pub fn new(stream: RandomStream) -> Self {
         Self { phases: Some(stream), books: HashMap::new() }
     }
@@ -72,8 +72,9 @@ impl Accounts {
         Self { phases: None, books: HashMap::new() }
     }
 
-    /// Pays every rank its probability, and returns the id at the richest one, which pays 1. Ties go
-    /// to the more likely, and among equally likely ids to the smaller.
+    /// Credits every rank with its probability, and returns the id at the rank with the largest
+    /// balance, which pays 1. Ties go to the more likely, and among equally likely ids to the
+    /// smaller.
     pub fn choose(&mut self, book: Book, distribution: &Distribution) -> u32 {
         let Self { phases, books } = self;
         let ranked = distribution.descending();
@@ -109,8 +110,8 @@ mod tests {
         draws: Vec<(String, u32, Vec<u32>, u32)>,
     }
 
-    /// The oracle adds the same numbers in the same order, so that every choice is the same, those
-    /// at ties included.
+    /// The oracle adds the same numbers in the same order, so that every choice is the same,
+    /// including ties.
     #[test]
     fn choices_are_those_of_the_oracle() {
         let cases: Vec<Case> =
@@ -161,7 +162,7 @@ mod tests {
         prop::collection::vec(1_u32..1000, ranks)
     }
 
-    /// Errors of so many additions in `f64`.
+    /// The rounding error of this many additions in `f64`.
     const ROUNDING: f64 = 1e-9;
 
     proptest! {

@@ -5,15 +5,15 @@
 pub struct Distribution(Vec<(u32, f64)>);
 
 impl Distribution {
-    /// Ids with weights of any sum. Those without weight are left out.
+    /// Normalises weights of any sum. Ids without weight are left out.
     ///
-    /// Where nothing has weight there is nothing to draw, so at least one must.
+    /// If no id has weight, the distribution is empty, and [`draw`](Self::draw) panics.
     pub fn from_weights(weights: impl IntoIterator<Item = (u32, f64)>) -> Self {
         let entries = weights.into_iter().filter(|(_, weight)| *weight > 0.0).collect();
         Self(entries).normalised()
     }
 
-    /// Ids with logarithms of weights, sharpened or flattened by a temperature above zero.
+    /// The same for logarithms of weights, divided by a temperature above zero.
     pub fn from_logs(logs: impl Iterator<Item = (u32, f32)> + Clone, temperature: f64) -> Self {
         let largest = logs.clone().map(|(_, log)| log).fold(f32::NEG_INFINITY, f32::max);
         let weight = |log: f32| (f64::from(log - largest) / temperature).exp();
@@ -25,17 +25,17 @@ impl Distribution {
         &self.0
     }
 
-    /// How likely an id is.
+    /// The probability of an id.
     pub fn probability(&self, id: u32) -> f64 {
         self.0.iter().find(|(entry, _)| *entry == id).map_or(0.0, |(_, probability)| *probability)
     }
 
-    /// In nats.
+    /// The entropy in nats.
     pub fn entropy(&self) -> f64 {
         self.0.iter().map(|(_, q)| -q * q.ln()).sum()
     }
 
-    /// The id a number from `[0, 1)` falls on.
+    /// The id selected by a uniform number from `[0, 1)`.
     pub fn draw(&self, uniform: f64) -> u32 {
         let mut rest = uniform;
         for (id, probability) in &self.0 {
@@ -44,11 +44,11 @@ impl Distribution {
             }
             rest -= probability;
         }
-        // Rounding may leave a remainder behind the last entry.
+        // Rounding may leave a remainder after the last entry.
         self.0.last().expect("a distribution has an entry").0
     }
 
-    /// Keeps the entries that `keep` holds of, renormalised.
+    /// Keeps the entries for which `keep` returns true, renormalised.
     #[must_use]
     pub(super) fn retain(mut self, mut keep: impl FnMut(u32, f64) -> bool) -> Self {
         self.0.retain(|(id, probability)| keep(*id, *probability));

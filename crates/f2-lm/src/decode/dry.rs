@@ -1,12 +1,12 @@
-//! DRY, "don't repeat yourself": a penalty on the token that would continue a repetition, the larger
-//! the longer it is (known from text-generation-webui and llama.cpp; there is no paper).
+//! DRY, "don't repeat yourself": a penalty on the token that would continue a repetition, larger
+//! the longer the repetition (known from text-generation-webui and llama.cpp; there is no paper).
 
 use std::collections::BTreeMap;
 
 use super::checks::{check_positive, require};
 use crate::Error;
 
-/// Larger penalties change nothing, and infinite ones would leave no token where all are penalised.
+/// Larger penalties change nothing, and infinite ones would leave no token if all were penalised.
 const LARGEST: f64 = 1e30;
 
 /// The penalty on repetitions.
@@ -14,11 +14,11 @@ const LARGEST: f64 = 1e30;
 pub struct Dry {
     /// The penalty on continuing a repetition of the allowed length, in nats.
     pub multiplier: f64,
-    /// The factor by which each further token of it multiplies the penalty.
+    /// The factor by which each further token of the repetition multiplies the penalty.
     pub base: f64,
-    /// The longest repetition that may be continued without a penalty is one shorter.
+    /// The length from which continuing a repetition is penalised.
     pub allowed_length: usize,
-    /// The last tokens in which repetitions are looked for; 0 for the whole text.
+    /// The number of last tokens in which repetitions are looked for; 0 for the whole text.
     pub range: usize,
     /// Tokens that end a repetition and are never penalised, ascending.
     pub breakers: Vec<u32>,
@@ -31,8 +31,7 @@ impl Default for Dry {
 }
 
 impl Dry {
-    /// The texts of tokens that end a repetition unless others are named: line breaks and punctuation
-    /// that begin something new.
+    /// The default sequence breakers: tokens that contain one of these end a repetition.
     pub const USUAL_BREAKERS: [&str; 4] = ["\n", ":", "\"", "*"];
 
     pub(super) fn check(&self) -> Result<(), Error> {
@@ -62,8 +61,8 @@ impl Dry {
         (self.multiplier * self.base.powf(further)).min(LARGEST)
     }
 
-    /// For every token that followed an earlier occurrence of the text's end: how many tokens of that
-    /// end, at most.
+    /// For every token that followed an earlier occurrence of a suffix of the text: the length of
+    /// the longest such suffix.
     fn lengths(&self, text: &[u32]) -> BTreeMap<u32, usize> {
         let is_breaker = |id: &u32| self.breakers.binary_search(id).is_ok();
         let backwards: Vec<u32> = text.iter().rev().copied().collect();
@@ -81,11 +80,11 @@ impl Dry {
     }
 }
 
-/// How many first items of a list occur again from each place on: the Z-algorithm, linear in the
-/// length.
+/// For each place in a list, the length of the longest common prefix of the list and its tail from
+/// there: the Z-algorithm, linear in the length.
 fn common_beginnings(list: &[u32]) -> Vec<usize> {
     let mut common = vec![0; list.len()];
-    // The known occurrence that reaches farthest.
+    // The known match that reaches farthest.
     let (mut start, mut end) = (0, 0);
     for place in 1..list.len() {
         let mut length = if place < end { common[place - start].min(end - place) } else { 0 };

@@ -34,14 +34,13 @@ pub struct Request<'a> {
     pub strategy: &'a Strategy,
     /// Decides every draw.
     pub seed: u64,
-    /// A token that ends a text; none where all go to their full length.
+    /// A token that ends a text; `None` if all texts have their full length.
     pub end: Option<u32>,
-    /// Sequences of characters that end a text, in the tokenizer's words. A beam does not look for
-    /// them.
+    /// Stop sequences, and the vocabulary that decodes tokens to text. Beam search ignores them.
     pub stops: Option<(&'a StopSequences, &'a Vocabulary)>,
-    /// Prompts that were continued before: one that occurs again gets further samples.
+    /// Prompts that were continued before: a prompt that is among them gets further samples.
     pub earlier: &'a [Vec<u32>],
-    /// Sequences worked on at a time; none for as many as suit the device and its memory.
+    /// Sequences processed at a time; `None` for as many as suit the device and its memory.
     pub batch: Option<usize>,
 }
 
@@ -51,8 +50,8 @@ impl Request<'_> {
         self.prompts.len().saturating_mul(self.samples)
     }
 
-    /// How many texts a device works on at a time that holds `most` sequences: whole prompts with a
-    /// beam.
+    /// How many texts a device with room for `most` sequences processes at a time; with a beam, a
+    /// multiple of the texts per prompt.
     pub(super) fn texts_at_a_time(&self, most: usize) -> usize {
         let batch = self.batch.unwrap_or(most);
         match (&self.strategy.beam, &self.strategy.contrastive_search) {
@@ -62,8 +61,8 @@ impl Request<'_> {
         }
     }
 
-    /// How many sequences are in the cache at a time: about `batch`, but no more than are written,
-    /// and with a beam whole beams of them.
+    /// How many sequences are in the cache at a time: about `batch`, but no more than the texts
+    /// need; in a search a multiple of the beam's width or of k.
     fn whole(&self, batch: usize) -> usize {
         match (&self.strategy.beam, &self.strategy.contrastive_search) {
             (Some(beam), _) => beam.at_a_time(batch, self.prompts.len()) * beam.width,
@@ -72,7 +71,7 @@ impl Request<'_> {
         }
     }
 
-    /// `batch` halved until it takes at most `most` bytes, or cannot be halved.
+    /// `batch` halved until it takes at most `most` bytes, or cannot be halved further.
     fn fitting(&self, batch: usize, most: u64, bytes: impl Fn(usize) -> u64) -> usize {
         let mut sequences = self.whole(batch);
         while bytes(sequences) > most && self.whole(sequences / 2) < sequences {
@@ -85,14 +84,14 @@ impl Request<'_> {
 /// The texts of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Generated {
-    /// In the order of the prompts, the samples of one after the other.
+    /// In the order of the prompts; the samples of a prompt are consecutive.
     pub texts: Vec<Continuation>,
-    /// False if it was stopped: then only finished texts are included.
+    /// False if generation was stopped: then only finished texts are included.
     pub complete: bool,
 }
 
 impl Generated {
-    /// The finished texts of a request, in whatever order they were made.
+    /// The result of a request, from its finished texts in any order.
     pub(super) fn of(request: &Request<'_>, mut texts: Vec<Continuation>) -> Self {
         texts.sort_by_key(|text| (text.prompt, text.sample));
         let complete = texts.len() == request.texts();
@@ -111,8 +110,8 @@ impl<D: Device> Generator<'_, D> {
         self.generate_all(request, None, observer, stop)
     }
 
-    /// The same, contrasted with an amateur that has the same tokens, as the strategy's
-    /// [`contrast`](Strategy::contrast) says.
+    /// The same, contrasted with an amateur of the same vocabulary, with the settings in the
+    /// strategy's [`contrast`](Strategy::contrast).
     pub fn generate_against(
         &self,
         amateur: &Model<D>,
@@ -135,8 +134,8 @@ impl<D: Device> Generator<'_, D> {
         Ok(Generated::of(request, texts))
     }
 
-    /// Continues the prompts of some texts, one part of their numbers after the other. With a beam the
-    /// texts of a prompt are in one part.
+    /// Writes the texts whose numbers are in `parts`, part by part. With a beam, all texts of a
+    /// prompt must be in one part.
     pub(super) fn generate_parts(
         &self,
         request: &Request<'_>,
@@ -178,8 +177,8 @@ impl<D: Device> Generator<'_, D> {
         Ok(())
     }
 
-    /// How many sequences are in the cache at a time. Where the request leaves it open, they take
-    /// at most half of the available memory.
+    /// How many sequences are in the cache at a time. If `request.batch` is `None`, they take at
+    /// most half of the available memory.
     fn sequences(&self, request: &Request<'_>, amateur: Option<&Model<D>>) -> Result<usize, Error> {
         let capacity = self.capacity(request);
         let bytes = |sequences: usize| {
@@ -290,18 +289,18 @@ pub struct Token {
     pub id: u32,
     /// Of the full posterior: class and token together.
     pub log_probability: f32,
-    /// Its class and that class's log-probability; none with a plain model.
+    /// Its class and that class's log-probability; `None` with a plain model.
     pub class: Option<(u32, f32)>,
 }
 
 /// The tokens a model wrote after a prompt.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Continuation {
-    /// Which prompt, from 0.
+    /// The index of the prompt.
     pub prompt: usize,
-    /// Which of its samples, from 0; with beam search the best first.
+    /// The index among the prompt's samples; with beam search, best first.
     pub sample: usize,
-    /// The tokens, without one that ended the text.
+    /// The tokens, without an end token.
     pub tokens: Vec<Token>,
 }
 
@@ -311,7 +310,7 @@ impl Continuation {
         self.tokens.iter().map(|token| token.id).collect()
     }
 
-    /// The log-probability of the whole, in nats.
+    /// The log-probability of the whole text, in nats.
     pub fn log_probability(&self) -> f64 {
         self.tokens.iter().map(|token| f64::from(token.log_probability)).sum()
     }
@@ -323,9 +322,9 @@ pub enum Event<'a> {
     /// The memory is allocated; the first pass follows.
     Ready,
     /// A token of a text that is not finished; the text's number is `prompt · samples + sample`.
-    /// Beam search has none: its texts are known at the end.
+    /// Beam search does not send it: its texts are known only at the end.
     Token {
-        /// Which text.
+        /// The number of the text.
         text: usize,
         /// The token.
         token: &'a Token,

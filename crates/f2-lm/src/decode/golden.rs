@@ -1,5 +1,5 @@
-//! Decoding compared with the oracle's distributions: exactly where a distribution can be read off, by
-//! chi-squared tests with fixed seeds where tokens are drawn.
+//! Decoding compared with the oracle's distributions: directly if a distribution can be read off,
+//! by chi-squared tests with fixed seeds if tokens are drawn.
 
 mod later;
 
@@ -134,7 +134,7 @@ fn assert_distribution(distribution: &Distribution, tokens: &[u32], probabilitie
     }
 }
 
-/// The distribution over all tokens, zeros included.
+/// `expected` covers all tokens, zeros included.
 fn assert_dense(distribution: &Distribution, expected: &[f64]) {
     let ids: Vec<u32> = (0..).zip(expected).filter(|(_, q)| **q > 0.0).map(|(id, _)| id).collect();
     let kept: Vec<f64> = expected.iter().copied().filter(|q| *q > 0.0).collect();
@@ -243,8 +243,8 @@ fn small_classes_are_clamped_or_filled() {
     }
 }
 
-/// The chance that so large a deviation is chance is below one in ten thousand; seeds are fixed,
-/// so it either holds or does not.
+/// A chi-squared test that correct draws fail once in ten thousand times; with fixed seeds it
+/// either always passes or always fails.
 fn assert_drawn_from(drawn: &[u32], expected: &[f64]) {
     let mut counts = vec![0_u32; expected.len()];
     drawn.iter().for_each(|id| counts[*id as usize] += 1);
@@ -261,7 +261,8 @@ fn assert_drawn_from(drawn: &[u32], expected: &[f64]) {
     if freedom == 0.0 {
         return;
     }
-    // Wilson and Hilferty's approximation of the quantile at 1 − 10⁻⁴, whose normal one is 3.719.
+    // Wilson and Hilferty's approximation of the quantile at 1 − 10⁻⁴; the normal quantile is
+    // 3.719.
     let spread = 2.0 / (9.0 * freedom);
     let limit = freedom * (1.0 - spread + 3.719 * spread.sqrt()).powi(3);
     assert!(statistic < limit, "chi-squared {statistic} reaches {limit}: {counts:?}");
@@ -287,8 +288,8 @@ fn decoupled_draws_follow_the_oracles_marginals() {
     }
 }
 
-/// A class's k, and the k where filling begins, worked out by hand for the classes of 1, 2, 4 and 5 tokens
-/// and of 2, 3 and 7.
+/// The given k, its growth and the k of each class, worked out by hand for the classes of 1, 2, 4
+/// and 5 tokens and of 2, 3 and 7.
 fn grown(case: &Case) -> Vec<(usize, f64, Vec<usize>)> {
     match case.ends[..] {
         // 1, √2, √4 and √5; the sizes; 2 and 2 · √2 = 2.8, 2 · √4, 2 · √5 = 4.5.
@@ -353,7 +354,7 @@ fn joint_draws_follow_the_posterior_as_it_was_cut() {
     }
 }
 
-/// The marginal of filling, summed over every order the classes can come in.
+/// The marginal of filling, summed over every order in which classes can be drawn.
 fn filled(
     case: &Case,
     k: usize,

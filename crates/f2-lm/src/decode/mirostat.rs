@@ -1,21 +1,21 @@
 //! Mirostat 2 (Basu et al., 2021): the truncation that keeps a text's surprise near a target.
 //!
-//! A token's surprise is −log₂ of its probability under the model: class and token together where
-//! a class is drawn first. So the target is the text's cross-entropy, and 2 to its power the
-//! perplexity, in both factorisations: what the draw of a class surprises by, the tokens after it make
-//! up for.
+//! A token's surprise is −log₂ of its probability under the model, class and token together if a
+//! class is drawn first. The target is thus the text's cross-entropy, and 2 to the power of it the
+//! perplexity, in both factorisations: the choice of tokens compensates for the surprise of the
+//! drawn classes.
 
 use std::f64::consts::LN_2;
 
 use super::checks::check_positive;
 use crate::Error;
 
-/// The target and the pace.
+/// The target and the step size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mirostat {
     /// The target surprise of a token, in bits.
     pub tau: f64,
-    /// How much of a token's deviation from the target changes the limit of the next.
+    /// The share of a token's deviation from the target by which the limit changes.
     pub eta: f64,
 }
 
@@ -25,7 +25,7 @@ impl Default for Mirostat {
     }
 }
 
-/// The most a sequence's next token may surprise, in bits: what mirostat knows of the text so far.
+/// The largest surprise allowed of a sequence's next token, in bits: the state of mirostat.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Limit(pub(super) f64);
 
@@ -48,7 +48,8 @@ impl Mirostat {
 }
 
 impl Limit {
-    /// The log-probability a token must reach, of those there are: at least the most likely does.
+    /// The log-probability a token must reach, at most the largest of `logs`: one token is always
+    /// kept.
     pub(super) fn threshold(self, logs: impl Iterator<Item = f32>) -> f64 {
         let largest = f64::from(logs.fold(f32::NEG_INFINITY, f32::max));
         (-self.0 * LN_2).min(largest)

@@ -4,18 +4,17 @@
 //! once. An F² model is decoded *decoupled* by default: a class first, then a token
 //! in it, so that only that class's part of the output matrix is read.
 //!
-//! In the order of the files: a `step` of the `scheduler` feeds the newest token of every running
-//! `sequence` to the model; `sampler` chooses the next ones from the log-probabilities `scores`
-//! computes, among `candidates` that penalties and a `truncation` leave, in the class of a
-//! `class_draw`. What a random number would decide is decided by accounts where decoding is
-//! `deterministic`.
+//! A `step` of the `scheduler` feeds the newest token of every running `sequence` to the model.
+//! `sampler` then chooses the next tokens from the log-probabilities that `scores` computes: in the
+//! class drawn by `class_draw`, among the `candidates` left by penalties and `truncation`. In
+//! `deterministic` decoding, accounts replace the random numbers.
 //!
-//! A [`Scheduler`] is also what a server drives: there sequences of many requests join and leave one
-//! batch, each with a strategy of its own, and may ask for the alternatives to their tokens and for
-//! the `prompt_scores`.
+//! A server drives the [`Scheduler`] directly: sequences of many requests join and leave one batch,
+//! each with its own strategy and, on request, the alternatives to its tokens and its
+//! `prompt_scores`.
 //!
-//! A text is a function of model, prompt, strategy and seed alone: not of what else is in the
-//! batch, the order of prompts or the number of threads.
+//! A text depends only on model, prompt, strategy and seed, not on the rest of the batch, the order
+//! of the prompts or the number of threads.
 
 mod beam;
 mod candidates;

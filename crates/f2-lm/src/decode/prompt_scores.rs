@@ -26,8 +26,8 @@ impl PromptScores {
         self.done
     }
 
-    /// Feeds the next tokens of the prompt, at most `budget`, and returns the scores of the tokens
-    /// after each. The last token of the prompt is not fed: it is due when a next one is chosen.
+    /// Feeds the next tokens of the prompt, at most `budget`, and returns the score of the token
+    /// after each. The last token of the prompt is fed only when the next token is chosen.
     pub(super) fn advance<D: Device>(
         &mut self,
         scheduler: &mut Scheduler<'_, D>,
@@ -48,7 +48,7 @@ impl PromptScores {
         let next = &sequence.history[first + 1..=first + part];
         let rows: Vec<u32> = (0..part as u32).collect();
         let mut scores = Vec::with_capacity(part);
-        // As many rows at a time as there is room for logits.
+        // As many rows at a time as the logits buffer holds.
         for (rows, next) in rows.chunks(scheduler.slots).zip(next.chunks(scheduler.slots)) {
             let posterior = scheduler.posterior_of(rows)?;
             let vocabulary = posterior.len() / rows.len();

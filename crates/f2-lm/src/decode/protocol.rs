@@ -1,5 +1,5 @@
 //! The paper's two test protocols: how a split is cut into prefixes for the models to continue and
-//! the human continuations of those.
+//! their human continuations.
 
 use crate::Error;
 use crate::batch::TokenSource;
@@ -14,7 +14,7 @@ pub enum ProtocolName {
 }
 
 impl ProtocolName {
-    /// Both.
+    /// Both protocols.
     pub const ALL: [Self; 2] = [Self::Paper, Self::Lyrics];
 
     /// The name on the command line.
@@ -33,7 +33,7 @@ impl ProtocolName {
         }
     }
 
-    /// The protocol as the paper has it.
+    /// The protocol with the paper's numbers.
     pub fn protocol(self) -> Protocol {
         let cut = match self {
             Self::Paper => Cut::Streams(256),
@@ -50,16 +50,16 @@ pub struct Protocol {
     pub cut: Cut,
     /// Tokens of a prefix.
     pub prefix: usize,
-    /// Tokens of a reference, and of what a model writes in its place.
+    /// Tokens of a reference, and of a model's continuation.
     pub continuation: usize,
 }
 
 /// Where the windows of a protocol lie in a split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
-    /// One after the other in so many contiguous streams of equal length. Only whole windows count:
-    /// a shorter reference would distort every metric that depends on length. A
-    /// remainder that does not fill a stream or a window is dropped.
+    /// Adjacent, in this number of contiguous streams of equal length. Only whole windows count: a
+    /// shorter reference would distort every metric that depends on length. A remainder that does
+    /// not fill a stream or a window is dropped.
     Streams(usize),
     /// At the beginning of every document that is longer than a window.
     Documents,
@@ -74,7 +74,7 @@ pub struct TestSet {
     pub references: Vec<Vec<u32>>,
 }
 
-/// Documents the authors evaluate at most: batches of 512 until there are 10,000.
+/// The most documents the authors evaluate: batches of 512 until there are 10,000.
 const MOST_DOCUMENTS: usize = 10_240;
 
 impl Protocol {
@@ -148,7 +148,7 @@ impl Protocol {
         Ok(starts.collect())
     }
 
-    /// Where documents begin that are long enough.
+    /// Where the documents begin that are longer than a window.
     fn in_documents(&self, split: &dyn TokenSource) -> Result<Vec<u64>, Error> {
         let documents = split.documents();
         if let [only] = &documents[..] {
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
     use crate::batch::documents_for_tests::Documents;
 
-    /// The paper's test split has 269,551 tokens, and its results speak for 1,792 texts; the second
+    /// The paper's test split has 269,551 tokens, and its results imply 1,792 texts; the second
     /// count is that of a tokenizer that keeps unknown words.
     #[test]
     fn the_papers_counts_of_windows_come_out() {

@@ -1,4 +1,5 @@
-//! The next token of every sequence: drawn by the device where it can, by the host otherwise.
+//! The choice of every sequence's next token: on the device if it supports the strategy, otherwise
+//! on the host.
 
 use f2_engine::{Classes, Device, Head, Philox, Sampling};
 
@@ -13,18 +14,19 @@ use crate::Error;
 pub(super) struct Wanted<'a> {
     /// Prompt and continuation so far.
     pub(super) history: &'a [u32],
-    /// All randomness of this position.
+    /// The random numbers for this position.
     pub(super) random: Philox,
-    /// The accounts that decide instead, where decoding is deterministic.
+    /// The accounts that replace random numbers in deterministic decoding.
     pub(super) accounts: Option<&'a mut Accounts>,
-    /// Mirostat's, where the strategy has it.
+    /// Mirostat's limit, if the strategy uses mirostat.
     pub(super) limit: Option<Limit>,
-    /// The amateur's log-probabilities of all tokens, where the strategy has one.
+    /// The amateur's log-probabilities of all tokens, in contrastive decoding.
     pub(super) amateur: Option<&'a [f32]>,
 }
 
 impl Wanted<'_> {
-    /// One of the distribution's ids: the one the accounts of this book choose, or a random one.
+    /// Chooses an id from the distribution: by the accounts of this book in deterministic decoding,
+    /// otherwise at random.
     pub(super) fn decide(&mut self, book: Book, distribution: &Distribution) -> u32 {
         match &mut self.accounts {
             Some(accounts) => accounts.choose(book, distribution),
@@ -48,7 +50,7 @@ impl Wanted<'_> {
 }
 
 impl Strategy {
-    /// How classes are drawn with this head; none where tokens are chosen at once.
+    /// How classes are drawn with this head; `None` if tokens are chosen from the full posterior.
     pub(super) fn class_draw(&self, head: &Head) -> Option<&ClassDraw> {
         match (&self.factorisation, &head.classes) {
             (Factorisation::Decoupled(draw), Some(_)) => Some(draw),
@@ -56,8 +58,8 @@ impl Strategy {
         }
     }
 
-    /// The settings a device draws with; none where drawing takes the host, which knows the text so
-    /// far.
+    /// The settings for a draw on the device; `None` if the host must draw, for example because a
+    /// rule depends on the text so far.
     fn on_device(&self, head: &Head) -> Option<Sampling> {
         let Self {
             temperature,
@@ -74,8 +76,8 @@ impl Strategy {
             contrast,
         } = self;
         let looks_back = *repetition_penalty != 1.0 || *block_ngrams != 0 || dry.is_some();
-        let hosts = looks_back || xtc.is_some() || mirostat.is_some() || contrast.is_some();
-        let token = truncations.on_device(*temperature).filter(|_| !hosts && !deterministic)?;
+        let on_host = looks_back || xtc.is_some() || mirostat.is_some() || contrast.is_some();
+        let token = truncations.on_device(*temperature).filter(|_| !on_host && !deterministic)?;
         let class = match self.class_draw(head) {
             Some(draw) => Some(draw.on_device()?),
             None => None,
@@ -102,7 +104,7 @@ pub(super) fn choose<D: Device>(
     }
 }
 
-/// Draws on the device, so that no logits are copied; `None` where device or strategy leave it to
+/// Draws on the device, so that no logits are copied; `None` if the device or the strategy requires
 /// the host.
 fn on_device<D: Device>(
     scores: &mut Scores<'_, D>,
@@ -179,7 +181,7 @@ fn decoupled<D: Device>(
     Ok(tokens)
 }
 
-/// Draws the classes that every sequence's token is chosen from. `class_logs: [wanted, classes]`.
+/// Draws the classes from which each sequence's token is chosen. `class_logs: [wanted, classes]`.
 pub(super) fn class_plans(
     classes: &Classes,
     strategy: &Strategy,
@@ -196,7 +198,7 @@ pub(super) fn class_plans(
     plans.collect()
 }
 
-/// The log-probabilities of the classes, without those whose tokens are all blocked, unless no class
+/// The log-probabilities of the classes, −∞ for those whose tokens are all blocked, unless no class
 /// would be left.
 pub(super) fn open_classes(classes: &Classes, logs: &[f32], blocked: &[u32]) -> Vec<f32> {
     let is_open = |class: usize| {
@@ -209,7 +211,7 @@ pub(super) fn open_classes(classes: &Classes, logs: &[f32], blocked: &[u32]) -> 
     if opened.iter().all(|log| *log == f32::NEG_INFINITY) { logs.to_vec() } else { opened }
 }
 
-/// The classes a token is chosen from: the one drawn, and others where it is to be filled up.
+/// The classes a token is chosen from: the one drawn, and further ones if it is to be filled up.
 fn planned(
     classes: &Classes,
     strategy: &Strategy,
@@ -234,8 +236,8 @@ fn planned(
     })
 }
 
-/// Computes the tokens of every class that some row chose, for those rows only. Returns the runs each
-/// row chose. `class_logs: [rows, classes]`.
+/// Computes the log-probabilities of the tokens of every chosen class, only for the rows that chose
+/// it. Returns the runs of each row. `class_logs: [rows, classes]`.
 pub(super) fn chosen_runs<'a, D: Device>(
     scores: &'a mut Scores<'_, D>,
     classes: &Classes,

@@ -1,8 +1,8 @@
-//! Sequences that are continued together, one token a `step`.
+//! Sequences that are continued together, one token per `step`.
 //!
-//! Continuous batching: sequences join and leave between steps. Hidden states and draws do not depend
-//! on the other rows of a batch, so a sequence's tokens are the same in any batch, and several
-//! requests can share one scheduler.
+//! Continuous batching: sequences join and leave between steps. Hidden states and draws do not
+//! depend on the other rows of a batch, so a sequence's tokens are the same in any batch, and
+//! several requests can share one scheduler.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::model::{Incremental, Model};
 pub struct Scheduler<'a, D: Device> {
     pub(super) scores: Scores<'a, D>,
     pub(super) memory: Incremental<D>,
-    /// None where no strategy asks for one.
+    /// `None` unless decoding is contrastive.
     pub(super) amateur: Option<Amateur<'a, D>>,
     /// Hidden states of some rows, `[slots, width]`, and which rows they are.
     pub(super) gathered: D::Activations,
@@ -32,7 +32,7 @@ pub struct Scheduler<'a, D: Device> {
     pub(super) running: Vec<Running>,
     /// Free slots of the cache.
     free: Vec<usize>,
-    /// Tokens of prompts that one step feeds, at most.
+    /// The most prompt tokens that one step feeds.
     pub(super) prefill: usize,
 }
 
@@ -47,33 +47,35 @@ pub struct Joining<'p> {
     pub stream: RandomStream,
     /// Decides every draw.
     pub seed: u64,
-    /// How tokens are chosen, but for a beam.
+    /// How tokens are chosen; it must not be a search.
     pub strategy: Arc<Strategy>,
     /// Tokens to choose, at most.
     pub new_tokens: usize,
     /// A token that ends the sequence and is not part of it.
     pub end: Option<u32>,
-    /// Reports each chosen token with this many alternatives; none does not ask for the posterior.
+    /// Reports each chosen token with this many alternatives; with `None` the posterior is not
+    /// computed.
     pub alternatives: Option<usize>,
-    /// Reports the prompt's own tokens too, with the same alternatives.
+    /// Also reports the prompt's own tokens, with as many alternatives.
     pub score_prompt: bool,
 }
 
 /// The result of a step for one sequence.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output {
-    /// The tokens of a part of the prompt. The first token the model sees has no probability.
+    /// The scores of a part of the prompt's tokens. The first token the model sees has none.
     Prompt {
-        /// Which sequence.
+        /// The caller's number of the sequence.
         number: usize,
         /// In the order of the prompt.
         scores: Vec<Scored>,
     },
     /// The next token.
     Token {
-        /// Which sequence.
+        /// The caller's number of the sequence.
         number: usize,
-        /// The token; where alternatives are requested, with a log-probability from the same posterior.
+        /// The token; if alternatives are requested, with a log-probability from the same
+        /// posterior.
         token: Token,
         /// The most likely tokens in its place, best first.
         alternatives: Vec<(u32, f32)>,
@@ -93,12 +95,12 @@ pub(super) struct Running {
     pub(super) strategy: Arc<Strategy>,
     pub(super) end: Option<u32>,
     pub(super) alternatives: Option<usize>,
-    /// None where the prompt is not scored, or is done.
+    /// `None` if the prompt is not to be scored, or has been.
     pub(super) prompt_scores: Option<PromptScores>,
-    /// None where random numbers decide.
+    /// `None` unless decoding is deterministic.
     pub(super) accounts: Option<Accounts>,
     pub(super) tokens: Vec<Token>,
-    /// Mirostat's, where the strategy has it.
+    /// Mirostat's limit, if the strategy uses mirostat.
     pub(super) limit: Option<Limit>,
     /// Tokens still to be chosen.
     pub(super) left: usize,
@@ -115,7 +117,8 @@ impl Running {
         self.left == 0 && self.prompt_scores.is_none()
     }
 
-    /// The inputs to the choice of its next token. `amateur` is the other model's log-probabilities of all tokens.
+    /// The inputs to the choice of its next token. `amateur` holds the other model's
+    /// log-probabilities of all tokens.
     pub(super) fn wanted<'r>(&'r mut self, amateur: Option<&'r [f32]>) -> Wanted<'r> {
         let random = self.stream.at(self.seed, self.tokens.len());
         let (accounts, limit) = (self.accounts.as_mut(), self.limit);
@@ -124,8 +127,9 @@ impl Running {
 }
 
 impl<'a, D: Device> Scheduler<'a, D> {
-    /// A scheduler of `slots` sequences of up to `capacity` tokens. A step feeds at most `prefill` tokens of
-    /// prompts, so that sequences in progress do not wait long for those that join.
+    /// A scheduler of `slots` sequences of up to `capacity` tokens. A step feeds at most `prefill`
+    /// tokens of prompts, and as many of prompts that are scored, so that sequences in progress do
+    /// not wait long for those that join.
     pub fn new(
         model: &'a Model<D>,
         slots: usize,
@@ -147,8 +151,8 @@ impl<'a, D: Device> Scheduler<'a, D> {
         Ok(self)
     }
 
-    /// As many slots as suit the device and take at most half of the available memory, or
-    /// `wanted` if they fit.
+    /// The number of slots: `wanted`, or as many as suit the device and take at most half of the
+    /// available memory. Fails if they do not fit.
     pub fn fitting_slots(
         model: &Model<D>,
         capacity: usize,
@@ -166,7 +170,7 @@ impl<'a, D: Device> Scheduler<'a, D> {
         Ok(slots)
     }
 
-    /// The bytes [`new`](Self::new) asks the device for, but for a few small lists.
+    /// The bytes [`new`](Self::new) allocates on the device, except for a few small lists.
     pub(super) fn bytes(model: &Model<D>, slots: usize, capacity: usize) -> u64 {
         let decoder = &model.decoder;
         let memory = Incremental::<D>::bytes(decoder, slots, capacity);
@@ -186,7 +190,7 @@ impl<'a, D: Device> Scheduler<'a, D> {
     /// Adds a sequence.
     ///
     /// # Panics
-    /// Where there is no room.
+    /// If there is no room.
     pub fn join(&mut self, joining: Joining<'_>) {
         let Joining { number, prompt, stream, seed, strategy, new_tokens, end, .. } = joining;
         let slot = self.free.pop().expect("there is room");
@@ -222,14 +226,14 @@ impl<'a, D: Device> Scheduler<'a, D> {
         Some((number, tokens))
     }
 
-    /// Completes a sequence where it is.
+    /// Ends a sequence at its current length.
     pub fn end(&mut self, number: usize) {
         for running in self.running.iter_mut().filter(|running| running.number == number) {
             (running.left, running.prompt_scores) = (0, None);
         }
     }
 
-    /// Removes the sequences whose numbers `leaves` holds of, complete or not.
+    /// Removes the sequences for whose numbers `leaves` returns true, complete or not.
     pub fn remove(&mut self, mut leaves: impl FnMut(usize) -> bool) {
         let free = &mut self.free;
         self.running.retain(|running| {

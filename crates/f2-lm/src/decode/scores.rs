@@ -35,7 +35,7 @@ impl Scored {
     }
 }
 
-/// Buffers for log-probabilities, and the model they are of.
+/// A model, and buffers for its log-probabilities.
 pub(super) struct Scores<'a, D: Device> {
     pub(super) model: &'a Model<D>,
     logits: D::Floats,
@@ -43,7 +43,7 @@ pub(super) struct Scores<'a, D: Device> {
     picked: D::Indices,
     /// Values read from the device; the allocation is reused.
     values: Vec<f32>,
-    /// None where the device leaves drawing to the host.
+    /// `None` if the device does not draw.
     draws: Option<D::Draws>,
 }
 
@@ -106,7 +106,7 @@ impl<'a, D: Device> Scores<'a, D> {
         self.draws.is_some() && device.can_draw(&decoder.head, sampling)
     }
 
-    /// Draws a token for every hidden state; `uniforms` decide.
+    /// Draws a token for every hidden state with the random numbers `uniforms`.
     pub(super) fn draw(
         &mut self,
         sampling: &Sampling,

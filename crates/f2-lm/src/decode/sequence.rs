@@ -12,9 +12,9 @@ use crate::model::Feed;
 pub(super) struct Sequence {
     /// Prompt and continuation so far.
     pub(super) history: Vec<u32>,
-    /// Where the part the model sees begins.
+    /// The index in `history` at which the model's context begins.
     window: usize,
-    /// How many tokens of it are in the cache.
+    /// How many tokens of the context are in the cache.
     cached: usize,
 }
 
@@ -25,8 +25,8 @@ impl Sequence {
         Self { history: prompt.to_vec(), window, cached: 0 }
     }
 
-    /// How many tokens the model must be fed before the next one. A sequence that has outgrown the
-    /// model's positions continues from its last half of them.
+    /// How many tokens the model must be fed before the next one is chosen. A sequence that has
+    /// outgrown the model's positions continues from its last `positions / 2` tokens.
     pub(super) fn due(&mut self, positions: usize) -> usize {
         if self.history.len() - self.window > positions {
             (self.window, self.cached) = (self.history.len() - positions / 2, 0);
@@ -34,7 +34,7 @@ impl Sequence {
         self.history.len() - self.window - self.cached
     }
 
-    /// The tokens the model must be fed before the next one, for slot `slot` of the cache.
+    /// All tokens that are [`due`](Self::due), for slot `slot` of the cache.
     pub(super) fn feed(&mut self, slot: usize, positions: usize) -> Feed<'_> {
         let due = self.due(positions);
         self.feed_part(slot, due)
@@ -47,7 +47,7 @@ impl Sequence {
         Feed { sequence: slot, cached, tokens: &self.history[seen..seen + tokens] }
     }
 
-    /// The first token that is not in the cache, by its place in the history.
+    /// The index in the history of the first token that is not in the cache.
     pub(super) fn next_due(&self) -> usize {
         self.window + self.cached
     }
@@ -58,8 +58,8 @@ impl Sequence {
     }
 }
 
-/// The randomness of one sequence: a function of the seed, its prompt and which of the prompt's
-/// samples it is.
+/// The random numbers of one sequence: a function of its prompt, the number of its sample and the
+/// seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RandomStream([u32; 2]);
 
@@ -74,19 +74,20 @@ impl RandomStream {
         Self([word(0), word(4)])
     }
 
-    /// A number from [−½, ½) for the place `(book, rank)`, whatever the seed.
+    /// A number from [−½, ½) for the account `(book, rank)`, independent of the seed.
     pub(super) fn phase(self, book: u64, rank: u32) -> f64 {
         Philox::new(book, [self.0[0], self.0[1], rank]).uniform() - 0.5
     }
 
-    /// All randomness of the token at `position` of the continuation.
+    /// The random numbers for the token at `position` of the continuation.
     pub(super) fn at(self, seed: u64, position: usize) -> Philox {
         Philox::new(seed, [self.0[0], self.0[1], position as u32])
     }
 }
 
-/// The random streams of `samples` texts of each prompt. A prompt that occurs again goes on with
-/// further samples, so that no two texts share their randomness, in whatever order prompts are given.
+/// The random streams of `samples` texts of each prompt. A prompt that occurs again gets further
+/// samples, so that no two texts share their random numbers; the order of the prompts does not
+/// matter.
 pub struct RandomStreams<'a> {
     prompts: &'a [Vec<u32>],
     samples: usize,
@@ -100,7 +101,7 @@ impl<'a> RandomStreams<'a> {
         Self::after(&[], prompts, samples)
     }
 
-    /// The streams of `samples` texts of each prompt, where there were as many of `earlier` ones.
+    /// The streams of `samples` texts of each prompt, after as many texts of each `earlier` prompt.
     pub fn after(earlier: &'a [Vec<u32>], prompts: &'a [Vec<u32>], samples: usize) -> Self {
         let mut times: HashMap<&[u32], u64> = HashMap::new();
         let mut meet = |prompt: &'a Vec<u32>| {
@@ -112,8 +113,8 @@ impl<'a> RandomStreams<'a> {
         Self { prompts, samples, met: met[earlier.len()..].to_vec() }
     }
 
-    /// Where `repeats`, a prompt that occurs again has the same streams again: its text is the same
-    /// wherever it occurs.
+    /// If `repeats`, a prompt that occurs again has the same streams again, so that its texts are
+    /// the same.
     #[must_use]
     pub fn repeating(mut self, repeats: bool) -> Self {
         if repeats {

@@ -6,7 +6,7 @@ use super::{Continuation, Event, Generated, Generator, Request, Token};
 use crate::model::Model;
 use crate::{Devices, Error, Parts, Worker};
 
-/// An [`Event`] on its way to another thread.
+/// An owned [`Event`], to be sent to another thread.
 enum Message {
     Ready,
     Token { text: usize, token: Token },
@@ -14,11 +14,12 @@ enum Message {
     Finished(Continuation),
 }
 
-/// Continues the prompts on every device, with the model that `load` puts there. `observer` sees every
-/// token; `stop` is checked before every pass.
+/// Continues the prompts on all devices, each with a copy of the model loaded by `load`. `observer`
+/// sees every token; `stop` is checked before every pass.
 ///
-/// Several devices are dealt whole batches, as many texts as a device works on at a time: all
-/// products have the shapes they have on one device, and the texts are the same to the last bit.
+/// With several devices, texts are dealt out in whole batches, as many as a device processes at a
+/// time. All matrix products then have the shapes they have on one device, and the results are
+/// bit-identical.
 pub fn generate_on<D: Device, E: From<Error> + Send>(
     devices: &Devices<'_, D, E>,
     load: &(dyn Fn(D) -> Result<Model<D>, E> + Sync),
@@ -39,7 +40,7 @@ pub fn generate_on<D: Device, E: From<Error> + Send>(
     };
     let mut is_ready = false;
     let mut observer = |message: Message| {
-        // The first device that is ready is enough to begin.
+        // Only the first device's `Ready` is passed on.
         if !matches!(message, Message::Ready) || !std::mem::replace(&mut is_ready, true) {
             observer(message.event());
         }
@@ -49,8 +50,8 @@ pub fn generate_on<D: Device, E: From<Error> + Send>(
     Ok(Generated::of(request, made.concat()))
 }
 
-/// Continues the prompts on one device by a model contrasted with the amateur that `load_amateur` puts on
-/// the same device.
+/// Continues the prompts on one device, contrasting the model with the amateur that `load_amateur`
+/// loads onto the same device.
 pub fn generate_against<D: Device, E: From<Error> + Send>(
     devices: &Devices<'_, D, E>,
     load: &(dyn Fn(D) -> Result<Model<D>, E> + Sync),

@@ -1,5 +1,5 @@
-//! One step of a [`Scheduler`]: prompts are fed in parts, and every sequence whose prompt is done gets
-//! its next token.
+//! One step of a [`Scheduler`]: prompts are fed in parts, and every sequence whose prompt has been
+//! fed gets its next token.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::Error;
 use crate::model::Feed;
 
 impl<D: Device> Scheduler<'_, D> {
-    /// Feeds prompts, as far as one step does, and chooses the next token of every sequence whose
+    /// Feeds the next part of the prompts, and chooses the next token of every sequence whose
     /// prompt has been fed.
     pub fn step(&mut self) -> Result<Vec<Output>, Error> {
         let mut outputs = self.score_prompts()?;
@@ -23,8 +23,8 @@ impl<D: Device> Scheduler<'_, D> {
         let scored = self.alternatives(&due, &tokens)?;
         for ((place, _), (mut token, scored)) in due.iter().zip(tokens.into_iter().zip(scored)) {
             let running = &mut self.running[*place];
-            // Not by the posterior's log-probability, which has other last digits: whether
-            // alternatives are asked for does not change the text.
+            // Not from the posterior's log-probability, which differs in the last digits:
+            // requesting alternatives must not change the text.
             running.limit = running.limit_after(&token);
             let is_end = running.end == Some(token.id);
             let alternatives = scored.map_or_else(Vec::new, |scored| {
@@ -43,7 +43,7 @@ impl<D: Device> Scheduler<'_, D> {
         Ok(outputs)
     }
 
-    /// Scores prompts of those that ask for it, at most `prefill` tokens in all.
+    /// Scores the prompts of sequences that request it, at most `prefill` tokens in all.
     fn score_prompts(&mut self) -> Result<Vec<Output>, Error> {
         let mut outputs = Vec::new();
         let mut budget = self.prefill;
@@ -65,8 +65,8 @@ impl<D: Device> Scheduler<'_, D> {
         Ok(outputs)
     }
 
-    /// Feeds what is due, prompts in parts. Returns the sequences whose next token can be chosen:
-    /// their places among the running ones, and the rows of their hidden states.
+    /// Feeds the tokens that are due, prompts in parts. Returns the sequences whose next token can
+    /// be chosen: their places among the running ones, and the rows of their hidden states.
     fn feed(&mut self) -> Result<Vec<(usize, u32)>, Error> {
         let Self { scores, memory, amateur, running, prefill, .. } = self;
         let positions = scores.model.decoder.shape.positions;
@@ -96,7 +96,8 @@ impl<D: Device> Scheduler<'_, D> {
         Ok(due)
     }
 
-    /// The next token of every sequence in `due`. Those with the same strategy are chosen together.
+    /// Chooses the next token of every sequence in `due`, together for those with the same
+    /// strategy.
     fn choose(&mut self, due: &[(usize, u32)]) -> Result<Vec<Token>, Error> {
         let mut groups: Vec<(Arc<Strategy>, Vec<usize>)> = Vec::new();
         for (index, (place, _)) in due.iter().enumerate() {
@@ -135,33 +136,35 @@ impl<D: Device> Scheduler<'_, D> {
         Ok(tokens.into_iter().map(|token| token.expect("every row is in a group")).collect())
     }
 
-    /// The posterior's alternatives to the chosen tokens, where they are asked for.
+    /// The posterior's alternatives to the chosen tokens, for the sequences that request them.
     fn alternatives(
         &mut self,
         due: &[(usize, u32)],
         tokens: &[Token],
     ) -> Result<Vec<Option<Scored>>, Error> {
         let mut scored: Vec<Option<Scored>> = vec![None; due.len()];
-        let asked =
+        let requested =
             due.iter().zip(tokens).enumerate().filter_map(|(index, ((place, row), token))| {
                 let alternatives = self.running[*place].alternatives?;
                 Some((index, *row, token.id, alternatives))
             });
-        let asked: Vec<(usize, u32, u32, usize)> = asked.collect();
-        if asked.is_empty() {
+        let requested: Vec<(usize, u32, u32, usize)> = requested.collect();
+        if requested.is_empty() {
             return Ok(scored);
         }
-        let rows: Vec<u32> = asked.iter().map(|(_, row, ..)| *row).collect();
+        let rows: Vec<u32> = requested.iter().map(|(_, row, ..)| *row).collect();
         let posterior = self.posterior_of(&rows)?;
         let vocabulary = posterior.len() / rows.len();
-        for ((index, _, id, alternatives), logs) in asked.iter().zip(posterior.chunks(vocabulary)) {
+        for ((index, _, id, alternatives), logs) in
+            requested.iter().zip(posterior.chunks(vocabulary))
+        {
             scored[*index] = Some(Scored::new(logs, *id, *alternatives));
         }
         Ok(scored)
     }
 
-    /// The full posterior after at most as many rows of the last pass as there are slots,
-    /// `[rows, vocabulary]`.
+    /// The full posterior, `[rows, vocabulary]`, for at most as many rows of the last pass as there
+    /// are slots.
     pub(super) fn posterior_of(&mut self, rows: &[u32]) -> Result<&mut [f32], Error> {
         self.gather(rows);
         self.scores.posterior(rows.len(), &self.gathered)

@@ -1,25 +1,25 @@
-//! Sequences of characters that end a text.
+//! Stop sequences: strings that end a text.
 
 use crate::Error;
 use crate::run::{TextStream, Vocabulary};
 
-/// Sequences of characters that end a text and are not part of it.
+/// Strings that end a text and are not part of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StopSequences(Vec<String>);
 
 impl StopSequences {
-    /// Empty ones are left out: every text would begin with them.
+    /// Empty sequences are dropped: every text would begin with them.
     pub fn new(sequences: impl IntoIterator<Item = String>) -> Self {
         Self(sequences.into_iter().filter(|sequence| !sequence.is_empty()).collect())
     }
 
-    /// Whether there is none.
+    /// Whether there are no stop sequences.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Where the first of them begins in a text, in bytes. The first `known` bytes are known to hold
-    /// none in full.
+    /// The byte at which the first stop sequence in a text begins. The first `known` bytes are
+    /// known not to contain a complete one.
     pub fn find(&self, text: &str, known: usize) -> Option<usize> {
         let first = |sequence: &String| {
             let mut from = (known + 1).saturating_sub(sequence.len()).min(text.len());
@@ -31,7 +31,7 @@ impl StopSequences {
         self.0.iter().filter_map(first).min()
     }
 
-    /// How many bytes at a text's end may turn out to be the beginning of one.
+    /// How many bytes at the end of a text may be the beginning of a stop sequence.
     pub fn held_back(&self, text: &str) -> usize {
         let held = |sequence: &String| {
             let beginnings = sequence.char_indices().map(|(end, _)| end).rev();
@@ -40,8 +40,8 @@ impl StopSequences {
         self.0.iter().map(held).max().unwrap_or(0)
     }
 
-    /// The text of some tokens up to where it ends, and how many of the tokens begin before that. The
-    /// first sequence to be complete ends it, whatever follows.
+    /// The text of some tokens up to the stop sequence that is completed first, and how many of the
+    /// tokens begin before that point.
     pub fn cut(&self, vocabulary: &Vocabulary, ids: &[u32]) -> Result<(String, usize), Error> {
         if self.is_empty() {
             return Ok((vocabulary.decode(ids)?, ids.len()));
@@ -67,7 +67,7 @@ impl StopSequences {
     }
 }
 
-/// Looks for stop sequences in a text as it is made.
+/// Looks for stop sequences in a text as it is generated.
 pub(super) struct StopWatch<'a> {
     stops: &'a StopSequences,
     stream: TextStream<'a>,

@@ -1,4 +1,4 @@
-//! How the next token is chosen: everything that can be set.
+//! All settings of how the next token is chosen.
 
 use super::checks::{check_temperature, require};
 use super::{
@@ -9,13 +9,13 @@ use crate::model::ModelShape;
 
 /// How the next token is chosen.
 ///
-/// Applied in this order: repetition penalty, DRY, blocked n-grams, mirostat, temperature, truncations,
-/// XTC.
+/// Applied in this order: repetition penalty, DRY, blocked n-grams, contrastive decoding, mirostat,
+/// temperature, truncations, XTC.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Strategy {
-    /// Divides the logarithms of probabilities; 0 takes the most likely token.
+    /// Divides log-probabilities; 0 takes the most likely token.
     pub temperature: f64,
-    /// Keeps some of the tokens to draw from.
+    /// The rules that decide which tokens may be drawn.
     pub truncations: Truncations,
     /// Multiplies the log-probability of every token that occurred before; 1 does nothing.
     pub repetition_penalty: f64,
@@ -23,13 +23,13 @@ pub struct Strategy {
     pub block_ngrams: usize,
     /// A penalty on continuing a repetition.
     pub dry: Option<Dry>,
-    /// Leaves the likeliest tokens out now and then.
+    /// Leaves out the likeliest tokens at random.
     pub xtc: Option<Xtc>,
     /// Truncates so that the text's surprise stays near a target; instead of other truncations.
     pub mirostat: Option<Mirostat>,
     /// How an F² model's two softmaxes are used.
     pub factorisation: Factorisation,
-    /// Lets accounts decide instead of random numbers: a prompt's text is the same with every seed.
+    /// Replaces random numbers by accounts: a prompt's text is the same with every seed.
     pub deterministic: bool,
     /// Searches for likely texts instead of drawing them.
     pub beam: Option<BeamSearch>,
@@ -49,7 +49,7 @@ pub enum Factorisation {
 }
 
 impl Factorisation {
-    /// The same without what says more about the k of top-k, unless `truncations` have one.
+    /// The same, with the settings that refine top-k reset unless `truncations` includes top-k.
     #[must_use]
     pub fn beside(self, truncations: &Truncations) -> Self {
         match self {
@@ -102,7 +102,8 @@ impl Strategy {
         Self { factorisation: Factorisation::Joint, ..self }
     }
 
-    /// Whether whole texts are searched for, which are known at their end alone.
+    /// Whether texts are searched for, by beam or contrastive search, which a
+    /// [`Scheduler`](super::Scheduler) does not support.
     pub fn is_search(&self) -> bool {
         self.beam.is_some() || self.contrastive_search.is_some()
     }
@@ -116,7 +117,7 @@ impl Strategy {
             draw.check(shape.class_ends.len())?;
             let has_k = self.truncations.top_k().is_some();
             require("small classes", has_k || draw.small != SmallClass::Fill, || {
-                "filling them up needs a k".to_owned()
+                "filling them up needs top-k".to_owned()
             })?;
             require("top-k growth", has_k || draw.top_k_growth == 0.0, || {
                 "it needs top-k, which is off".to_owned()
@@ -130,7 +131,7 @@ impl Strategy {
         self.beam.as_ref().map_or(Ok(()), |beam| beam.check(self, shape.vocabulary))
     }
 
-    /// Accounts share out what would be drawn, so there must be something to draw.
+    /// Accounts replace random draws, so the strategy must draw.
     fn check_deterministic(&self) -> Result<(), Error> {
         let option = "deterministic";
         if !self.deterministic {
@@ -158,7 +159,7 @@ impl Strategy {
         self.xtc.as_ref().map_or(Ok(()), Xtc::check)?;
         self.check_mirostat()?;
         require("XTC", self.xtc.is_none() || self.temperature != 0.0, || {
-            "it draws: a temperature of 0 does not".to_owned()
+            "it needs a temperature above 0".to_owned()
         })?;
         let penalty = self.repetition_penalty;
         require("repetition penalty", penalty.is_finite() && penalty >= 1.0, || {
@@ -173,8 +174,6 @@ impl Strategy {
         require("mirostat", alone, || {
             format!("it is the truncation itself: leave {} and XTC out", Truncations::names())
         })?;
-        require("mirostat", self.temperature != 0.0, || {
-            "it draws: a temperature of 0 does not".to_owned()
-        })
+        require("mirostat", self.temperature != 0.0, || "it needs a temperature above 0".to_owned())
     }
 }

@@ -1,4 +1,4 @@
-//! XTC, "exclude top choices": now and then the likeliest tokens are left out where another is likely
+//! XTC, "exclude top choices": at random, the likeliest tokens are left out if another is likely
 //! enough (known from text-generation-webui and llama.cpp; there is no paper).
 
 use f2_engine::Philox;
@@ -10,10 +10,10 @@ use crate::Error;
 /// How often the top choices are left out, and which.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Xtc {
-    /// How often.
+    /// The probability of leaving them out.
     pub probability: f64,
-    /// Of the tokens at least this likely, all but the least likely are left out. Above one half there are
-    /// never two.
+    /// Of the tokens with at least this probability, all but the least likely are left out. Above
+    /// 0.5 there are never two.
     pub threshold: f64,
 }
 
@@ -32,13 +32,13 @@ impl Xtc {
         })
     }
 
-    /// The distribution with its top choices or without: one random number decides, whatever there is to
+    /// Leaves out the top choices at random. Takes one random number, even if there is nothing to
     /// leave out.
     pub(super) fn apply(&self, distribution: Distribution, random: &mut Philox) -> Distribution {
         if random.uniform() < self.probability { self.exclude(distribution) } else { distribution }
     }
 
-    /// Leaves the top choices out. The last of those that are equally likely is the one that stays.
+    /// Leaves out the top choices. Of equally likely ones, the one with the largest id is kept.
     pub(super) fn exclude(&self, distribution: Distribution) -> Distribution {
         let top = distribution.entries().iter().filter(|(_, q)| *q >= self.threshold);
         let Some(&(stays, _)) =

@@ -9,7 +9,7 @@ pub(super) struct Card<'a> {
     pub(super) shape: &'a ModelShape,
     pub(super) parameters: usize,
     pub(super) training: &'a Training,
-    /// How it writes by default; none where callers must say.
+    /// The default decoding; `None` if callers must choose.
     pub(super) decoding: Option<&'a Strategy>,
     /// Whether the tokenizer has a token that ends texts.
     pub(super) ends_texts: bool,
@@ -87,13 +87,13 @@ impl Card<'_> {
             .replace("TOKEN_VECTORS", tokens)
     }
 
-    /// How `generate` goes by default.
+    /// The paragraph about the default decoding.
     fn decoded(&self) -> String {
         self.decoding.map_or_else(String::new, |strategy| {
             let keys = DecodingKeys::from(strategy);
             format!(
-                "\nWithout options `generate` decodes as `generation_config.json` says, which is how the \
-                 text came closest to\nhuman text where it was measured (`f2 tune`): {keys}.\n"
+                "\nWithout options `generate` uses the settings in `generation_config.json`, with \
+                 which the text came closest to\nhuman text when measured (`f2 tune`): {keys}.\n"
             )
         })
     }
@@ -117,7 +117,7 @@ impl Card<'_> {
     }
 }
 
-/// How the examples draw where the model does not say.
+/// The sampling options in the examples, if the model has no default decoding.
 const PLAIN_OPTIONS: &str = ", do_sample=True, top_k=20";
 const F2_OPTIONS: &str = ", do_sample=True, top_k=3";
 

@@ -24,7 +24,7 @@ const ACTIVATIONS: [&str; 4] = ["gelu_new", "gelu_fast", "gelu_pytorch_tanh", "g
 /// that of F² models.
 const CLASSES: [&str; 4] = ["GPT2LMHeadModel", "GPT2Model", "GPT2DoubleHeadsModel", remote::CLASS];
 
-/// The settings that decide the parameters and what is computed with them.
+/// The settings that determine the parameters and the computation.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Gpt2Config {
     model_type: String,
@@ -55,7 +55,7 @@ impl Gpt2Config {
         let text = read_text(&path)?;
         let bad = |error: serde_json::Error| ExchangeError::bad(&path, error.to_string());
         let value: Value = serde_json::from_str(&text).map_err(bad)?;
-        // Before the sizes, which other models name otherwise.
+        // Checked before the sizes, which have other names in other models.
         let architecture =
             |found: String| ExchangeError::Architecture { path: path.clone(), found };
         match value["model_type"].as_str() {
@@ -156,7 +156,7 @@ impl Gpt2Config {
         if self.is_f2() { self.class_ends.as_deref().unwrap_or_default() } else { &[] }
     }
 
-    /// Whether it asks for one matrix as embedding and output.
+    /// Whether embedding and output matrix are declared to be tied.
     pub(super) fn asks_for_tying(&self) -> bool {
         self.tie_word_embeddings.unwrap_or(true)
     }
@@ -181,7 +181,7 @@ impl Gpt2Config {
     }
 }
 
-/// The class of `transformers` an exported model is.
+/// The `transformers` class of an exported model.
 pub fn class(shape: &ModelShape) -> &'static str {
     if shape.class_ends.is_empty() { "GPT2LMHeadModel" } else { remote::CLASS }
 }

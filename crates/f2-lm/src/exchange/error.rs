@@ -16,10 +16,10 @@ pub enum ExchangeError {
     /// A file or folder cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// Another process writes the folder.
+    /// Another process is writing the folder.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// The folder to write is taken.
+    /// The folder to write exists already.
     #[error("{} exists already", path.display())]
     Exists {
         /// The folder.
@@ -51,7 +51,7 @@ pub enum ExchangeError {
         /// The model it describes.
         found: String,
     },
-    /// A GPT-2 of a kind the decoder cannot compute.
+    /// A variant of GPT-2 that the decoder does not implement.
     #[error("{}: `{key}` is {found}; the decoder here has {needed}", path.display())]
     Variant {
         /// The configuration.
@@ -60,7 +60,7 @@ pub enum ExchangeError {
         key: &'static str,
         /// Its value.
         found: String,
-        /// The only value there is.
+        /// The only supported value.
         needed: &'static str,
     },
     /// A file that is not what it should be.
@@ -71,7 +71,7 @@ pub enum ExchangeError {
         /// The reason.
         reason: String,
     },
-    /// A tensor that should be there is not.
+    /// A required tensor is missing.
     #[error("{}: tensor `{name}` is missing; the model needs it in shape {needed:?}", path.display())]
     MissingTensor {
         /// The file it was looked for in.
@@ -110,7 +110,7 @@ pub enum ExchangeError {
         /// The file.
         path: PathBuf,
     },
-    /// More tokens than rows.
+    /// A tokenizer with more tokens than the embedding has rows.
     #[error(
         "{} has {tokens} tokens, but the embedding only {rows} rows",
         path.display()
@@ -123,7 +123,7 @@ pub enum ExchangeError {
         /// Rows of the embedding.
         rows: usize,
     },
-    /// Asked to stop.
+    /// Stopped on request.
     #[error("interrupted")]
     Interrupted,
     /// The model to export cannot be used.

@@ -1,4 +1,4 @@
-//! A model of `f2` becomes a folder of `transformers`.
+//! Export of a model of `f2` as a folder of `transformers`.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -23,10 +23,10 @@ use crate::run::SavedModel;
 use crate::run::checkpoint::{CLASSES, COUNTS, MODEL, RANKS};
 use crate::tensor_file::{self, Planned, TensorFile, WriteFailure, float_bytes};
 
-/// Writes a model as a folder `transformers` loads: a plain one as a `GPT2LMHeadModel`, an F²
-/// model as an `F2ForCausalLM`, whose Python code is in the folder too; tokenizer and model card
-/// beside. `decoding` is how it writes by default there. `go_on` is called repeatedly with the number of parameters written so far; if it
-/// returns false, or after an error, nothing is left on the disk.
+/// Writes a model, with tokenizer and model card, as a folder `transformers` loads: a plain one as
+/// a `GPT2LMHeadModel`, an F² model as an `F2ForCausalLM`, whose Python code is in the folder too.
+/// `decoding` becomes the default of `generate` there. `go_on` is called before each tensor with
+/// its number of parameters; if it returns false, or after an error, nothing is left on the disk.
 pub fn export(
     model: &SavedModel,
     decoding: Option<&Strategy>,

@@ -14,7 +14,7 @@ pub(super) const TOKENIZER: &str = "tokenizer.json";
 pub(super) const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
 /// The model card.
 pub(super) const CARD: &str = "README.md";
-/// The tokens that begin, end and pad generated texts.
+/// The tokens that begin, end and pad texts, and the default decoding.
 pub(super) const GENERATION_CONFIG: &str = "generation_config.json";
 /// GPT-2's older pair of files.
 const VOCABULARY: &str = "vocab.json";
@@ -39,7 +39,7 @@ pub(super) fn read_tokenizer(folder: &Path, rows: usize) -> Result<Tokenizer, Ex
         });
     };
     let tokens = tokenizer.vocabulary_size();
-    // Fewer tokens are common: embeddings are filled up to a round number.
+    // Fewer tokens are common: embeddings are padded to a round number.
     if tokens > rows {
         return Err(ExchangeError::TokenizerTooLarge { path, tokens, rows });
     }
@@ -52,13 +52,13 @@ pub(super) fn read_text(path: &Path) -> Result<String, ExchangeError> {
     Ok(f2_files::read_text(path)?)
 }
 
-/// Refuses folders, and pipes, which would be waited for.
+/// Refuses folders, and pipes, which would block.
 fn check_is_file(path: &Path) -> Result<(), ExchangeError> {
     let about = fs::metadata(path).map_err(f2_files::ReadError::of(path))?;
     if about.is_file() { Ok(()) } else { Err(ExchangeError::bad(path, "it is not a file")) }
 }
 
-/// Writes a folder that gets its name once it is complete. Whatever has the name by then stays.
+/// Writes a folder that gets its name once it is complete. Whatever has that name by then is kept.
 pub(super) fn publish(
     out: &Path,
     write: impl FnOnce(&Path) -> Result<(), ExchangeError>,
@@ -67,12 +67,12 @@ pub(super) fn publish(
     check_is_free(out)?;
     let staged = StagedFolder::create(out)?;
     write(staged.path())?;
-    // Minutes may have passed.
+    // Checked again: minutes may have passed.
     check_is_free(out)?;
     Ok(staged.publish_new()?)
 }
 
-/// Refuses a name that something has, but for an empty folder.
+/// Refuses a path that exists, unless it is an empty folder.
 pub fn check_is_free(out: &Path) -> Result<(), ExchangeError> {
     let is_empty = || out.read_dir().is_ok_and(|mut entries| entries.next().is_none());
     if out.exists() && !is_empty() {

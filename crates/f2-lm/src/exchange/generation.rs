@@ -1,10 +1,10 @@
-//! `generation_config.json`: how `generate` of `transformers` goes by default.
+//! `generation_config.json`: the defaults of `generate` in `transformers`.
 
 use serde_json::{Map, Value, json};
 
 use crate::decode::{BeamSearch, Factorisation, Foreign, Strategy, Truncations};
 
-/// Which tokens begin, end and pad texts, and how tokens are chosen where the model has a decoding.
+/// The tokens that begin, end and pad texts and, if the model has a default decoding, its settings.
 pub(super) fn describe(
     end_of_text: Option<u32>,
     decoding: Option<&Strategy>,
@@ -25,7 +25,7 @@ pub(super) fn describe(
         block_ngrams,
         factorisation,
         beam,
-        // `transformers` has no names for these.
+        // Not exported.
         dry: _,
         xtc: _,
         mirostat: _,
@@ -63,7 +63,7 @@ pub(super) fn describe(
     if is_f2 {
         match factorisation {
             Factorisation::Joint => put("joint", json!(true)),
-            // A beam searches the full posterior.
+            // In `transformers`, beam search uses the full posterior.
             Factorisation::Decoupled(_) if beam.is_some() => {}
             Factorisation::Decoupled(draw) => {
                 put("class_temperature", json!(draw.temperature));

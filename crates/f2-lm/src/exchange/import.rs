@@ -1,4 +1,4 @@
-//! A folder of `transformers` becomes a model of `f2`.
+//! Import of a folder of `transformers` as a model of `f2`.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -19,20 +19,20 @@ use crate::run::ModelFile;
 use crate::run::checkpoint::{CLASSES, COUNTS, MODEL, TOKENIZER};
 use crate::tensor_file::{self, Planned, WriteFailure, float_bytes};
 
-/// A Hugging Face folder, all of it checked but the values of the tensors.
+/// A Hugging Face folder, checked except for the values of the tensors.
 #[derive(Debug)]
 pub struct ForeignModel {
-    /// The decoder it holds.
+    /// The shape of its decoder.
     pub shape: ModelShape,
-    /// Text to ids and back; its ids are rows of the embedding.
+    /// The tokenizer, whose ids are rows of the embedding.
     pub tokenizer: Tokenizer,
     weights: Weights,
-    /// Files of `f2` that an exported model carries.
+    /// The files of `f2` in an exported model: name and text.
     ours: Vec<(&'static str, String)>,
 }
 
 impl ForeignModel {
-    /// Opens a folder and checks all of it but the values of the tensors.
+    /// Opens a folder and checks it, except for the values of the tensors.
     pub fn open(folder: &Path) -> Result<Self, ExchangeError> {
         if !folder.is_dir() {
             let reason = if folder.exists() { "it is not a folder" } else { "it does not exist" };
@@ -53,7 +53,7 @@ impl ForeignModel {
         Ok(found)
     }
 
-    /// Every tensor must be there in its shape, and no other.
+    /// Checks that every tensor exists in its shape, and no other.
     fn check_tensors(&self) -> Result<(), ExchangeError> {
         let mut known = BTreeSet::new();
         for named in Decoder::new(self.shape.clone()).layout.parameters() {
@@ -68,18 +68,18 @@ impl ForeignModel {
         foreign(named, !self.shape.class_ends.is_empty())
     }
 
-    /// How many parameters there are.
+    /// The number of parameters.
     pub fn parameters(&self) -> usize {
         Decoder::new(self.shape.clone()).layout.count()
     }
 
-    /// Rows of the embedding that no token has.
+    /// The number of rows of the embedding that belong to no token.
     pub fn unused_rows(&self) -> usize {
         self.shape.vocabulary - self.tokenizer.vocabulary_size()
     }
 
-    /// Writes it as a model of `f2`. `go_on` is called repeatedly with the number of parameters
-    /// written so far; if it returns false, or after an error, nothing is left on the disk.
+    /// Writes it as a model of `f2`. `go_on` is called before each tensor with its number of
+    /// parameters; if it returns false, or after an error, nothing is left on the disk.
     pub fn write(
         &self,
         out: &Path,
@@ -132,8 +132,7 @@ fn is_tied(config: &Gpt2Config, weights: &Weights) -> Result<bool, ExchangeError
     if config.is_f2() {
         return Ok(asked && !weights.has(F2_TOKENS));
     }
-    // An output matrix that differs counts, whatever the configuration says: `transformers`
-    // decides so too.
+    // An output matrix that differs is kept regardless of the configuration, as in `transformers`.
     Ok(asked && !has_own_output(config, weights)?)
 }
 
@@ -168,7 +167,7 @@ fn read_classes(folder: &Path, ends: &[u32]) -> Result<String, ExchangeError> {
     }
 }
 
-/// The text of an exported model's `counts.json`, where there is one.
+/// The text of an exported model's `counts.json`, if there is one.
 fn read_counts(folder: &Path, vocabulary: usize) -> Result<Option<String>, ExchangeError> {
     let path = folder.join(COUNTS);
     if !path.exists() {

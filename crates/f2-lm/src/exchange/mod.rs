@@ -1,9 +1,9 @@
 //! Import of GPT-2 and F² models from Hugging Face folders, and export to them.
 //!
-//! [`ForeignModel::open`] reads a folder of `transformers` and [`ForeignModel::write`] writes it
-//! as a model of `f2`; [`export`] does the reverse. Both hold one tensor in memory at a time, and
-//! refuse models that would compute something else on the other side. The Python code that lets
-//! `transformers` run an F² model is in `remote/`.
+//! [`ForeignModel::open`] reads a folder of `transformers` and [`ForeignModel::write`] writes it as
+//! a model of `f2`; [`export`] does the reverse. Both go tensor by tensor instead of loading the
+//! whole model, and refuse models that the other side would compute differently. The Python code
+//! that lets `transformers` run an F² model is in `remote/`.
 
 mod card;
 mod config;

@@ -82,7 +82,7 @@ pub(super) fn is_mask(name: &str) -> bool {
     name.starts_with("h.") && (name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias"))
 }
 
-/// `[rows, columns]` to `[columns, rows]`.
+/// Transposes `[rows, columns]` to `[columns, rows]`.
 pub(super) fn transpose(values: &[f32], rows: usize, columns: usize) -> Vec<f32> {
     let mut transposed = vec![0.0; values.len()];
     for (row, values) in values.chunks_exact(columns).enumerate() {

@@ -1,4 +1,4 @@
-//! The Python code an exported F² model carries, so that `transformers` can run it.
+//! The Python code in an exported F² model, with which `transformers` runs it.
 
 use std::io;
 use std::path::Path;
@@ -13,7 +13,7 @@ pub(super) const CLASS: &str = "F2ForCausalLM";
 
 const GENERATE_FOLDER: &str = "custom_generate";
 
-/// Which class of which file stands for the `Auto` classes.
+/// The file and class that each `Auto` class loads.
 pub(super) fn auto_map() -> Value {
     json!({
         "AutoConfig": "configuration_f2.F2Config",

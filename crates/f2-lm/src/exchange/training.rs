@@ -3,7 +3,7 @@
 use crate::run::checkpoint::{self, STATE};
 use crate::run::{RunFolder, SavedModel};
 
-/// Facts for the model card. A model without its run has none of them.
+/// Facts for the model card. All are missing for a model without its run.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Training {
     /// The name of the corpus's folder.
@@ -19,7 +19,7 @@ pub(super) struct Training {
 }
 
 impl Training {
-    /// Reads what there is; damage elsewhere in the run is no reason not to export.
+    /// Reads what is available; a damaged run does not prevent the export.
     pub(super) fn of(model: &SavedModel) -> Self {
         let mut training = Self::default();
         if model.folder.join(STATE).exists()

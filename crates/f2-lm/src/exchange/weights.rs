@@ -13,7 +13,7 @@ use crate::tensor_file::TensorFile;
 
 const WHOLE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
-/// Where `transformers` and its forerunners keep weights in other formats.
+/// Files in which `transformers` and its predecessors keep weights in other formats.
 const FOREIGN: [&str; 6] = [
     "pytorch_model.bin",
     "pytorch_model.bin.index.json",
@@ -27,7 +27,7 @@ const FOREIGN: [&str; 6] = [
 #[derive(Debug)]
 pub(super) struct Weights {
     files: Vec<(PathBuf, TensorFile)>,
-    /// Which file a tensor is in.
+    /// The index in `files` of each tensor's file.
     places: BTreeMap<String, usize>,
     /// The prefix of the trunk's names.
     prefix: &'static str,
@@ -96,7 +96,7 @@ impl Weights {
         self.places.contains_key(name)
     }
 
-    /// Makes sure that a tensor is there in the shape it should have.
+    /// Checks that a tensor exists and has the expected shape.
     pub(super) fn check(&self, foreign: &Foreign) -> Result<(), ExchangeError> {
         let (name, needed) = (foreign.prefixed(self.prefix), foreign.shape.clone());
         let Some(&place) = self.places.get(&name) else {
@@ -114,7 +114,7 @@ impl Weights {
         }
     }
 
-    /// Refuses tensors that are none of `known` (named without prefix), nor masks.
+    /// Refuses tensors that are neither in `known` (named without prefix) nor masks.
     pub(super) fn check_no_others(&self, known: &BTreeSet<String>) -> Result<(), ExchangeError> {
         for (name, place) in &self.places {
             let bare = name.strip_prefix(self.prefix).unwrap_or(name);
@@ -126,7 +126,7 @@ impl Weights {
         Ok(())
     }
 
-    /// The values of a checked tensor, as our layout has them.
+    /// The values of a checked tensor, in the layout of `f2`.
     pub(super) fn read(&self, foreign: &Foreign) -> Result<Vec<f32>, ExchangeError> {
         let name = foreign.prefixed(self.prefix);
         let (path, file) = &self.files[self.places[&name]];
@@ -138,7 +138,7 @@ impl Weights {
     }
 }
 
-/// No file of weights that can be read: there may be others, which deserve a word.
+/// The error for a folder without safetensors, which names weights in another format.
 fn absent(folder: &Path) -> ExchangeError {
     let foreign = FOREIGN.iter().map(|name| folder.join(name)).find(|path| path.exists());
     match foreign {

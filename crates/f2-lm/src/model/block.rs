@@ -50,10 +50,10 @@ pub(super) enum Site {
 
 /// The keys and values that the queries of a pass attend to.
 pub(super) enum Attention<'a, D: Device> {
-    /// The positions before them in their own sequence, all of the same pass. Saves the log-sums
-    /// that the backward pass needs, `[heads, positions]`.
+    /// Those of earlier positions of the same sequence, all in the same pass. Saves the
+    /// log-sum-exps that the backward pass needs, `[heads, positions]`.
     Full { sequences: Sequences, log_sums: &'a mut D::Floats },
-    /// Those, and the tokens a cache holds already; it takes the new keys and values.
+    /// Those, and the ones in a cache, to which the new keys and values are added.
     Cached { spans: &'a D::Spans, cache: &'a mut D::Cache },
 }
 
@@ -79,7 +79,7 @@ pub(super) struct BlockActivations<D: Device> {
     pub(super) expanded: D::Activations,
 }
 
-/// Gradients of activations in a backward pass. One buffer serves all blocks.
+/// Gradients of activations in a backward pass. All blocks share these buffers.
 pub(super) struct ActivationGradients<D: Device> {
     /// Of a norm's output, `[rows, width]`; at first that of the hidden states.
     pub(super) normed: D::Activations,
@@ -142,7 +142,7 @@ impl Block {
         pass.add_branch(self.feed_forward_norm, dropout, before, branch, after);
     }
 
-    /// The second branch, likewise. `next` is the norm of whatever follows the block.
+    /// The second branch, likewise. `next` is the norm that follows the block.
     pub(super) fn feed_forward<D: Device>(
         &self,
         pass: &Pass<'_, D>,
@@ -159,7 +159,7 @@ impl Block {
         pass.add_branch(next, dropout, before, branch, after);
     }
 
-    /// The part of it that the backward pass reads.
+    /// The first half of the second branch, whose activations the backward pass reads.
     pub(super) fn expand<D: Device>(
         &self,
         pass: &Pass<'_, D>,
@@ -213,7 +213,7 @@ impl Block {
         let (Model { device, decoder, weights }, rows) = (pass.model, pass.rows);
         let ActivationGradients { normed: d_normed, wide: d_qkv, .. } = &mut **activations;
         let BlockActivations { qkv, attended, .. } = inside;
-        // The norm's gradient is no longer needed, so its buffer is reused for the heads'.
+        // The norm's gradient is no longer needed: its buffer is reused for that of the heads.
         let d_attended = &mut *d_normed;
         let out = self.attention_out;
         device.linear_backward(rows, out, weights, attended, d_branch, d_attended, parameters);

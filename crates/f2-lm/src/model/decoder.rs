@@ -1,24 +1,25 @@
-//! The decoder's shape, the layout of its parameters, and the order in which their gradients are finished.
+//! The decoder's shape, the layout of its parameters, and the order in which their gradients become
+//! final.
 
 use f2_engine::{AttentionHeads, Classes, Embedding, Head, Layout, Norm};
 
 use super::block::{Block, add_norm};
 use crate::config::ModelConfig;
 
-/// The sizes that decide the parameters of a decoder.
+/// The sizes that determine the parameters of a decoder.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelShape {
     /// The blocks.
     pub model: ModelConfig,
     /// The longest sequence.
     pub positions: usize,
-    /// The number of tokens there are.
+    /// The size of the vocabulary.
     pub vocabulary: usize,
     /// Where each frequency class ends; empty for the plain softmax.
     pub class_ends: Vec<u32>,
 }
 
-/// The parameters by name and place. Holds no values.
+/// The layout of the parameters, by name. Holds no values.
 #[derive(Clone, Debug)]
 pub struct Decoder {
     /// Its sizes.
@@ -33,13 +34,13 @@ pub struct Decoder {
     pub final_norm: Norm,
     /// The output layer.
     pub head: Head,
-    /// Attention's heads.
+    /// The attention heads.
     pub heads: AttentionHeads,
 }
 
 impl Decoder {
     /// Computes the layout of the parameters. The class vectors come last, so that all others have
-    /// the same place and initial values with either head.
+    /// the same offset and initial values with either head.
     pub fn new(shape: ModelShape) -> Self {
         let (model, width) = (&shape.model, shape.model.width);
         let mut layout = Layout::new();
@@ -74,9 +75,10 @@ impl Decoder {
         self.blocks.len() + 1
     }
 
-    /// From which place on the gradient is final: before the first stage, and after each. What is
-    /// used first lies first, so that the places descend to 0. The first norm of a block is
-    /// finished by the stage after that of the block, and tied token vectors by the last one.
+    /// The offset from which on the gradient is final: before the first stage, and after each.
+    /// Parameters are laid out in the order of their use, so the offsets descend to 0. The gradient
+    /// of a block's first norm becomes final in the stage after that of the block, and that of tied
+    /// token vectors in the last one.
     pub fn finals(&self) -> Vec<usize> {
         let classes = self.head.classes.as_ref().map(|classes| classes.vectors.offset);
         let head = if self.shape.model.tied {

@@ -17,7 +17,7 @@ pub struct GreedyContinuation<D: Device> {
 }
 
 impl<D: Device> GreedyContinuation<D> {
-    /// Allocates it for the network's decoder.
+    /// Allocates the buffers for the network's decoder.
     pub fn new(
         network: &Network<D>,
         sequences: usize,

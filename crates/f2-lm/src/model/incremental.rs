@@ -6,8 +6,8 @@ use super::block::{Attention, BlockActivations, Pass, Residual};
 use super::{Decoder, Model};
 use crate::memory::bytes;
 
-/// Rows one pass takes at most; longer prompts are split. Every pass reads, and for
-/// many rows copies, all weights.
+/// The most rows of a pass with few sequences; longer prompts are split. Every pass reads, and
+/// with many rows copies, all weights.
 const MOST_ROWS: usize = 1024;
 
 /// New tokens of one sequence.
@@ -36,7 +36,7 @@ pub struct Incremental<D: Device> {
     branch: D::Activations,
     /// The hidden states of every feed's last token, `[feeds, width]`.
     hidden: D::Activations,
-    /// The last pass's operations, and how many rows they are for.
+    /// The recorded operations of the last pass, and its number of rows.
     recording: D::Recording,
     recorded_rows: usize,
 }
@@ -50,7 +50,7 @@ struct Part {
 }
 
 impl<D: Device> Incremental<D> {
-    /// Tokens one pass takes, whatever the number of sequences.
+    /// Tokens that one pass can take, whatever the number of sequences.
     pub const MOST_TOKENS: usize = MOST_ROWS;
 
     /// A cache of `sequences` sequences of up to `capacity` tokens.
@@ -86,7 +86,7 @@ impl<D: Device> Incremental<D> {
         cache.saturating_add(rows)
     }
 
-    /// The hidden states the last [`advance`](Self::advance) ended in, `[feeds, width]`.
+    /// The hidden states that the last [`advance`](Self::advance) left, `[feeds, width]`.
     pub fn hidden(&self) -> &D::Activations {
         &self.hidden
     }
@@ -96,8 +96,8 @@ impl<D: Device> Incremental<D> {
         device.reorder_cache(parents, length, &mut self.cache);
     }
 
-    /// Feeds new tokens, and leaves the hidden state of the last of each feed. It does not depend on
-    /// the other feeds.
+    /// Feeds new tokens, and leaves the hidden state of the last token of each feed in
+    /// [`hidden`](Self::hidden). It does not depend on the other feeds.
     pub fn advance(&mut self, model: &Model<D>, feeds: &[Feed<'_>]) -> Result<(), Error> {
         let device = &model.device;
         let passes = cut(feeds, self.rows);
@@ -148,8 +148,9 @@ impl<D: Device> Incremental<D> {
         device.gather(width, &self.picked, &self.residuals[0].normed, &mut self.hidden);
     }
 
-    /// All blocks over the rows in `tokens` and `spans`; leaves the hidden states in the first
-    /// residual's norm. The operations are the same as long as the number of rows is.
+    /// Runs all blocks over the rows in `tokens` and `spans`; leaves the hidden states in the
+    /// normed stream of the first residual. The operations depend on the number of rows alone, so
+    /// that a recording of them can be replayed.
     fn pass(&mut self, model: &Model<D>, rows: usize) {
         let mut recording = std::mem::take(&mut self.recording);
         if self.recorded_rows != rows {
@@ -171,7 +172,7 @@ impl<D: Device> Incremental<D> {
         for block in &decoder.blocks {
             let attention = Attention::Cached { spans, cache };
             block.attention(&pass, attention, start, inside, branch, middle);
-            // The residual before the block is no longer needed: its buffer takes the one after it.
+            // The residual before the block is no longer needed: its buffer is reused for the next.
             let next = decoder.norm_after(block.layer);
             block.feed_forward(&pass, next, middle, inside, branch, start);
         }

@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn matrices_have_the_stated_deviation() {
         let decoder = decoder(true, Vec::new());
-        // 19,264 and 6,144 draws: the sample's deviation is within 2 % with certainty enough.
+        // 19,264 and 6,144 draws: the sample's deviation is almost surely within 2 %.
         assert!((deviation(&values(&decoder, 1, "embedding.tokens")) / 0.02 - 1.0).abs() < 0.03);
         let scaled = deviation(&values(&decoder, 1, "block.1.contract.weight"));
         assert!((scaled / 0.01 - 1.0).abs() < 0.04, "{scaled}");

@@ -1,10 +1,10 @@
 //! The GPT-2 decoder: pre-norm blocks, GELU, learned positions, a final norm, and one of two
 //! heads.
 //!
-//! [`Decoder`] says which parameter is where and [`Model`] holds their values on a device. One
-//! block's computation is in `block.rs`, forward and backward; `passes.rs` runs all blocks over a
-//! whole batch and `incremental.rs` over new tokens after a key-value cache. A [`Workspace`] holds
-//! the buffers of a batch; a [`Network`] is a model in training.
+//! [`Decoder`] is the layout of the parameters and [`Model`] holds their values on a device.
+//! `block.rs` computes one block, forward and backward; `passes.rs` runs all blocks over a whole
+//! batch and `incremental.rs` over new tokens, with those before them in a key-value cache. A
+//! [`Workspace`] holds the buffers of a batch; a [`Network`] is a model in training.
 
 mod block;
 mod decoder;

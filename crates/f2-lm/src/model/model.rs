@@ -1,15 +1,15 @@
-//! A model that can compute: its decoder and its parameters on a device.
+//! A decoder with its parameters on a device.
 
 use f2_engine::{Device, Parameter};
 
 use super::Decoder;
 use crate::Error;
 
-/// A decoder with its parameters, on a device.
+/// A decoder with its parameters on a device.
 pub struct Model<D: Device> {
     /// The device that holds the parameters and computes.
     pub device: D,
-    /// Which parameter is where.
+    /// The layout of the parameters.
     pub decoder: Decoder,
     /// The parameters.
     pub weights: D::Weights,
@@ -22,7 +22,7 @@ impl<D: Device> Model<D> {
         Ok(Self { device, decoder, weights })
     }
 
-    /// A model before training; `seed` decides its parameters.
+    /// A model before training, its parameters drawn at random from `seed`.
     pub fn initialised(device: D, decoder: Decoder, seed: u64) -> Result<Self, Error> {
         let mut model = Self::zeros(device, decoder)?;
         model.initialise(seed);
@@ -36,7 +36,7 @@ impl<D: Device> Model<D> {
         Ok(values)
     }
 
-    /// Gives a parameter new values, row by row.
+    /// Overwrites the values of a parameter, row by row.
     pub fn set_values(&mut self, parameter: Parameter, values: &[f32]) {
         self.device.write_weights(values, parameter, &mut self.weights);
     }

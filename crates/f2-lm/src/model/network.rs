@@ -24,8 +24,8 @@ impl<D: Device> Network<D> {
         Self::recomputing(device, decoder, positions, seed, false)
     }
 
-    /// The same, where `recomputes` says whether the backward pass recomputes the activations of blocks
-    /// instead of having them saved.
+    /// Like [`new`](Self::new); with `recomputes` the backward pass recomputes the activations of
+    /// blocks instead of having them saved.
     pub fn recomputing(
         device: D,
         decoder: Decoder,
@@ -77,8 +77,8 @@ impl<D: Device> Network<D> {
 
     /// Adds the loss of the batch's targets to [`loss`](Self::loss) and its gradient
     /// to [`gradients`](Self::gradients).
-    /// With a `handover` it is the last one of a step, and parts of the gradient are taken as soon as
-    /// they are final; those that were not taken are final, too.
+    /// Only the last backward pass of a step has a `handover`: it takes parts of the gradient as
+    /// soon as they are final. Parts it was not offered are final afterwards, too.
     pub fn backward(
         &mut self,
         recordings: &mut Recordings<D>,
@@ -88,7 +88,7 @@ impl<D: Device> Network<D> {
         workspace.backward(model, recordings, total, gradients, handover)
     }
 
-    /// The losses since [`clear_loss`](Self::clear_loss), in nats.
+    /// The sum of the losses since [`clear_loss`](Self::clear_loss), in nats.
     pub fn loss(&self) -> Result<f32, Error> {
         let mut loss = [0.0];
         self.model.device.read_floats(&self.total, 0, &mut loss)?;
@@ -100,7 +100,7 @@ impl<D: Device> Network<D> {
         self.model.device.zero_floats(&mut self.total);
     }
 
-    /// Begins to read what [`loss`](Self::loss) gives.
+    /// Begins to copy the [`loss`](Self::loss) to the host.
     pub fn begin_reading_loss(&self, to: &mut D::Reading) {
         self.model.device.begin_reading(&self.total, to);
     }

@@ -11,17 +11,18 @@ use super::block::{
 use super::{Decoder, Model};
 use crate::config::ModelConfig;
 
-/// The activations a forward pass saves for its backward pass, and the gradients of that,
-/// allocated once for the largest batch.
+/// The activations a forward pass saves for its backward pass, and the gradients of activations in
+/// that, allocated once for the largest batch.
 pub(super) struct Activations<D: Device> {
     /// The residual stream before every block and after the last: `layers + 1`.
     pub(super) starts: Vec<Residual<D>>,
-    /// Activations of each block; a single buffer when blocks are recomputed: a block's forward pass
-    /// is then run again before its backward pass.
+    /// The activations of each block; a single buffer with recomputation, which runs a block's
+    /// forward pass again before its backward pass.
     pub(super) insides: Vec<Inside<D>>,
     /// Whether activations are recomputed.
     recomputes: bool,
-    /// The output of a branch, added to the residual stream, and later its gradient, `[positions, width]`.
+    /// The output of a branch, added to the residual stream, and later its gradient,
+    /// `[positions, width]`.
     pub(super) branch: D::Activations,
     pub(super) gradients: ActivationGradients<D>,
 }
@@ -118,8 +119,8 @@ impl<D: Device> Activations<D> {
 
     /// Adds the gradients of every parameter below the head to `gradients`, from the gradient of
     /// the hidden states (see [`hidden_and_gradient`](Self::hidden_and_gradient)) after a
-    /// [`forward`](Self::forward) of the same batch. Does some of the decoder's
-    /// [`stages`](Decoder::stages); all of them are done in their order.
+    /// [`forward`](Self::forward) of the same batch. Runs only some of the decoder's
+    /// [`stages`](Decoder::stages); the calls must run all of them, in order.
     pub(super) fn backward(
         &mut self,
         pass: &Pass<'_, D>,
@@ -139,7 +140,7 @@ impl<D: Device> Activations<D> {
             let (start, end) = (&starts[block.layer], &starts[block.layer + 1]);
             let place = block.layer % insides.len();
             let Inside { block: inside, middle, log_sums } = &mut insides[place];
-            // The last block's is still there.
+            // Those of the last block are still in the buffer.
             if *recomputes && block.layer + 1 < decoder.blocks.len() {
                 let attention = Attention::Full { sequences, log_sums };
                 block.attention(pass, attention, start, inside, backward.branch, middle);

@@ -4,13 +4,13 @@ use f2_engine::{Head, IGNORED};
 
 use super::Decoder;
 
-/// Floating-point operations of training, so that speed can be set against the device's peak.
-/// Counts the matrix products that are needed: twice a weight forward, four times backward.
+/// Floating-point operations of training, to compare its speed with the device's peak. Counts the
+/// matrix products that are needed: two operations per weight forward, four backward.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Work {
     /// Operations per position below the head, forward and backward.
     pub trunk: f64,
-    /// Operations per position and output vector that is compared with, forward and backward.
+    /// Operations per position and output vector it is compared with, forward and backward.
     pub per_output: f64,
 }
 

@@ -15,23 +15,24 @@ pub struct Batch<'a> {
     pub sequences: Sequences,
     /// Their tokens, row by row.
     pub inputs: &'a [u32],
-    /// The moment dropout is drawn at; none for no dropout.
+    /// The moment dropout is drawn at; `None` for no dropout.
     pub dropout: Option<Moment>,
 }
 
 /// Takes the gradient in parts, as the last backward pass of a step finishes them: from the end of
 /// the flat buffer to its start.
 pub trait Handover<D: Device> {
-    /// Where each part begins. It ends where the part before begins, the first one with the buffer;
-    /// the last one begins at 0.
+    /// Where each part begins. The first one ends at the end of the buffer, every other where the
+    /// one before it begins; the last one begins at 0.
     fn starts(&self) -> Vec<usize>;
 
-    /// Takes the next part: its gradient does not change any more.
+    /// Takes the next part, whose gradient is final.
     fn take(&mut self, device: &D, gradients: &D::Floats) -> Result<(), Error>;
 }
 
-/// The operations of the passes of batches, all with dropout or all without, recorded by devices
-/// that can. A recording replays the sizes it was made with, so every shape has its own.
+/// The operations of passes over batches, all with dropout or all without, recorded on devices that
+/// can record. A recording is only valid for the sizes it was made with, so every shape has its
+/// own.
 pub struct Recordings<D: Device> {
     /// By the number and length of the sequences.
     by_shape: HashMap<[usize; 2], Recorded<D>>,
@@ -43,7 +44,8 @@ struct Recorded<D: Device> {
     backward: D::Recording,
     /// The stages of the backward pass that finish a part of the gradient, by the part's number.
     parts: Vec<D::Recording>,
-    /// Whether the backward pass was ever run: devices may measure what is fastest then.
+    /// Whether the backward pass has been run: in its first run a device may measure which kernels
+    /// are fastest.
     known: bool,
 }
 
@@ -73,7 +75,7 @@ pub struct Workspace<D: Device> {
     pub(super) clock: D::Clock,
     /// `[2, positions]`: the two parts of every position's loss.
     pub(super) losses: D::Floats,
-    /// The batch that the activations are of, and whether dropout acted on it.
+    /// The shape of the batch in `activations`, and whether dropout was applied to it.
     pub(super) sequences: Sequences,
     pub(super) training: bool,
     positions: usize,
@@ -85,8 +87,8 @@ impl<D: Device> Workspace<D> {
         Self::recomputing(model, positions, false)
     }
 
-    /// The same, where `recomputes` says whether only the inputs of blocks are saved: less memory, and
-    /// the same bits.
+    /// Like [`new`](Self::new); with `recomputes` only the inputs of blocks are saved: less memory,
+    /// and the same bits.
     pub(super) fn recomputing(
         model: &Model<D>,
         positions: usize,
@@ -105,7 +107,8 @@ impl<D: Device> Workspace<D> {
         })
     }
 
-    /// The bytes that the activations of `positions` positions take, all or only the inputs of blocks.
+    /// The bytes of the activations of `positions` positions: of all, or with `recomputes` of the
+    /// inputs of blocks.
     pub fn activation_bytes(decoder: &Decoder, positions: usize, recomputes: bool) -> u64 {
         Activations::<D>::bytes(decoder, positions, recomputes) as u64
     }
@@ -152,15 +155,15 @@ impl<D: Device> Workspace<D> {
         model.device.load_targets(&model.decoder.head, &labels, &mut self.targets);
     }
 
-    /// The negative log-likelihood of the batch's targets under the full posterior: each
-    /// position's two parts, weighted, into `losses`.
+    /// Writes the weighted negative log-likelihood of the batch's targets under the full posterior
+    /// into `losses`, in two parts for each position.
     pub(super) fn likelihood(&mut self, model: &Model<D>) {
         let Self { activations, targets, losses, .. } = self;
         let Model { device, decoder, weights } = model;
         device.loss(&decoder.head, weights, targets, activations.hidden(), losses);
     }
 
-    /// The negative log-likelihood of the batch's targets, in nats, added up in double precision.
+    /// The negative log-likelihood of the batch's targets, in nats, summed in double precision.
     pub fn negative_log_likelihood(&mut self, model: &Model<D>) -> Result<f64, Error> {
         self.likelihood(model);
         let mut losses = vec![0.0; 2 * self.sequences.positions()];
@@ -169,7 +172,8 @@ impl<D: Device> Workspace<D> {
     }
 
     /// Adds the loss of the batch's targets to `total` and its gradient to `gradients`. With a
-    /// `handover` the gradient is final afterwards, and its parts are taken as soon as they are.
+    /// `handover` the gradient is final afterwards, and the handover takes its parts as soon as
+    /// they are; none in the first pass of a shape.
     pub(super) fn backward(
         &mut self,
         model: &Model<D>,

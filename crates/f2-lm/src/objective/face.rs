@@ -9,18 +9,18 @@ use crate::Error;
 use crate::config::{FaceConfig, FaceVariant};
 
 /// Frequency-aware cross-entropy (Jiang et al., 2019): likelihood in which a position counts less
-/// the more often its target has occurred. Counts start at zero and never fade; those of a batch
-/// are taken before its weights.
+/// the more often its target has occurred. Counts start at zero and never decay; a batch is counted
+/// before it is weighted.
 #[derive(Clone, Debug)]
 pub struct Face {
     variant: FaceVariant,
     /// How often each token has occurred so far, among predictions or targets.
     counts: Vec<u64>,
-    /// Those of the batch in progress, not yet among them.
+    /// Those of the batch in progress, not yet added to `counts`.
     fresh: Vec<u64>,
-    /// The token that ends a text: expected, however often, and never counted.
+    /// The token that ends a text, which is never counted.
     end_of_text: Option<u32>,
-    /// Of the current micro-batch.
+    /// The weights of the current micro-batch.
     weights: Vec<f32>,
 }
 
@@ -31,7 +31,7 @@ struct State {
 }
 
 impl Face {
-    /// The objective over a vocabulary, nothing counted yet.
+    /// The objective over a vocabulary, with all counts zero.
     pub fn new(config: &FaceConfig, vocabulary: usize) -> Self {
         let [counts, fresh] = [(); 2].map(|()| vec![0; vocabulary]);
         Self { variant: config.variant, counts, fresh, end_of_text: None, weights: Vec::new() }
@@ -81,7 +81,7 @@ impl Face {
 }
 
 impl<D: Device> Objective<D> for Face {
-    /// The whole batch decides every weight, so all of it is read first.
+    /// Every weight depends on the whole batch, so all of it is counted first.
     fn survey(&mut self, step: &mut Step<'_, D>) -> Result<(), Error> {
         for index in 0..step.micro_batches() {
             self.count(step, index)?;
@@ -95,8 +95,8 @@ impl<D: Device> Objective<D> for Face {
         Ok(())
     }
 
-    /// Starts with the last micro-batch, which is still in the network and needs no recomputation;
-    /// a batch of one micro-batch never does.
+    /// Starts with the last micro-batch, whose activations are still in the network: its forward
+    /// pass need not be repeated.
     fn accumulate(&mut self, step: &mut Step<'_, D>) -> Result<(), Error> {
         for index in (0..step.micro_batches()).rev() {
             step.forward(index)?;
@@ -130,8 +130,8 @@ impl<D: Device> Objective<D> for Face {
     }
 }
 
-/// The weight of every token: `1 - count / largest count`, scaled to a mean of one. Where all
-/// counts are equal all weights are one.
+/// The weight of every token: `1 - count / largest count`, scaled to a mean of one. If all
+/// counts are equal, all weights are one.
 fn token_weights(counts: &[u64]) -> Vec<f64> {
     let largest = counts.iter().copied().max().unwrap_or(0);
     let missing: u128 = counts.iter().map(|&count| u128::from(largest - count)).sum();
@@ -205,7 +205,7 @@ mod tests {
         golden::assert_loss(positions.loss(&ids, Weighting::Each(&weights), None), step);
     }
 
-    /// Where the formula says 0/0, the golden file has null: all weights are one.
+    /// Where the formula gives 0/0, the golden file has null: all weights are one.
     #[test]
     fn golden_weights_of_counts() {
         for case in golden()["weight_cases"].as_array().unwrap() {
@@ -217,7 +217,7 @@ mod tests {
         }
     }
 
-    /// Weights are those of the counts without it; a text may end as often as it likes.
+    /// The weights are those of the counts without it.
     #[test]
     fn the_end_of_a_text_is_not_counted() {
         let mut face = Face::new(&FaceConfig::default(), 4);

@@ -8,7 +8,7 @@ use serde_json::Value;
 /// The precision of `f32` near one, with some margin for sums over a few dozen terms.
 const TOLERANCE: f64 = 1e-5;
 
-/// Some positions' logits, and a head that reads them as they are.
+/// The logits of some positions, and a head that leaves them unchanged.
 pub(super) struct Positions {
     device: Cpu,
     head: Head,
@@ -77,7 +77,7 @@ pub(super) fn numbers(value: &Value) -> Vec<f64> {
     }
 }
 
-/// The same, as ids.
+/// All numbers of nested lists, as ids.
 pub(super) fn ids(value: &Value) -> Vec<u32> {
     numbers(value).into_iter().map(|number| number as u32).collect()
 }

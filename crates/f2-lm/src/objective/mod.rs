@@ -1,5 +1,6 @@
-//! The losses a decoder is trained with: likelihood here, the others in a file each. An objective is
-//! given a [`Step`] and adds the loss and the gradient of its batch, in as many passes as it needs.
+//! The losses a decoder is trained with: likelihood here, the others in a file each. An objective
+//! is given a [`Step`] and adds the loss and the gradient of its batch, in as many passes as it
+//! needs.
 
 mod face;
 #[cfg(test)]
@@ -19,24 +20,24 @@ use crate::Error;
 use crate::config::{ObjectiveName, TrainConfig};
 use crate::model::Network;
 
-/// Adds up counts of all ranks.
+/// Replaces counts by their sums over all ranks.
 pub type Total<'a> = dyn FnMut(&mut [u64]) -> Result<(), Error> + 'a;
 
 /// A loss the decoder can be trained with.
 pub trait Objective<D: Device> {
-    /// Reads what the loss of the whole batch depends on, shard by shard, before any gradient.
+    /// Collects what the loss depends on in the whole batch, shard by shard, before any gradient.
     fn survey(&mut self, _step: &mut Step<'_, D>) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Ends the survey. `total` adds up the counts of all ranks.
+    /// Ends the survey. `total` sums counts over all ranks.
     fn settle(&mut self, _total: &mut Total<'_>) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Adds the loss and the gradient of a step's batch, or of the shard of it that the step is in,
-    /// to those of its network. [`Step::backward`] is called at most once for each micro-batch: after
-    /// the last one parts of the gradient may be on their way to other ranks.
+    /// Adds the loss and the gradient of a step's batch, or of its current shard, to those of the
+    /// network. It calls [`Step::backward`] at most once for each micro-batch: in the last one
+    /// parts of the gradient may already be sent to other ranks.
     fn accumulate(&mut self, step: &mut Step<'_, D>) -> Result<(), Error>;
 
     /// Sets the token that ends a text, before the first step; an objective that counts tokens
@@ -49,7 +50,7 @@ pub trait Objective<D: Device> {
         false
     }
 
-    /// The state that a resumed run needs to continue exactly; null where there is none.
+    /// The state that a resumed run needs to continue exactly; `Null` if there is none.
     fn state(&self) -> serde_json::Value {
         serde_json::Value::Null
     }

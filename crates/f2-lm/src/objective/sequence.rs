@@ -10,14 +10,14 @@ use crate::Error;
 use crate::config::{TrainConfig, UnlikelihoodConfig};
 use crate::model::{Batch, GreedyContinuation, Network, Recordings, Work};
 
-/// The smallest `1 - p` a repeated token's penalty distinguishes.
+/// The lower bound of `1 - p` in the penalty of a repeated token.
 const FLOOR: f32 = 1e-20;
-/// Keeps the coin apart from all other draws made with the run's seed.
+/// Keeps the choice of steps apart from all other draws made with the run's seed.
 const PURPOSE: u32 = u32::from_le_bytes(*b"coin");
 
 /// Sequence-level unlikelihood (Welleck et al., 2020), for a model trained with that of tokens.
-/// A coin decides every step: a token step, or a sequence step, in which the model continues
-/// prefixes greedily and is penalised for every token inside an n-gram it has written before.
+/// Every step is at random a token step or a sequence step, in which the model continues prefixes
+/// greedily and is penalised for every token inside an n-gram it has generated before.
 ///
 /// The gradient of a sequence step is that of one pass over prefixes and continuations, with the
 /// continuations as if they were given. This is exact: a greedy choice is constant around
@@ -46,12 +46,12 @@ impl<D: Device> SequenceUnlikelihood<D> {
     }
 
     /// A function of seed and step alone, so that a resumed run makes the same choices.
-    fn coin_says_sequence(&self, moment: Moment) -> bool {
+    fn is_sequence_step(&self, moment: Moment) -> bool {
         Philox::new(moment.seed, [moment.step, 0, PURPOSE]).uniform() < self.config.sequence_rate
     }
 
-    /// Prefixes are cut from the first rows one after the other, skipping padding.
-    /// None where the rows are too short for them.
+    /// Prefixes cut from the first rows one after the other, skipping padding. `None` if the rows
+    /// do not hold enough.
     fn prefixes(&self, step: &mut Step<'_, D>) -> Result<Option<Vec<u32>>, Error> {
         step.read_first()?;
         let GreedyContinuation { sequences, prefix, .. } = self.continuation;
@@ -71,7 +71,7 @@ impl<D: Device> SequenceUnlikelihood<D> {
         let GreedyContinuation { sequences, prefix, length, .. } = self.continuation;
         let chosen = step.network.continue_greedily(prefixes, &mut self.continuation)?;
         let rows = prefixes.chunks(prefix).zip(chosen.chunks(length));
-        // The token after the last one is not needed.
+        // The last token chosen needs no position: nothing is predicted after it.
         let inputs: Vec<u32> =
             rows.flat_map(|(prefix, chosen)| [prefix, &chosen[..length - 1]].concat()).collect();
         let repeated: Vec<bool> = chosen
@@ -97,9 +97,9 @@ impl<D: Device> SequenceUnlikelihood<D> {
 }
 
 impl<D: Device> Objective<D> for SequenceUnlikelihood<D> {
-    /// A step in shards makes its continuations in the first one.
+    /// With several shards, only the first one makes continuations.
     fn accumulate(&mut self, step: &mut Step<'_, D>) -> Result<(), Error> {
-        if self.coin_says_sequence(step.moment())
+        if self.is_sequence_step(step.moment())
             && let Some(prefixes) = self.prefixes(step)?
         {
             return if step.is_in_first() { self.sequence_step(step, &prefixes) } else { Ok(()) };
@@ -108,8 +108,8 @@ impl<D: Device> Objective<D> for SequenceUnlikelihood<D> {
     }
 }
 
-/// For every position the part of the continuations it must not have favoured: the token chosen
-/// there, where it was a repetition.
+/// The penalty candidates of every position, as a range of the continuations: the token chosen
+/// there, if it was a repetition.
 fn penalised_places(batch: Sequences, prefix: usize, repeated: &[bool]) -> Vec<Range<u32>> {
     let length = batch.length + 1 - prefix;
     let range = |position: usize| {
@@ -122,8 +122,8 @@ fn penalised_places(batch: Sequences, prefix: usize, repeated: &[bool]) -> Vec<R
     (0..batch.positions()).map(range).collect()
 }
 
-/// Which tokens lie inside an n-gram that came before. The published programs never look at the
-/// last n-gram; `include_last` does.
+/// Which tokens lie inside an n-gram that occurred before. The published programs never examine the
+/// last n-gram; with `include_last` it is examined.
 fn repeats(tokens: &[u32], ngram: usize, include_last: bool) -> Vec<bool> {
     let mut repeated = vec![false; tokens.len()];
     let examined = (tokens.len() + usize::from(include_last)).saturating_sub(ngram);

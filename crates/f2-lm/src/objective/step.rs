@@ -1,4 +1,4 @@
-//! One training step as an objective sees it.
+//! One training step, as objectives use it.
 
 use f2_engine::{Device, IGNORED, Moment, Penalties, Sequences, Weighting};
 
@@ -6,13 +6,13 @@ use crate::Error;
 use crate::batch::{TokenSource, TrainingBatches};
 use crate::model::{Batch, Handover, Network, Recordings, Work};
 
-/// One training step as an objective sees it: a batch of text, read one micro-batch at a time,
+/// One training step, as objectives use it: a batch of text, read one micro-batch at a time,
 /// and the network it goes through.
 pub struct Step<'a, D: Device> {
     /// The model, and the loss and gradient of the step so far.
     pub network: &'a mut Network<D>,
     batch: StepBatch<'a>,
-    /// The shard the step is in; the only one is the first.
+    /// The current shard; 0 if there is only one.
     shard: usize,
     /// The shape of every micro-batch.
     micro: Sequences,
@@ -20,12 +20,13 @@ pub struct Step<'a, D: Device> {
     recordings: &'a mut Recordings<D>,
     /// The micro-batch in the buffers.
     read: Option<usize>,
-    /// Whether the network holds its hidden states, and whether their predictions were taken.
+    /// Whether the network holds its hidden states, and whether predictions were made from them.
     holds: bool,
     predicted: bool,
-    /// Takes the gradient as the last backward pass finishes it; none where it stays.
+    /// Takes the gradient as the last backward pass finishes it; `None` if it is not sent to
+    /// others.
     handover: Option<&'a mut dyn Handover<D>>,
-    /// Backward passes so far, of the shard with the handover.
+    /// Backward passes so far; counted for the shard with the handover.
     passes: usize,
 }
 
@@ -100,7 +101,7 @@ impl<'a, D: Device> Step<'a, D> {
         }
     }
 
-    /// The same step in its last shard: parts of the gradient are handed over as soon as the last
+    /// The same step, for its last shard: parts of the gradient are handed over as soon as the last
     /// backward pass has finished them.
     pub fn handing_over<'b>(&'b mut self, handover: &'b mut dyn Handover<D>) -> Step<'b, D> {
         Step {
@@ -118,7 +119,7 @@ impl<'a, D: Device> Step<'a, D> {
         }
     }
 
-    /// Goes to another shard of the batch.
+    /// Moves to a shard of the batch.
     pub fn enter(&mut self, shard: usize) {
         if self.shard != shard {
             self.shard = shard;
@@ -136,7 +137,7 @@ impl<'a, D: Device> Step<'a, D> {
         self.batch.size / self.batch.micro
     }
 
-    /// How many steps came before, and the run's seed: what randomness may depend on.
+    /// How many steps came before, and the run's seed: all that random draws may depend on.
     pub fn moment(&self) -> Moment {
         Moment { seed: self.batch.seed, step: self.batch.number as u32, first_position: 0 }
     }
@@ -186,8 +187,8 @@ impl<'a, D: Device> Step<'a, D> {
         self.micro.length
     }
 
-    /// Sends a micro-batch through the network, with dropout. Where it is the current one,
-    /// its hidden states are reused.
+    /// Runs the forward pass of a micro-batch, with dropout. If it is the current one, its hidden
+    /// states are reused.
     pub fn forward(&mut self, index: usize) -> Result<(), Error> {
         self.read(index)?;
         if self.holds {
@@ -215,12 +216,12 @@ impl<'a, D: Device> Step<'a, D> {
         Ok(&self.buffers.predictions)
     }
 
-    /// The weight with which every target of the step counts alike.
+    /// The same weight for every target of the step, for the mean of their losses.
     pub fn mean(&self) -> Weighting<'static> {
         Weighting::Uniform(self.share())
     }
 
-    /// One over the targets of the step.
+    /// One over the number of targets of the step.
     pub fn share(&self) -> f32 {
         1.0 / self.batch.batches.targets(self.batch.number) as f32
     }

@@ -8,12 +8,12 @@ use super::{Objective, Step};
 use crate::Error;
 use crate::config::UnlikelihoodConfig;
 
-/// The smallest `1 - p` a candidate's penalty distinguishes.
+/// The lower bound of `1 - p` in the penalty of a candidate.
 const FLOOR: f32 = 1e-5;
 
 /// Token-level unlikelihood (Welleck et al., 2020): maximum likelihood, and a penalty
-/// `-α ln(1 - p(c))` for every candidate c, the distinct earlier targets of the same row but for
-/// the current one.
+/// `-α ln(1 - p(c))` for every candidate c, the distinct earlier targets of the same row
+/// except the current one.
 #[derive(Clone, Debug)]
 pub struct Unlikelihood {
     alpha: f32,
@@ -40,8 +40,8 @@ impl<D: Device> Objective<D> for Unlikelihood {
 }
 
 /// The candidates of every position. A row has one list of its distinct targets in order of
-/// appearance; a position's candidates are the part of it that was there before. The engine
-/// leaves the position's own target out.
+/// appearance; a position's candidates are those that appeared before it. The engine leaves the
+/// position's own target out.
 #[derive(Clone, Debug)]
 struct Candidates {
     tokens: Vec<u32>,
@@ -98,7 +98,7 @@ mod tests {
             serde_json::from_str(include_str!("../../tests/fixtures/ul.json")).unwrap();
         let token = &golden["token"];
         let cases = token["cases"].as_array().unwrap().iter();
-        // The authors' flattened batch lets rows leak into one another; it is not built.
+        // The authors' flattened batch lets rows leak into one another; it is not implemented.
         let cases: Vec<&Value> = cases.filter(|case| case["options"]["scope"] == "row").collect();
         assert_eq!(cases.len(), 4);
         for case in cases {

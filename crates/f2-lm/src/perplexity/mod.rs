@@ -1,7 +1,7 @@
 //! Perplexity: the negative log-likelihood of a text under a model's full posterior.
 //!
-//! One [`Scorer`] serves validation in training, with the trainer's buffers, and [`score_on`], with
-//! buffers of its own on each device.
+//! [`Scorer`] is used by validation in training, with the trainer's buffers, and by [`score_on`],
+//! with buffers of its own on each device.
 
 mod windows;
 
@@ -15,7 +15,7 @@ use crate::memory::{Purpose, check_memory};
 use crate::model::{Batch, Model, Recordings, Workspace};
 use crate::{Devices, Parts, Worker};
 
-/// Positions scored at a time by [`score_on`], at most, unless one window has more.
+/// The most positions [`score_on`] scores at a time, unless one window has more.
 const MOST_POSITIONS: usize = 2048;
 
 /// The likelihood of a text.
@@ -33,18 +33,18 @@ impl Likelihood {
         self.nats / self.scored as f64
     }
 
-    /// Goes on with more of the text.
+    /// Adds the likelihood of another part of the text.
     fn add(&mut self, more: Self) {
         self.nats += more.nats;
         self.scored += more.scored;
     }
 }
 
-/// Scores the windows of a text with a model of its own, which `load` puts on each device. `progress` is
-/// called with the number of tokens scored since its last call. `None` if stopped.
+/// Scores the windows of a text on all devices, each with a copy of the model loaded by `load`.
+/// `progress` is called with the number of tokens scored since its last call. `None` if stopped.
 ///
-/// Batches are dealt out to the devices and their sums added in order: any number of devices gives the
-/// same bits.
+/// Batches are dealt out to the devices and their sums added in order: the result is bit-identical
+/// for any number of devices.
 pub fn score_on<D: Device, E: From<Error> + Send>(
     devices: &Devices<'_, D, E>,
     load: &(dyn Fn(D) -> Result<Model<D>, E> + Sync),
@@ -87,7 +87,7 @@ fn positions_at_a_time(windows: &ScoredWindows) -> usize {
     (MOST_POSITIONS / sequence).max(1) * sequence
 }
 
-/// A workspace, where there is memory for it.
+/// A workspace, if there is memory for it.
 fn checked_workspace<D: Device>(model: &Model<D>, positions: usize) -> Result<Workspace<D>, Error> {
     let needed = Workspace::<D>::activation_bytes(&model.decoder, positions, false)
         + Workspace::<D>::head_bytes(&model.decoder, positions);
@@ -98,7 +98,7 @@ fn checked_workspace<D: Device>(model: &Model<D>, positions: usize) -> Result<Wo
 /// Scores texts, batch by batch.
 pub struct Scorer<D: Device> {
     recordings: Recordings<D>,
-    /// The host's copy of a batch: tokens, and the next token where it is scored.
+    /// A batch on the host: the tokens, and for each the next token or [`IGNORED`].
     inputs: Vec<u32>,
     ids: Vec<u32>,
 }
@@ -110,8 +110,8 @@ impl<D: Device> Default for Scorer<D> {
 }
 
 impl<D: Device> Scorer<D> {
-    /// Scores the windows of a text, as many at a time as the workspace holds. The sum may be no
-    /// finite number.
+    /// Scores the windows of a text, as many at a time as the workspace holds. The sum may not be
+    /// finite.
     pub fn score(
         &mut self,
         model: &Model<D>,
@@ -133,8 +133,8 @@ impl<D: Device> Scorer<D> {
         Ok(Some(total))
     }
 
-    /// Scores every `turns`-th batch of windows, from number `turn` on: the share of one of several
-    /// ranks. Gives the sum of each. `stop` is asked equally often whatever the turn.
+    /// Scores every `turns`-th batch of windows, starting with number `turn`: the share of one of
+    /// several ranks. Returns the sum of each batch. `stop` is called equally often on every rank.
     pub(crate) fn score_in_turn(
         &mut self,
         model: &Model<D>,
@@ -172,8 +172,8 @@ impl<D: Device> Scorer<D> {
         Ok(Likelihood { nats: workspace.negative_log_likelihood(model)?, scored })
     }
 
-    /// Reads a batch, and returns how many of its tokens are scored. Rows past its windows, and places
-    /// past a window's end, have no target and an input that no other place sees.
+    /// Reads a batch, and returns how many of its tokens are scored. Padding, after the last window
+    /// and after a window's end, has no target, and no scored position sees its input.
     fn fill(
         &mut self,
         text: &dyn TokenSource,
@@ -210,8 +210,8 @@ mod tests {
     use crate::config::ModelConfig;
     use crate::model::{Decoder, ModelShape};
 
-    /// Without parameters every token is as likely as any other, so that all have the same loss.
-    /// Sums in single precision could not hold their exact total.
+    /// With all parameters 0 every token is equally likely, so that all have the same loss. Single
+    /// precision could not hold the exact sum.
     #[test]
     fn losses_are_added_up_in_double_precision() {
         let model =

@@ -8,15 +8,15 @@ use crate::Error;
 use crate::batch::{Pair, TokenSource};
 use crate::config::{BatchConfig, WindowOrder};
 
-/// Windows of one document are padded to a multiple of this, so that a device meets few different
-/// shapes.
+/// Windows of documents are padded to a multiple of this, to keep the number of different shapes
+/// small.
 const BUCKET: usize = 32;
 
 /// How long windows are and how far apart they begin.
 ///
-/// With a stride as long as the window they follow one another, and the first token of each is
-/// context alone. With a shorter stride windows overlap, and every token but the first is scored
-/// once, with at least `sequence - stride` tokens before it.
+/// With a stride as long as the window they are adjacent, and the first token of each is only
+/// context. With a shorter stride windows overlap, and every token but the first is scored once,
+/// with at least `sequence - stride` tokens before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlidingWindows {
     sequence: usize,
@@ -26,11 +26,11 @@ pub struct SlidingWindows {
 /// Where contexts begin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Contexts {
-    /// Windows go over the text as it comes, whatever documents it has.
+    /// Windows cover the whole text, regardless of its documents.
     #[default]
     Text,
     /// Every document is a context of its own. Those with fewer than `shortest` tokens are not
-    /// scored: a model trained on documents never saw one.
+    /// scored: a model trained on documents never saw such short ones.
     Documents {
         /// The fewest tokens of a document that is scored.
         shortest: usize,
@@ -49,7 +49,7 @@ pub struct ScoredWindows {
     contexts: Contexts,
     /// The parts of the text that are cut into windows: all of it, or its documents.
     parts: Vec<Range<u64>>,
-    /// Of pairs: a window each, in place of parts.
+    /// For pairs: one window each, instead of parts.
     pairs: Vec<Window>,
 }
 
@@ -103,18 +103,18 @@ impl SlidingWindows {
             (done, start) = (end, start + stride);
             Some(window)
         })
-        // A last window of one token alone has nothing to predict.
+        // A last window of a single token has nothing to predict.
         .filter(|window| !window.scored.is_empty())
     }
 }
 
 impl Contexts {
-    /// Those a model is trained with on a text.
+    /// The contexts a model is trained with on this text.
     pub fn of_text(text: &dyn TokenSource, batch: &BatchConfig) -> Self {
         text.separator().map_or(Self::of(batch), |separator| Self::Pairs { separator })
     }
 
-    /// Those a model is trained with on documents that are no pairs.
+    /// The contexts a model is trained with on a text without pairs.
     pub fn of(batch: &BatchConfig) -> Self {
         match batch.order {
             WindowOrder::Documents => Self::Documents { shortest: batch.shortest },
@@ -124,8 +124,8 @@ impl Contexts {
 }
 
 impl ScoredWindows {
-    /// The windows of a text, of whose scored parts at most `max_tokens` tokens are read (0 reads
-    /// all).
+    /// The windows of a text, in which at most `max_tokens` tokens of the scored parts are read (0
+    /// reads all).
     pub fn new(
         text: &dyn TokenSource,
         sliding: SlidingWindows,
@@ -147,7 +147,7 @@ impl ScoredWindows {
         Ok(Self { sliding, contexts, parts: limited(parts, most), pairs: Vec::new() })
     }
 
-    /// Tokens in the longest window there can be.
+    /// Tokens in the longest possible window.
     pub fn sequence(&self) -> usize {
         self.sliding.sequence
     }
@@ -157,12 +157,12 @@ impl ScoredWindows {
         self.windows().map(|window| window.scored.end - window.scored.start).sum()
     }
 
-    /// How many documents are scored; none where documents do not matter.
+    /// How many documents are scored; `None` if they are not contexts.
     pub fn documents(&self) -> Option<usize> {
         matches!(self.contexts, Contexts::Documents { .. }).then_some(self.parts.len())
     }
 
-    /// How many pairs are scored; none where documents are none.
+    /// How many pairs are scored; `None` if documents are not pairs.
     pub fn pairs(&self) -> Option<usize> {
         matches!(self.contexts, Contexts::Pairs { .. }).then_some(self.pairs.len())
     }
@@ -173,8 +173,8 @@ impl ScoredWindows {
     }
 
     /// The windows in batches of at most `positions` positions, each with its shape. Windows of a
-    /// text are all but the last of one length and go in order; those of documents go by length,
-    /// so that little is padded.
+    /// whole text have one length, except the last, and keep their order; those of documents and
+    /// pairs are sorted by length, to keep padding small.
     pub(super) fn batches(&self, positions: usize) -> Vec<(Sequences, Vec<Window>)> {
         let mut windows: Vec<Window> = self.windows().collect();
         let length = |window: &Window| (window.tokens.end - window.tokens.start) as usize;
@@ -198,8 +198,8 @@ impl ScoredWindows {
     }
 }
 
-/// The first pairs with at most `most` tokens together, but at least one: a window of `longest` tokens
-/// each.
+/// The windows, of at most `longest` tokens each, of the first pairs with at most `most` tokens
+/// together, but at least one pair.
 fn pairs(
     text: &dyn TokenSource,
     separator: u32,

@@ -9,7 +9,7 @@ use super::SavedModel;
 use super::checkpoint::{RANKS, TOKENIZER};
 use crate::Error;
 
-/// The model's id of each id of a corpus; none where both have the same ids for all tokens.
+/// The model's id of each id of a corpus; `None` if all tokens have the same ids in both.
 ///
 /// Ids are frequency ranks, so the same tokenizer has other ids in every corpus.
 pub(crate) fn find(model: &SavedModel, corpus: &Corpus) -> Result<Option<Vec<u32>>, Error> {
@@ -35,8 +35,8 @@ pub(crate) fn find(model: &SavedModel, corpus: &Corpus) -> Result<Option<Vec<u32
     Ok(Some(id_of_rank.iter().map(own).collect()))
 }
 
-/// Whether tokenizer and ranks in two folders are equal byte for byte, as they are on a model's own corpus
-/// and in all models of it.
+/// Whether tokenizer and ranks in two folders are equal byte for byte, as they are in a model's own
+/// corpus and in all models trained on it.
 pub(crate) fn has_same_files(ours: &Path, theirs: &Path) -> Result<bool, Error> {
     for name in [TOKENIZER, RANKS] {
         let [ours, theirs] = [ours, theirs].map(|folder| {

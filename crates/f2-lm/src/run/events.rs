@@ -7,7 +7,7 @@ use std::path::Path;
 use f2_files::OutputFile;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// No event has a line of so many bytes.
+/// More bytes than the line of any event has.
 const LONGEST_LINE: u64 = 1 << 20;
 
 /// One line of `events.jsonl`: what happened, in the order it did.
@@ -20,7 +20,7 @@ pub enum Event {
     Started {
         /// Steps done.
         step: u64,
-        /// The step the run ends at, where it is known.
+        /// The step the run ends at, if it is known.
         #[serde(skip_serializing_if = "Option::is_none")]
         last_step: Option<u64>,
     },
@@ -49,7 +49,7 @@ pub enum Event {
     Skipped {
         /// Steps done, this one included.
         step: u64,
-        /// The loss, in words, since JSON has no name for it.
+        /// The loss as text, since JSON has only finite numbers.
         loss: String,
         /// How many in a row now.
         in_a_row: u32,
@@ -58,8 +58,8 @@ pub enum Event {
     Evaluated {
         /// Steps done.
         step: u64,
-        /// Mean negative log-likelihood of the full posterior, in nats; `null` where it is no
-        /// finite number.
+        /// Mean negative log-likelihood of the full posterior, in nats; `null` if it is not
+        /// finite.
         #[serde(deserialize_with = "number_or_null")]
         loss: f64,
         /// Its exponential, or `null`.
@@ -103,8 +103,8 @@ pub struct EventLog {
 }
 
 impl EventLog {
-    /// Opens the log for appending. A last line that was cut off in the middle is closed, so
-    /// that it spoils no other.
+    /// Opens the log for appending. A truncated last line is ended, so that it does not spoil the
+    /// next.
     pub fn open(path: &Path) -> io::Result<Self> {
         let mut file = OutputFile::append(path)?;
         if file.seek(SeekFrom::End(0))? > 0 {
@@ -126,8 +126,8 @@ impl EventLog {
     }
 }
 
-/// The events of a log. Lines that are none, such as one cut off by a crash or one longer than any
-/// event, are skipped.
+/// The events of a log. Lines that are not events, such as one truncated by a crash or one longer
+/// than any event, are skipped.
 pub fn read_events(path: &Path) -> io::Result<Vec<Event>> {
     let path = f2_files::regular_file(path).map_err(|error| error.source)?;
     let mut log = BufReader::new(File::open(path)?);

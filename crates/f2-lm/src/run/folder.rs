@@ -16,7 +16,7 @@ const TENSORBOARD: &str = "tensorboard";
 const CHECKPOINTS: &str = "checkpoints";
 const RANKS: &str = "ranks";
 
-/// Keys that decide the parameters: no checkpoint survives their change.
+/// Keys that determine the parameters: if one changes, no checkpoint can be loaded.
 const SHAPING: [&str; 8] = [
     "model.layers",
     "model.width",
@@ -32,15 +32,15 @@ const SHAPING: [&str; 8] = [
 #[derive(Clone, Debug)]
 pub struct RunFolder {
     path: PathBuf,
-    /// The settings in force.
+    /// Its settings.
     pub config: TrainConfig,
     /// The corpus, classes and model it was made from.
     pub manifest: Manifest,
 }
 
 impl RunFolder {
-    /// The right to write the run in a folder, or to begin one there. Leftovers of killed
-    /// writers are removed.
+    /// Locks a folder, to write the run in it or to start one. Leftovers of killed writers are
+    /// removed.
     pub fn lock(path: &Path) -> Result<Lock, Error> {
         let lock = Lock::inside(path)?;
         f2_files::sweep(path);
@@ -113,7 +113,7 @@ impl RunFolder {
         self.path.join(TENSORBOARD)
     }
 
-    /// The newest checkpoint; none where the run ended before its first.
+    /// The newest checkpoint; `None` if the run ended before its first.
     pub fn latest_checkpoint(&self) -> Result<Option<PathBuf>, Error> {
         let folder = self.checkpoints();
         let steps = checkpoint::steps(&folder).map_err(ReadError::of(&folder))?;
@@ -125,13 +125,13 @@ impl RunFolder {
         Self { path: path.to_path_buf(), config, manifest }
     }
 
-    /// Puts other settings in force. Each one that differs must be among `allowed`, by its own
-    /// name or its section's.
+    /// Changes the settings. Each one that differs must be among `allowed`, by its key or its
+    /// section.
     pub fn change_config(&mut self, config: TrainConfig, allowed: &[String]) -> Result<(), Error> {
         if self.adopt_config(config, allowed)? { self.write_config() } else { Ok(()) }
     }
 
-    /// The same without writing them. Whether any differ.
+    /// Like [`change_config`](Self::change_config), without writing. Returns whether any differ.
     pub(crate) fn adopt_config(
         &mut self,
         config: TrainConfig,
@@ -158,8 +158,8 @@ impl RunFolder {
     }
 }
 
-/// A file of another kind of folder that a run would write over, such as a corpus's manifest. One
-/// that a run wrote before it was killed is its own.
+/// A file of another kind of folder that a run would overwrite, such as a corpus's manifest. The
+/// manifest of a run that was killed while it was created does not count.
 fn foreign_file(path: &Path) -> Option<&'static str> {
     let own = |text: String| serde_json::from_str::<Manifest>(&text).is_ok();
     [MANIFEST, EVENTS, TENSORBOARD].into_iter().find(|name| {
@@ -169,7 +169,7 @@ fn foreign_file(path: &Path) -> Option<&'static str> {
     })
 }
 
-/// Settings that are not what they were: key, value before, value after.
+/// Settings that differ: key, value before, value after.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Differences(pub Vec<(String, String, String)>);
 

@@ -12,18 +12,18 @@ pub struct Manifest {
     pub program: String,
     /// When the run began, in seconds since 1970.
     pub created: u64,
-    /// The text.
+    /// The corpus.
     pub corpus: CorpusRecord,
-    /// SHA-256 of the frequency classes' file; none for a plain softmax.
+    /// SHA-256 of the frequency classes' file; `None` for a plain softmax.
     pub classes_sha256: Option<String>,
-    /// The model it started from; none where it started from random values.
+    /// The model it started from; `None` if it started from random values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial: Option<InitialRecord>,
     /// The number of learned parameters.
     pub parameters: usize,
-    /// The device it began on, in words.
+    /// The name of the device it began on.
     pub device: String,
-    /// The threads it began on.
+    /// The number of threads it began with.
     pub threads: usize,
 }
 
@@ -47,7 +47,7 @@ pub struct CorpusRecord {
     pub counts_sha256: String,
     /// SHA-256 of its tokenizer's file.
     pub tokenizer_sha256: String,
-    /// The number of tokens there are.
+    /// The size of the vocabulary.
     pub vocabulary: usize,
     /// Tokens in the training split.
     pub train_tokens: u64,

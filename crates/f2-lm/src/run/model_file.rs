@@ -14,7 +14,7 @@ use crate::model::ModelShape;
 /// The version of `model.json`.
 const FORMAT: u32 = 1;
 
-/// `model.json`: the shape of the decoder beside it, all that its tensors do not say themselves.
+/// `model.json`: the shape of the decoder, as far as its tensors do not tell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ModelFile {
@@ -31,7 +31,7 @@ pub(crate) struct ModelFile {
     pub(super) classes: usize,
 }
 
-/// Read before the rest, so that a later version is named as such and not as a missing field.
+/// Read before the rest, so that a later version is reported as such, not as a missing field.
 #[derive(Deserialize)]
 struct Versioned {
     format: u32,
@@ -99,7 +99,7 @@ impl ModelFile {
         }
     }
 
-    /// The shape, with the frequency classes it needs; or what is wrong with those.
+    /// The shape, with its frequency classes; or why these do not fit.
     pub(super) fn shape(&self, class_ends: Vec<u32>) -> Result<ModelShape, String> {
         let last = class_ends.last().copied().unwrap_or(self.vocabulary as u32);
         if class_ends.len() != self.classes || last as usize != self.vocabulary {

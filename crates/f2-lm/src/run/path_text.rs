@@ -1,4 +1,5 @@
-//! Paths in JSON: as text, or as a list of bytes where they are none, so that any can be found again.
+//! Paths in JSON: as text, or as a list of bytes if they are not UTF-8, so that any path is read
+//! back as it was.
 
 use std::path::{Path, PathBuf};
 

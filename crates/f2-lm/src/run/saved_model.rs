@@ -19,10 +19,10 @@ use crate::memory::{Purpose, bytes, check_memory};
 use crate::model::{Decoder, Model, ModelShape};
 use crate::perplexity::Contexts;
 
-/// Which checkpoint of a run is meant.
+/// Which checkpoint of a run to use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pick {
-    /// The one with the best validation perplexity; the last where none was taken.
+    /// The one with the best validation perplexity; the last if there was no evaluation.
     #[default]
     Best,
     /// The newest.
@@ -33,8 +33,8 @@ pub enum Pick {
 
 /// A model on the disk that can be used without the run it came from.
 ///
-/// Its folder holds `model.safetensors`, `model.json`, `tokenizer.json` (with `ranks.json` where
-/// ids are not ranks), for an F² model `classes.json`, and where it is known `counts.json`.
+/// Its folder holds `model.safetensors`, `model.json`, `tokenizer.json` (with `ranks.json` if ids
+/// are not ranks), for an F² model `classes.json`, and if counts are known `counts.json`.
 #[derive(Clone, Debug)]
 pub struct SavedModel {
     /// Where its files are.
@@ -43,9 +43,9 @@ pub struct SavedModel {
     pub shape: ModelShape,
     /// Text to ids and back.
     pub vocabulary: Vocabulary,
-    /// How often each token occurred in the training text, by rank.
+    /// How often each token occurs in the training text, by rank.
     pub counts: Option<Vec<u64>>,
-    /// Where contexts began in training, and so begin where it is scored.
+    /// Where contexts began in training, and so begin in scoring.
     pub contexts: Contexts,
 }
 
@@ -66,7 +66,7 @@ impl SavedModel {
         Ok(Self { folder, shape, vocabulary, counts, contexts })
     }
 
-    /// The token between source and target, where it was trained on pairs.
+    /// The token between source and target, if it was trained on pairs.
     pub fn separator(&self) -> Option<u32> {
         match self.contexts {
             Contexts::Pairs { separator } => Some(separator),
@@ -74,8 +74,9 @@ impl SavedModel {
         }
     }
 
-    /// The tokens of a corpus's split in the model's own ids. The corpus must have its tokenizer, in
-    /// whatever order of ids, and be of pairs where it was trained on pairs.
+    /// The tokens of a corpus's split in the model's own ids. The corpus must have the model's
+    /// tokenizer, in any order of ids, and be of pairs if and only if the model was trained on
+    /// pairs.
     pub fn tokens(&self, corpus: &Corpus, split: Split) -> Result<Box<dyn TokenSource>, Error> {
         self.check_pairs(corpus)?;
         let renamed = corpus_ids::find(self, corpus)?;
@@ -86,7 +87,7 @@ impl SavedModel {
         })
     }
 
-    /// Refuses to be the amateur of a model with other ids or more positions.
+    /// Refuses a model that this one cannot be the amateur of: with other ids or more positions.
     pub fn check_amateur_of(&self, model: &Self) -> Result<(), Error> {
         if !corpus_ids::has_same_files(&model.folder, &self.folder)? {
             let reason = format!(
@@ -99,7 +100,7 @@ impl SavedModel {
         Contrast::check_amateur(&model.shape, &self.shape)
     }
 
-    /// Refuses pairs where it was trained on running text, and the other way round.
+    /// Refuses pairs if it was trained on running text, and vice versa.
     fn check_pairs(&self, source: &Corpus) -> Result<(), Error> {
         let (corpus, model) = (source.folder().to_path_buf(), self.folder.clone());
         match (source.is_of_pairs(), self.separator()) {
@@ -109,7 +110,7 @@ impl SavedModel {
         }
     }
 
-    /// The folder of the run it is a checkpoint of, or else its own: where its decoding is kept.
+    /// The folder of the run it is a checkpoint of, or else its own: where its decoding file is.
     pub fn home(&self) -> PathBuf {
         let run = self.folder.parent().and_then(Path::parent);
         let run = run.map(|run| if run.as_os_str().is_empty() { Path::new(".") } else { run });
@@ -117,8 +118,7 @@ impl SavedModel {
         run.unwrap_or(&self.folder).to_path_buf()
     }
 
-    /// The strategy it is decoded with by default, and the file that says so; none without such a
-    /// file.
+    /// Its default decoding strategy and the file that sets it; `None` if there is no such file.
     pub fn decoding(&self) -> Result<Option<(PathBuf, Strategy)>, Error> {
         let path = self.home().join(DECODING);
         if !path.exists() {
@@ -128,12 +128,12 @@ impl SavedModel {
         Ok(Some((path, Strategy::from(&keys))))
     }
 
-    /// Where its parameters lie.
+    /// The layout of its parameters.
     pub fn decoder(&self) -> Decoder {
         Decoder::new(self.shape.clone())
     }
 
-    /// Reads it onto a device.
+    /// Loads it onto a device.
     pub fn load<D: Device>(&self, device: D) -> Result<Model<D>, Error> {
         let decoder = self.decoder();
         checkpoint::check_model(&self.folder, &decoder.layout)?;
@@ -197,8 +197,9 @@ fn check_files(folder: &Path) -> Result<Option<TrainingState>, Error> {
     Ok(Some(state))
 }
 
-/// The contexts a model was trained with, as its checkpoint says or, where it is from before that
-/// was recorded, the settings of its run. A model alone says nothing: it takes texts as they come.
+/// The contexts a model was trained with, from its checkpoint or, if that is from before they were
+/// recorded, from the settings of its run. Those of a model without a run are unknown: it takes
+/// texts as they come.
 fn contexts(folder: &Path, state: Option<&TrainingState>) -> Contexts {
     let Some(state) = state else { return Contexts::Text };
     if let Some(separator) = state.separator {
@@ -234,7 +235,7 @@ fn vocabulary(folder: &Path, size: usize) -> Result<Vocabulary, Error> {
     let ranks = if ranks_path.exists() { Some(Ranks::load(&ranks_path)?) } else { None };
     let tokenizer = Tokenizer::load(regular_file(&path)?)?;
     let tokens = ranks.as_ref().map_or(tokenizer.vocabulary_size(), |ranks| ranks.id_of_rank.len());
-    // Embeddings are often a little longer, filled up to a round number.
+    // Embeddings are often a little longer, padded to a round number of rows.
     if tokens > size || tokenizer.vocabulary_size() > tokens {
         let reason =
             format!("it has {} tokens, the model {size}", tokens.max(tokenizer.vocabulary_size()));

@@ -11,7 +11,7 @@ pub(super) fn sealed(settings: &str) -> String {
     format!("{SEAL}{}\n{below}", FileRecord::of_bytes(below.as_bytes()).sha256)
 }
 
-/// The mismatch of the file with its hash; older files have none.
+/// How the file differs from its hash, if it does; older files have no hash.
 pub(super) fn difference(text: &str) -> Option<String> {
     let (hash, below) = text.strip_prefix(SEAL)?.split_once('\n')?;
     let found = FileRecord::of_bytes(below.as_bytes()).sha256;

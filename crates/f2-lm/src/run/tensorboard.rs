@@ -14,7 +14,7 @@ pub struct TensorBoard {
 }
 
 impl TensorBoard {
-    /// Starts an event file in `folder`, which is created if need be. Every session of a run has
+    /// Starts an event file in `folder`, which is created if needed. Every session of a run has
     /// its own; `TensorBoard` reads them as one.
     pub fn create(folder: &Path) -> io::Result<Self> {
         disk::create_folders(folder)?;

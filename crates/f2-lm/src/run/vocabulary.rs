@@ -2,15 +2,16 @@
 
 use f2_corpus::{Error, Ranks, Tokenizer};
 
-/// Bytes from which on a text is worth an [`Encoder`](f2_corpus::Encoder) of its own: a whole book at once
-/// takes the tokenizer some hundred bytes of memory for each of its own.
+/// Texts of at least this many bytes are encoded piece by piece by an
+/// [`Encoder`](f2_corpus::Encoder): a whole book at once takes some hundred bytes of memory for
+/// each of its own.
 const LONG_TEXT: usize = 1 << 18;
 
 /// A model's tokenizer, in the model's own ids: frequency ranks.
 #[derive(Clone, Debug)]
 pub struct Vocabulary {
     tokenizer: Tokenizer,
-    /// Both directions, where the tokenizer has ids of its own.
+    /// The ranks of ids and the ids of ranks, if the two differ.
     renaming: Option<Renaming>,
 }
 
@@ -48,21 +49,21 @@ impl Vocabulary {
         Ok(ids)
     }
 
-    /// The text of some ids. Bytes that are not UTF-8 become replacement characters, and ids no
-    /// token has are left out.
+    /// The text of some ids. Bytes that are not UTF-8 become replacement characters, and ids
+    /// without a token are left out.
     pub fn decode(&self, ids: &[u32]) -> Result<String, Error> {
         let Some(renaming) = &self.renaming else { return self.tokenizer.decode(ids) };
         let own = |rank: &u32| renaming.id_of_rank.get(*rank as usize).copied();
         self.tokenizer.decode(&ids.iter().filter_map(own).collect::<Vec<u32>>())
     }
 
-    /// The id of a special token, such as the one that ends a text; none where there is none.
+    /// The id of a special token, such as the one that ends a text, if there is one.
     pub fn token(&self, text: &str) -> Option<u32> {
         let id = self.tokenizer.token_id(text)?;
         Some(self.renaming.as_ref().map_or(id, |renaming| renaming.rank_of_id[id as usize]))
     }
 
-    /// The ids of the tokens that hold one of these texts, ascending.
+    /// The ids of the tokens that contain one of these texts, ascending.
     pub fn tokens_with<T: AsRef<str>>(&self, texts: &[T]) -> Result<Vec<u32>, Error> {
         let mut found = Vec::new();
         for id in 0..self.size() as u32 {
@@ -74,7 +75,7 @@ impl Vocabulary {
         Ok(found)
     }
 
-    /// Text as it is made, token by token.
+    /// Decodes a text token by token.
     pub fn stream(&self) -> TextStream<'_> {
         TextStream { vocabulary: self, shown: Vec::new(), held: Vec::new() }
     }
@@ -83,18 +84,18 @@ impl Vocabulary {
 /// No character of UTF-8 has more bytes, so no more tokens can be waiting for its end.
 const LONGEST_CHARACTER: usize = 4;
 
-/// Text as it is made: a character whose bytes are spread over tokens is held back until it is
-/// whole.
+/// Decodes a text while it is generated: a character whose bytes are spread over several tokens is
+/// held back until it is complete.
 #[derive(Clone, Debug)]
 pub struct TextStream<'a> {
     vocabulary: &'a Vocabulary,
-    /// The tokens of the last piece given out: what follows may look different after them.
+    /// The tokens of the last piece returned: the text of later tokens can depend on them.
     shown: Vec<u32>,
     held: Vec<u32>,
 }
 
 impl TextStream<'_> {
-    /// The text that this token completes; empty while a character is not whole.
+    /// The text that this token completes; empty while a character is incomplete.
     pub fn push(&mut self, id: u32) -> Result<String, Error> {
         self.held.push(id);
         let text = self.waiting()?;
@@ -106,7 +107,7 @@ impl TextStream<'_> {
         Ok(text)
     }
 
-    /// The text still held back when no more tokens come.
+    /// The text still held back, once there are no more tokens.
     pub fn finish(mut self) -> Result<String, Error> {
         let text = self.waiting()?;
         self.held.clear();

@@ -9,7 +9,7 @@ use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 
 /// The longest header the format allows.
 const LONGEST_HEADER: u64 = 100_000_000;
-/// Bytes of the number a file begins with: the length of its header.
+/// Bytes of the header's length, with which a file begins.
 const PREFIX: u64 = 8;
 
 /// Why a file of tensors cannot be used.
@@ -62,7 +62,7 @@ impl TensorFile {
         names
     }
 
-    /// The shape of a tensor; none where there is no such tensor.
+    /// The shape of a tensor; `None` if there is no such tensor.
     pub(crate) fn shape(&self, name: &str) -> Option<&[usize]> {
         self.header.info(name).map(|info| info.shape.as_slice())
     }

@@ -7,7 +7,8 @@ use std::path::Path;
 use f2_files::OutputFile;
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 
-/// A tensor whose values are fetched when they are written, so that only one is in memory at a time.
+/// A tensor whose values are fetched when they are written, so that only one is in memory at a
+/// time.
 #[derive(Clone, Debug)]
 pub(crate) struct Planned {
     /// Its name in the file.
@@ -39,7 +40,7 @@ impl<Error> From<io::Error> for WriteFailure<Error> {
     }
 }
 
-/// Writes the planned tensors; `fetch` gives the little endian bytes of the one at an index.
+/// Writes the planned tensors; `fetch` returns the little-endian bytes of the one at an index.
 /// `about` is the header's metadata.
 pub(crate) fn write<Error>(
     path: &Path,
@@ -47,7 +48,7 @@ pub(crate) fn write<Error>(
     about: HashMap<String, String>,
     mut fetch: impl FnMut(usize) -> Result<Vec<u8>, Error>,
 ) -> Result<(), WriteFailure<Error>> {
-    // The wider numbers first, so that all lie at multiples of their size.
+    // The wider types first, so that every tensor is aligned to its type.
     let mut order: Vec<usize> = (0..planned.len()).collect();
     order.sort_by_key(|&index| (std::cmp::Reverse(planned[index].dtype), &planned[index].name));
     let header = header(order.iter().map(|&index| &planned[index]), about)?;
@@ -62,7 +63,7 @@ pub(crate) fn write<Error>(
     Ok(out.flush()?)
 }
 
-/// Names, shapes and places of the tensors as JSON, filled up to a multiple of eight bytes.
+/// Names, shapes and places of the tensors as JSON, padded to a multiple of eight bytes.
 fn header<'a>(
     planned: impl Iterator<Item = &'a Planned>,
     about: HashMap<String, String>,
@@ -80,7 +81,7 @@ fn header<'a>(
     Ok(header)
 }
 
-/// The bytes of single precision numbers.
+/// The little-endian bytes of single-precision numbers.
 pub(crate) fn float_bytes(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }

@@ -25,7 +25,7 @@ pub struct TrainingCorpus {
     pub record: CorpusRecord,
     /// How often each token occurs in the training split, by rank.
     pub counts: Vec<u64>,
-    /// The token that ends a document, where the tokenizer knows one.
+    /// The token that ends a document, if the tokenizer has one.
     pub end_of_text: Option<u32>,
 }
 
@@ -66,7 +66,7 @@ impl TrainingCorpus {
             |split| Ok::<_, Error>(SeparatedTokens { tokens: corpus.shard(split)?, separator });
         let (train, valid) = (tokens(Split::Train)?, tokens(Split::Valid)?);
         let record = CorpusRecord {
-            // A run is resumed from any place, so the corpus must be found from any.
+            // Absolute: a run can be resumed from any working directory.
             path: folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf()),
             counts_sha256: CountsFingerprint::of(&counts).to_string(),
             tokenizer_sha256: manifest.tokenizer_sha256()?.to_owned(),
@@ -83,8 +83,8 @@ impl TrainingCorpus {
         self.train.separator.is_some()
     }
 
-    /// How many pairs of the training split are longer than a row of `sequence` places; none where
-    /// documents are no pairs.
+    /// How many pairs of the training split are longer than a row of `sequence` positions; `None`
+    /// if documents are not pairs.
     pub fn shortened(&self, sequence: usize) -> Result<Option<Shortened>, Error> {
         let Some(separator) = self.train.separator else { return Ok(None) };
         let pairs = Pair::all(&self.train, separator)?;
@@ -116,7 +116,7 @@ impl TrainingCorpus {
         Ok(Classes { ends, sha256, path: path.to_path_buf() })
     }
 
-    /// The frequency classes of a configuration: those that were `named`, or the `usual` ones. None
+    /// The frequency classes of a configuration, from the file `named` or else from `usual`. `None`
     /// for a plain softmax.
     pub fn classes_for(
         &self,
@@ -147,7 +147,7 @@ impl TrainingCorpus {
         })
     }
 
-    /// The files a checkpoint carries beside its numbers, so that it can be used alone.
+    /// The files a checkpoint holds beside its tensors, so that it can be used on its own.
     pub fn attachments(&self, classes: Option<&Classes>) -> Result<Vec<(String, Vec<u8>)>, Error> {
         let folder = &self.record.path;
         let mut paths = [TOKENIZER, COUNTS].map(|name| (name, folder.join(name))).to_vec();

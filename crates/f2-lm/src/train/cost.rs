@@ -25,8 +25,8 @@ pub struct RunCost {
     pub head_bytes: u64,
     /// Targets predicted by a step, on average.
     pub tokens_per_step: usize,
-    /// Floating-point operations of a step whose targets are spread over the classes as the
-    /// counts say.
+    /// Floating-point operations of a step whose targets are distributed over the classes according
+    /// to the counts.
     pub operations_per_step: f64,
 }
 
@@ -61,7 +61,7 @@ impl RunCost {
         }
     }
 
-    /// The same for the batches of a text, which may have fewer targets than places: those of
+    /// The cost with the batches of a text, which may have fewer targets than positions: those of
     /// documents are padded.
     #[must_use]
     pub fn of_batches(
@@ -96,7 +96,8 @@ fn shards(config: &TrainConfig, ranks: usize) -> Shards {
     Shards { count: config.batch.shards.max(1), ranks }
 }
 
-/// Parameters and gradients whole, moments of a slice, and what a step in shards keeps and receives.
+/// All parameters and gradients, the moments of a slice, and the gradients that a step in shards
+/// keeps and receives.
 fn parameter_bytes<D: Device>(decoder: &Decoder, config: &TrainConfig, ranks: usize) -> u64 {
     let (len, partition) = (decoder.layout.len(), partition(decoder, ranks));
     let shards = shards(config, ranks);

@@ -5,17 +5,17 @@ use f2_files::{WriteError, disk};
 use crate::Error;
 use crate::run::{Event, EventLog, RunFolder, TensorBoard};
 
-/// Reports events to the log, the curves and the caller. A full disk stops the first two, never the
-/// training.
+/// Reports events to the log, the curves and the caller. If the disk is full, the first two lose
+/// events and training continues.
 pub(super) struct Reporter<'a> {
     log: EventLog,
-    /// None where another rank draws them.
+    /// `None` if another rank writes them.
     curves: Option<TensorBoard>,
     observer: &'a mut dyn FnMut(&Event),
 }
 
 impl<'a> Reporter<'a> {
-    /// The reporter of a rank: that of rank 0 is the run's.
+    /// The reporter of a rank: that of rank 0 writes the log and the curves of the run.
     pub(super) fn new(
         run: &RunFolder,
         rank: usize,
@@ -45,7 +45,7 @@ impl<'a> Reporter<'a> {
     }
 
     pub(super) fn report(&mut self, event: &Event) {
-        // Neither file is worth stopping for; a checkpoint on the same disk will fail visibly.
+        // Neither failure is worth stopping for; a checkpoint on the same disk will fail visibly.
         let _ = self.log.append(event);
         if let Some(curves) = &mut self.curves {
             for (tag, step, value) in curve_points(event) {

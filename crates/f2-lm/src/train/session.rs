@@ -18,7 +18,7 @@ use crate::run::checkpoint::{self, Best, TrainingState};
 use crate::run::{Event, RunFolder};
 use crate::schedule::{Budget, Schedule};
 
-/// Steps without a finite loss, one after the other, that end a run.
+/// Consecutive steps without a finite loss that end a run.
 const MOST_SKIPPED: u32 = 5;
 
 /// How a session ended.
@@ -41,20 +41,20 @@ pub struct Session<'a, D: Device> {
     run: RunFolder,
     splits: Splits<'a>,
     batches: TrainingBatches,
-    /// None where there is no text to evaluate on.
+    /// `None` if the validation split is empty.
     evaluation: Option<ScoredWindows>,
     budget: Budget,
     schedule: Schedule,
     attachments: Vec<(String, Vec<u8>)>,
     reporter: Reporter<'a>,
-    /// As rank 0 saw it last.
+    /// The latest one, from rank 0.
     directive: Directive,
     began: Instant,
     seconds_before: f64,
     last_save: Instant,
     /// The step of the newest checkpoint.
     saved: Option<u64>,
-    /// Whether an evaluation since belongs into that checkpoint.
+    /// Whether that checkpoint lacks the outcome of an evaluation made since.
     outdated: bool,
     /// The step of the checkpoint this session continues from.
     restored: Option<u64>,
@@ -67,8 +67,8 @@ pub struct Session<'a, D: Device> {
 }
 
 impl<'a, D: Device> Session<'a, D> {
-    /// A session before its first step. `attachments` go into every checkpoint; `observer` is called
-    /// with every event.
+    /// A session before its first step. `attachments` go into every checkpoint; `observer` is
+    /// called with every event.
     pub fn new(
         mut trainer: Trainer<D>,
         run: RunFolder,
@@ -139,7 +139,7 @@ impl<'a, D: Device> Session<'a, D> {
     pub fn run(&mut self, stop: &dyn Fn() -> bool) -> Result<Ending, Error> {
         self.began = Instant::now();
         self.last_save = self.began;
-        self.look(stop)?;
+        self.poll(stop)?;
         if self.is_over() && !self.state.evaluation_due {
             return Ok(Ending::AlreadyComplete);
         }
@@ -150,7 +150,7 @@ impl<'a, D: Device> Session<'a, D> {
         }
         while !self.is_over() {
             self.step()?;
-            self.look(stop)?;
+            self.poll(stop)?;
             self.state.evaluation_due = self.evaluates_now();
             if self.directive.stop {
                 return self.stop();
@@ -161,14 +161,14 @@ impl<'a, D: Device> Session<'a, D> {
             }
             if self.save_is_due() {
                 self.save_or_say_why()?;
-                self.look(stop)?;
+                self.poll(stop)?;
             }
         }
         self.finish(stop)
     }
 
-    /// Takes note of what the clock and the user decide: rank 0 for all.
-    fn look(&mut self, stop: &dyn Fn() -> bool) -> Result<(), Error> {
+    /// Updates the directive from the clock and the user; rank 0 decides for all.
+    fn poll(&mut self, stop: &dyn Fn() -> bool) -> Result<(), Error> {
         let own =
             Directive { seconds: self.seconds(), stop: stop(), save: self.clock_asks_to_save() };
         self.directive = match &mut self.trainer.ranks {
@@ -178,8 +178,8 @@ impl<'a, D: Device> Session<'a, D> {
         Ok(())
     }
 
-    /// Makes the evaluation that the session before was stopped in. The checkpoint knows nothing
-    /// of its outcome, so that it has to be written again.
+    /// Makes the evaluation in which, or before which, the previous session was stopped. The
+    /// checkpoint lacks its outcome, and has to be written again.
     fn make_up_evaluation(&mut self, stop: &dyn Fn() -> bool) -> Result<bool, Error> {
         self.outdated = true;
         let made = self.evaluate(stop)?;
@@ -190,7 +190,7 @@ impl<'a, D: Device> Session<'a, D> {
         Ok(made)
     }
 
-    /// Whether an evaluation belongs to the step just made.
+    /// Whether the step just made is followed by an evaluation.
     fn evaluates_now(&self) -> bool {
         let in_between = is_due(self.run.config.evaluation.every_steps, self.state.step);
         self.evaluation.is_some() && (in_between || self.is_over())
@@ -246,7 +246,7 @@ impl<'a, D: Device> Session<'a, D> {
         Ok(())
     }
 
-    /// Whether nothing but another step comes after the one about to be made, as far as is known.
+    /// Whether the next step is directly followed by another one, as far as is known.
     fn is_followed_at_once(&self) -> bool {
         let next = self.state.step + 1;
         let evaluation_due = is_due(self.run.config.evaluation.every_steps, next);
@@ -261,7 +261,7 @@ impl<'a, D: Device> Session<'a, D> {
         if in_a_row >= MOST_SKIPPED { Err(self.diverged()?) } else { Ok(()) }
     }
 
-    /// Ends the run, unsaved, and leaves the last checkpoint from before the trouble as the newest.
+    /// Ends the run without saving, and leaves the last good checkpoint as the newest.
     fn diverged(&mut self) -> Result<Error, Error> {
         let (step, in_a_row) = (self.state.step, self.state.skipped_in_a_row);
         let kept = self.remove_ruined()?;
@@ -269,7 +269,7 @@ impl<'a, D: Device> Session<'a, D> {
         Ok(Error::NotFinite { step, in_a_row, kept })
     }
 
-    /// Scores the validation split and saves a new best. False when it was stopped on the way.
+    /// Scores the validation split and saves a new best. Returns false if it was stopped.
     fn evaluate(&mut self, stop: &dyn Fn() -> bool) -> Result<bool, Error> {
         let Some(windows) = &self.evaluation else { return Ok(true) };
         let Some(likelihood) = self.trainer.evaluate(windows, self.splits.valid, stop)? else {
@@ -293,7 +293,7 @@ impl<'a, D: Device> Session<'a, D> {
         if best {
             self.save_or_say_why()?;
         }
-        self.look(stop)?;
+        self.poll(stop)?;
         Ok(true)
     }
 
@@ -303,8 +303,8 @@ impl<'a, D: Device> Session<'a, D> {
         Ok(Ending::Stopped)
     }
 
-    /// One save, after the last evaluation. A run that ends amid steps without a finite loss has
-    /// diverged, unless its evaluation says otherwise.
+    /// Makes the last evaluation and saves. A run whose last steps had no finite loss has diverged,
+    /// unless the evaluation is finite.
     fn finish(&mut self, stop: &dyn Fn() -> bool) -> Result<Ending, Error> {
         if self.evaluated != Some(self.state.step) && !self.evaluate(stop)? {
             return self.stop();

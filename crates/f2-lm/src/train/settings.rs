@@ -23,9 +23,9 @@ pub struct GivenSettings {
 pub struct GivenValue {
     /// The key with its section, such as `model.layers`.
     pub key: String,
-    /// The value as TOML writes it; a bare word is a string.
+    /// The value in TOML; a bare word is a string.
     pub value: String,
-    /// The caller's words, to be named where something is wrong, such as `--set model.layers=6`.
+    /// How the caller gave it, such as `--set model.layers=6`, for error messages.
     pub words: String,
 }
 
@@ -60,12 +60,11 @@ impl GivenSettings {
         self
     }
 
-    /// Stacks the layers: the base, the preset, what fine-tuning changes of both, the file, the
-    /// values.
+    /// Stacks the layers: the base, the preset, the defaults of fine-tuning, the file, the values.
     pub fn resolve(&self, base: Base<'_>) -> Result<Resolved, Error> {
         let resolved = self.stack(base, false)?;
         let resumed = matches!(base, Base::Resumed(_));
-        // Whether it is fine-tuning is known only when all layers are.
+        // Only all layers together tell whether the objective fine-tunes.
         if resumed || !resolved.config.objective.name.fine_tunes() {
             return Ok(resolved);
         }
@@ -93,8 +92,8 @@ impl GivenSettings {
 }
 
 impl Resolved {
-    /// Settles what the corpus decides: the vocabulary, and that pairs are trained a pair to a row
-    /// unless the caller asked for another order, which is refused later.
+    /// Applies what the corpus determines: the vocabulary, and for pairs one pair per row. Another
+    /// order given by the caller is kept, and refused later.
     pub fn for_corpus(mut self, corpus: &TrainingCorpus) -> Result<TrainConfig, Error> {
         let asked = matches!(self.origins.get("batch.order"), Some(Origin::Caller(_)));
         if corpus.is_of_pairs() && !asked {
@@ -103,8 +102,8 @@ impl Resolved {
         self.for_vocabulary(corpus.record.vocabulary)
     }
 
-    /// Settles the vocabulary: the corpus decides. A preset's number only says what its authors
-    /// used; one that the caller gave must agree.
+    /// Sets the vocabulary to that of the corpus. A preset's number is only what its authors used;
+    /// one that the caller gave must agree.
     pub fn for_vocabulary(self, corpus: usize) -> Result<TrainConfig, Error> {
         let Self { mut config, origins } = self;
         let asked = config.model.vocabulary.filter(|asked| *asked != corpus);

@@ -12,12 +12,12 @@ pub struct Splits<'a> {
     pub train: &'a dyn TokenSource,
     /// The validation split; may be empty.
     pub valid: &'a dyn TokenSource,
-    /// The token that ends a document, where there is one.
+    /// The token that ends a document, if there is one.
     pub end_of_text: Option<u32>,
 }
 
-/// Refuses splits that are too short for the configured windows. Returns the batches of the training
-/// split.
+/// Refuses splits that are too short for the configured windows. Returns the batches of the
+/// training split.
 pub fn check_splits(
     config: &TrainConfig,
     train: &dyn TokenSource,
@@ -26,8 +26,8 @@ pub fn check_splits(
     cut(config, train, valid).map(|(batches, _)| batches)
 }
 
-/// [`check_splits`], and that a limit ends the run: everything that is checked before its folder is
-/// created.
+/// Refuses what [`check_splits`] refuses, and runs without a limit: everything that is checked
+/// before the run's folder is created.
 pub fn check_run(
     config: &TrainConfig,
     train: &dyn TokenSource,
@@ -41,7 +41,7 @@ pub(super) fn limited(config: &TrainConfig, batches: &TrainingBatches) -> Result
     if budget.is_endless() { Err(Error::Endless) } else { Ok(budget) }
 }
 
-/// The batches of one split and the windows of the other; none of an empty validation split.
+/// The batches of the training split, and the windows of the validation split unless it is empty.
 pub(super) fn cut(
     config: &TrainConfig,
     train: &dyn TokenSource,

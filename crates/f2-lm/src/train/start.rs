@@ -1,4 +1,4 @@
-//! How a run starts or resumes: everything that is checked before memory is allocated, and the
+//! Starting and resuming a run: everything that is checked before memory is allocated, and the
 //! session that follows.
 
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ pub struct NewRun {
     pub out: PathBuf,
     /// A trained model to start from, in place of random values.
     pub init: Option<PathBuf>,
-    /// The frequency classes of an F² model, where they are not the corpus's own.
+    /// The frequency classes of an F² model, if not the corpus's own.
     pub classes: Option<PathBuf>,
     /// Its settings.
     pub settings: GivenSettings,
@@ -39,7 +39,7 @@ pub struct ResumedRun {
     pub path: PathBuf,
     /// The corpus, if it was moved.
     pub corpus: Option<PathBuf>,
-    /// The frequency classes, where they are not those of the checkpoint.
+    /// The frequency classes, if not those of the checkpoint.
     pub classes: Option<PathBuf>,
     /// Changed settings.
     pub settings: GivenSettings,
@@ -55,13 +55,13 @@ pub struct PreparedRun {
     pub corpus: TrainingCorpus,
     classes: Option<Classes>,
     decoder: Decoder,
-    /// The model to start from, where it is not random.
+    /// The model to start from, unless parameters are random.
     initial: Option<InitialModel>,
     /// The checkpoint to resume from.
     checkpoint: Option<(TrainingState, PathBuf)>,
-    /// The settings of this session: the run's, with more shards where there are more ranks.
+    /// The settings of this session: the run's, with more shards if there are more ranks.
     session: TrainConfig,
-    /// Keeps other processes from writing the run; with rank 0.
+    /// Keeps other processes from writing the run; held by rank 0.
     lock: Option<Lock>,
 }
 
@@ -77,7 +77,8 @@ impl NewRun {
         self.prepare_among(&mut None, device, threads)
     }
 
-    /// The same as one of several ranks: rank 0 creates the folder once all agree.
+    /// Like [`prepare`](Self::prepare), as one of several ranks: rank 0 creates the folder once all
+    /// agree.
     pub fn prepare_among<D: Device>(
         &self,
         ranks: &mut Option<Ranks<D>>,
@@ -138,14 +139,15 @@ impl ResumedRun {
         self.prepare_among(&mut None, device)
     }
 
-    /// The same as one of several ranks: rank 0 changes the settings once all agree.
+    /// Like [`prepare`](Self::prepare), as one of several ranks: rank 0 changes the settings once
+    /// all agree.
     pub fn prepare_among<D: Device>(
         &self,
         ranks: &mut Option<Ranks<D>>,
         device: &D,
     ) -> Result<PreparedRun, Error> {
         let (folder, named) = run_and_checkpoint(&self.path);
-        // Before the lock, which would create the folder.
+        // Checked before locking, which would create the folder.
         RunFolder::open(&folder)?;
         let lock = lead(ranks, || RunFolder::lock(&folder))?;
         let mut run = RunFolder::open(&folder)?;
@@ -156,7 +158,7 @@ impl ResumedRun {
         let config = resolved.for_corpus(&corpus)?;
         let changed = run.adopt_config(config, &self.allow)?;
         let session = session_shards(&run.config, size(ranks.as_ref()))?;
-        // A run killed before its first checkpoint restarts from its beginning.
+        // A run killed before its first checkpoint restarts from the beginning.
         let newest = match named {
             Some(named) => Some(named),
             None => run.latest_checkpoint()?,
@@ -189,7 +191,7 @@ fn size<D: Device>(ranks: Option<&Ranks<D>>) -> usize {
     ranks.map_or(1, |ranks| ranks.control.size())
 }
 
-/// Does something on rank 0 alone.
+/// Runs `work` on rank 0 alone.
 fn lead<D: Device, T>(
     ranks: &mut Option<Ranks<D>>,
     work: impl FnOnce() -> Result<T, Error>,
@@ -213,7 +215,7 @@ fn compare<D: Device>(
 }
 
 impl PreparedRun {
-    /// The number of shards this session has in place of the run's, where it needs more.
+    /// The number of shards of this session, if it needs more than the run has.
     pub fn other_shards(&self) -> Option<usize> {
         let [run, session] = [&self.run.config, &self.session].map(|of| of.batch.shards.max(1));
         (session != run).then_some(session)
@@ -231,7 +233,8 @@ impl PreparedRun {
         self.train_among(None, device, threads, observer, stop)
     }
 
-    /// The same as one of several ranks. Rank 0 decides when it stops and writes the run.
+    /// Like [`train`](Self::train), as one of several ranks. Rank 0 decides when to stop, and
+    /// writes the run.
     pub fn train_among<D: Device>(
         self,
         mut ranks: Option<Ranks<D>>,
@@ -290,7 +293,7 @@ fn check_memory<D: Device>(
     RunCost::among::<D>(decoder, config, outputs, size(ranks)).check_memory(device)
 }
 
-/// The run folder, and the checkpoint where one of its checkpoints was named.
+/// The run folder of a path, and the checkpoint if the path is one.
 fn run_and_checkpoint(path: &Path) -> (PathBuf, Option<PathBuf>) {
     let parent = path.parent().filter(|parent| parent.ends_with("checkpoints"));
     match parent.and_then(Path::parent) {

@@ -15,8 +15,8 @@ use super::parallel::{Ranks, Sharded, Shards};
 
 /// A model with its optimiser and buffers, on one device.
 pub struct Trainer<D: Device> {
-    /// The other ranks; none where there is one. First, so that it is dropped first: freeing a buffer
-    /// waits for the device, and the device for ranks that may be gone.
+    /// The other ranks; `None` without any. The first field, so that it is dropped first: freeing a
+    /// buffer waits for the device, and the device for ranks that may be gone.
     pub(super) ranks: Option<Ranks<D>>,
     /// The model, and the gradient of the step in progress.
     pub network: Network<D>,
@@ -24,7 +24,7 @@ pub struct Trainer<D: Device> {
     pub objective: Box<dyn Objective<D>>,
     /// Adam's running means, of the slice that this rank owns.
     pub moments: Moments<D>,
-    /// The parts of a step in shards; none where it is all of one.
+    /// The buffers of a step in shards; `None` with a single shard.
     sharded: Option<Sharded<D>>,
     decayed: Vec<Range<usize>>,
     /// One number: the global norm of the gradient.
@@ -53,7 +53,7 @@ struct Begun {
 pub struct StepReport {
     /// Mean loss over the step's targets, in nats.
     pub loss: f32,
-    /// The global norm of the gradient before clipping. Where it is not finite the step changed
+    /// The global norm of the gradient before clipping. If it is not finite, the step changed
     /// nothing.
     pub gradient_norm: f32,
     /// Floating-point operations the step needed.
@@ -73,8 +73,8 @@ impl<D: Device> Trainer<D> {
         Self::among(&mut None, device, decoder, config)
     }
 
-    /// The same as one of several ranks, which all have these settings. On success the connection is
-    /// taken.
+    /// Like [`new`](Self::new), as one of several ranks with the same settings. On success the
+    /// connection is taken out of `ranks`.
     pub fn among(
         ranks: &mut Option<Ranks<D>>,
         device: D,
@@ -93,7 +93,7 @@ impl<D: Device> Trainer<D> {
         let sharded = sharded.transpose()?;
         let objective = objective(config, &network)?;
         let owned = sharded.as_ref().map_or(parameters, |of| of.partition().owned(rank));
-        // All that can fail comes first: until the connection is taken the caller can tell the others why.
+        // All that can fail comes first: while the caller has the connection it can report why.
         let moments = Moments { first: device.floats(owned)?, second: device.floats(owned)? };
         let (norm, outcome) = (device.floats(1)?, [device.reading()?, device.reading()?]);
         Ok(Self {
@@ -118,8 +118,8 @@ impl<D: Device> Trainer<D> {
     /// Makes one step: the gradient of the whole batch, clipped and handed to Adam. `step` is the
     /// number of steps before it.
     ///
-    /// With `ahead` another step follows with nothing between them. Its gradient is then enqueued
-    /// before this step's outcome is read, so that the device never waits for the host.
+    /// With `ahead`, the next step follows directly. Its gradient is then enqueued before this
+    /// step's outcome is read, so that the device never waits for the host.
     pub fn step(
         &mut self,
         batches: &TrainingBatches,
@@ -174,7 +174,7 @@ impl<D: Device> Trainer<D> {
         if self.begun.take().is_some() {
             let Network { model, gradients, .. } = &mut self.network;
             if let Some(ranks) = &mut self.ranks {
-                // Messages that are on their way to other ranks arrive, and are ignored.
+                // Messages already sent between ranks must arrive; they are ignored.
                 model.device.finish_scatters(&mut ranks.peers)?;
             }
             model.device.zero_floats(gradients);
@@ -210,7 +210,7 @@ impl<D: Device> Trainer<D> {
         }
     }
 
-    /// The pieces of the flat buffers whose moments this rank has, each with its place there.
+    /// The pieces of the flat buffer whose moments this rank has, each with its offset in them.
     pub(super) fn slice(&self) -> Vec<(usize, Range<usize>)> {
         match &self.sharded {
             Some(sharded) => sharded.partition().slice(sharded.rank()).collect(),
@@ -218,8 +218,8 @@ impl<D: Device> Trainer<D> {
         }
     }
 
-    /// Brings what all ranks own to rank 0, for a checkpoint: parameters to its device, Adam's moments
-    /// to its host. None where there is one rank.
+    /// Gathers the slices of all ranks at rank 0 for a checkpoint: parameters on its device, Adam's
+    /// moments on its host. `None` with a single rank.
     pub(super) fn collect(&mut self) -> Result<Option<[Vec<f32>; 2]>, Error> {
         if self.ranks.is_none() {
             return Ok(None);
@@ -233,7 +233,7 @@ impl<D: Device> Trainer<D> {
         let partition = sharded.partition();
         device.gather_full_weights(&mut ranks.peers, partition, weights)?;
         let mut moments = [Vec::new(), Vec::new()];
-        // The gradients are zero now: their buffer has room for all.
+        // The gradients are zero now, so that their buffer can hold the moments.
         for (from, to) in [&self.moments.first, &self.moments.second].into_iter().zip(&mut moments)
         {
             for (at, piece) in partition.slice(sharded.rank()) {
@@ -274,7 +274,7 @@ impl<D: Device> Trainer<D> {
 }
 
 impl OptimiserConfig {
-    /// The settings of update number `update` (from 1) at `fraction` of the top learning rate.
+    /// The settings of update number `update` (from 1) at `fraction` of the peak learning rate.
     pub fn update(&self, update: u64, fraction: f64) -> AdamW {
         AdamW {
             learning_rate: self.learning_rate * fraction,

@@ -1,4 +1,4 @@
-//! Beam search beside what it must agree with: greedy decoding, groups of one, every text there is.
+//! Beam search compared with greedy decoding, a single group, and exhaustive search.
 
 use f2_engine::prelude::*;
 use f2_lm::decode::{BeamSearch, Continuation, Request, Strategy};
@@ -43,13 +43,13 @@ fn one_diverse_group_is_beam_search_and_more_differ() {
         });
         firsts.collect::<Vec<usize>>()
     };
-    // A penalty no probability outweighs: four groups begin with four tokens.
+    // A penalty no probability outweighs: four groups begin with four different tokens.
     assert_eq!(firsts(beams(4, 1e6)), [4; 7]);
     assert!(firsts(beams(1, 0.0)).iter().sum::<usize>() < 28);
 }
 
-/// A beam as wide as the vocabulary holds every first token, and so finds the best of all texts of two
-/// tokens, in order, which scoring each of them finds too.
+/// A beam as wide as the vocabulary holds every first token, and so finds the best texts of two
+/// tokens in the order that scoring all of them gives.
 #[test]
 fn a_beam_as_wide_as_the_vocabulary_is_exhaustive() {
     let vocabulary = 25;

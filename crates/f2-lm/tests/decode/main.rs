@@ -1,5 +1,4 @@
-//! Whole texts: what a continuation depends on and what it does not, and what ways of decoding
-//! have in common.
+//! Whole texts: what a continuation may depend on, and what decoding methods have in common.
 
 mod beams;
 mod refusals;
@@ -22,7 +21,7 @@ const VOCABULARY: usize = 61;
 
 type Model = f2_lm::model::Model<Cpu>;
 
-/// Models with strong opinions: ten times the usual starting weights.
+/// Models with peaked distributions: ten times the usual initial weights.
 trait Opinionated: Sized {
     fn new(vocabulary: usize, class_ends: &[u32], threads: usize) -> Self;
 
@@ -91,7 +90,7 @@ fn grown(k: usize, top_k_growth: f64) -> Strategy {
     Strategy { factorisation: Factorisation::Decoupled(draw), ..Strategy::top_k(k) }
 }
 
-/// One of every kind.
+/// Strategies of every kind.
 fn strategies() -> Vec<Strategy> {
     let all = Truncations::default();
     let fill = ClassDraw { top_p: 0.9, small: SmallClass::Fill, ..ClassDraw::default() };
@@ -169,7 +168,7 @@ fn a_text_does_not_depend_on_its_batch() {
     }
 }
 
-/// With the cache and without give the same logits, to the last digits of `f32`.
+/// With and without the cache, logits are the same to the last digits of `f32`.
 #[test]
 fn the_cache_changes_nothing() {
     for model in [Model::plain(), Model::f2()] {
@@ -199,7 +198,7 @@ fn the_cache_changes_nothing() {
     }
 }
 
-/// A prompt that goes through in parts ends in the same state.
+/// A prompt that is fed in several passes ends in the same state.
 #[test]
 fn long_prompts_are_cut_without_a_trace() {
     let model = Model::plain();
@@ -222,7 +221,7 @@ fn long_prompts_are_cut_without_a_trace() {
     }
 }
 
-/// Nothing grows with a power of 0, nor among classes of one size.
+/// The k does not grow with an exponent of 0, nor among classes of equal size.
 #[test]
 fn a_k_that_does_not_grow_is_one_k_for_all_classes() {
     let prompts = prompts();
@@ -241,7 +240,7 @@ fn a_k_that_does_not_grow_is_one_k_for_all_classes() {
     assert_ne!(ids(texts(grown(3, 0.8))), ids(texts(Strategy::top_k(3))));
 }
 
-/// Everything but the class vector is the plain model's.
+/// Except for the class vector, all parameters are those of the plain model.
 #[test]
 fn one_class_is_the_plain_model() {
     let prompts = prompts();
@@ -268,7 +267,7 @@ proptest! {
             let whole = [&prompts[text.prompt][..], &text.ids()].concat();
             let mut ngrams: Vec<&[u32]> = whole.windows(n).collect();
             let prompt = &prompts[text.prompt];
-            // The prompt may repeat itself; what is new may not.
+            // The prompt may repeat itself; the continuation may not.
             let repeats_in_prompt = prompt.windows(n).count() - distinct(prompt.windows(n).collect());
             let count = ngrams.len();
             ngrams.sort_unstable();
@@ -343,8 +342,8 @@ fn stopping_leaves_what_is_finished() {
     assert_eq!(tokens.get(), 4 * 12);
 }
 
-/// In both factorisations the target is that of the text, class and token together, as far as the draw of a
-/// class alone does not surprise by more.
+/// In both factorisations the target is for class and token together, provided that drawing the
+/// class alone does not exceed it.
 #[test]
 fn mirostat_keeps_the_surprise_of_a_text() {
     let model = Model::f2();
@@ -373,15 +372,14 @@ fn seeds_and_samples_differ() {
     assert_ne!(texts[0].ids(), texts[1].ids());
     let other = model.texts(&Request { seed: 6, ..request.clone() });
     assert_ne!(texts[0].ids(), other[0].ids());
-    // A prompt that comes twice gets further samples.
+    // A prompt that occurs twice gets further samples.
     let twice = vec![prompts[3].clone(), prompts[3].clone()];
     let two = model.texts(&Request { prompts: &twice, samples: 1, ..request.clone() });
     assert_eq!(two[0].ids(), texts[9].ids());
     assert_eq!(two[1].ids(), texts[10].ids());
 }
 
-/// The seed does not matter, and a prompt that comes again has the same texts again; its samples
-/// differ.
+/// The seed has no effect, and a prompt that occurs again gets the same texts; its samples differ.
 #[test]
 fn a_prompt_decides_its_deterministic_texts() {
     let prompts = prompts();

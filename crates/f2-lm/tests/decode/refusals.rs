@@ -1,4 +1,4 @@
-//! Strategies that no model can follow, and models that cannot be followed.
+//! Strategies that are refused, and damaged models.
 
 use f2_lm::Error;
 use f2_lm::decode::{

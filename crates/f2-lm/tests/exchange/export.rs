@@ -29,7 +29,7 @@ fn tokenizer() -> Value {
     })
 }
 
-/// The decoder of `oracle/decoder.py` as a model of ours.
+/// The decoder of `oracle/decoder.py` as a model of `f2`.
 pub(crate) fn model(folder: &Path, f2: bool, tied: bool) -> SavedModel {
     fs::create_dir_all(folder).unwrap();
     fs::write(folder.join("tokenizer.json"), tokenizer().to_string()).unwrap();
@@ -63,7 +63,7 @@ pub(crate) fn model(folder: &Path, f2: bool, tied: bool) -> SavedModel {
     SavedModel::open(folder, Pick::Best).unwrap()
 }
 
-/// Names, shapes and bytes of all tensors of an exported folder, in short.
+/// A hash of the names, shapes and bytes of all tensors of an exported folder.
 fn fingerprint(folder: &Path) -> Value {
     let hash = |name: &str| {
         let mut hash = Sha256::new();
@@ -82,8 +82,8 @@ fn floats(value: &Value) -> Vec<f32> {
         .collect()
 }
 
-/// The frozen values are what `transformers` made of the very tensors that are exported here.
-/// With `F2_EXPORTED` set to a folder, the exported models are left there for the oracle.
+/// The frozen values are what `transformers` computed from the same tensors as are exported here.
+/// If `F2_EXPORTED` names a folder, the exported models are left there for the oracle.
 #[test]
 fn transformers_computes_what_the_exported_models_do() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Models that come from `transformers` and go back to it. `oracle/gpt2.py` wrote the folders and
-//! froze the logits.
+//! Import from and export to `transformers`. `oracle/gpt2.py` wrote the folders and froze the
+//! logits.
 
 mod export;
 mod import;

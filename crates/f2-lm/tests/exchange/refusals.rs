@@ -10,7 +10,7 @@ use safetensors::tensor::{Dtype, TensorView};
 
 use crate::{copy, hub, tensors};
 
-/// A copy of a folder with something wrong, and what is said of it.
+/// A damaged copy of a folder, and the error it causes.
 struct Damaged {
     folder: tempfile::TempDir,
 }
@@ -155,8 +155,7 @@ fn a_head_must_fit_its_trunk_and_classes() {
     insta::assert_snapshot!(refused.join("\n"));
 }
 
-/// Fuzzed folders are tested in `exchange_fuzz.rs`; a
-/// pipe in the place of a file is the one thing it cannot make.
+/// `exchange_fuzz.rs` tests fuzzed folders, but cannot put a pipe in place of a file.
 #[cfg(unix)]
 #[test]
 fn nothing_waits_for_a_pipe() {

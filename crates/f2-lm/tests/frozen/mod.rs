@@ -1,4 +1,4 @@
-//! Reference values of the decoder from PyTorch: weights, batches, and gradients to compare ours with.
+//! Reference values of the decoder from PyTorch: weights, batches, and gradients to compare with.
 
 // Every test file uses its own part of this.
 #![allow(dead_code, unreachable_pub, missing_docs)]
@@ -15,8 +15,8 @@ use f2_lm::train::Trainer;
 use safetensors::SafeTensors;
 use serde_json::Value;
 
-/// How far a gradient may be from PyTorch's, in parts of the largest entry of its tensor:
-/// single precision leaves about 1e-6.
+/// How far a gradient may be from PyTorch's, relative to the largest entry of its tensor: single
+/// precision leaves about 1e-6.
 const GRADIENT_TOLERANCE: f32 = 1e-4;
 
 pub fn fixture(name: &str) -> Vec<u8> {
@@ -37,7 +37,7 @@ pub fn floats(tensors: &SafeTensors<'_>, name: &str) -> Vec<f32> {
     bytes.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
 }
 
-/// A fresh trainer with the frozen weights; `configure` says what it minimises.
+/// A fresh trainer with the frozen weights; `configure` sets what it minimises.
 pub fn trainer(configure: impl FnOnce(&mut TrainConfig)) -> Trainer<Cpu> {
     let about = json("decoder.json");
     let model = &about["model"];

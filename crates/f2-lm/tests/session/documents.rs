@@ -11,7 +11,7 @@ use f2_lm::train::{Session, Splits};
 
 use super::{VOCABULARY, class_ends, config, manifest, text, trainer};
 
-/// Short documents, each a row with room to spare.
+/// Short documents, each a row with padding.
 pub(super) struct Songs(pub(super) Vec<Vec<u32>>);
 
 impl TokenSource for Songs {
@@ -32,7 +32,7 @@ impl TokenSource for Songs {
     }
 }
 
-/// A limit in tokens counts targets, in the plan as in the run: padding is none of them.
+/// A limit in tokens counts targets, in the plan as in the run: padding does not count.
 #[test]
 fn a_limit_in_tokens_is_reached_whatever_the_padding() {
     let songs = Songs((0..40).map(|song| text(6 + song % 9, song as u64)).collect());
@@ -56,8 +56,8 @@ fn a_limit_in_tokens_is_reached_whatever_the_padding() {
     assert_eq!(Budget::new(&config.budget, &batches).steps, Some(tokens.len() as u64));
 }
 
-/// An untrained model is about as surprised by every token: where a batch is mostly padding, its
-/// loss says so only if the mean is over targets alone. Micro-batches share that mean.
+/// An untrained model has about the same loss at every token: with a batch that is mostly padding
+/// the mean shows it only if it is over targets alone. Micro-batches share that mean.
 #[test]
 fn padding_counts_for_nothing() {
     let songs = Songs((0..12).map(|song| text(4 + song % 3, song as u64)).collect());

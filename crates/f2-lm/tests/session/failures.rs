@@ -1,4 +1,4 @@
-//! Losses that are no numbers, saves that fail, and checkpoints that are damaged or another run's.
+//! Losses that are not finite, saves that fail, and checkpoints that are damaged or another run's.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use f2_lm::train::Ending;
 
 use super::{STEPS, config, session, session_stopped_at, tensors, whole_run};
 
-/// A perplexity beyond all numbers is neither the best nor in the way of reading the checkpoint.
+/// A perplexity that is not finite is never the best, and the checkpoint can still be read.
 #[test]
 fn a_perplexity_that_is_no_number_is_never_the_best() {
     let folder = tempfile::tempdir().unwrap();
@@ -67,12 +67,12 @@ fn a_loss_that_is_not_finite_ends_the_run_and_leaves_the_last_good_checkpoint() 
     assert!(tensors(folder.path(), 4) == good);
 }
 
-/// The checkpoint a session resumed from, and made up an evaluation for, stays when the next update
-/// ruins the parameters.
+/// The checkpoint that a session resumed from, and whose missing evaluation it made, stays when the
+/// next update ruins the parameters.
 #[test]
 fn an_evaluation_made_up_keeps_the_checkpoint_it_is_of() {
     let folder = tempfile::tempdir().unwrap();
-    // Fine-tuning has no best but the last: only the proven checkpoint protects the first.
+    // Fine-tuning records no best checkpoint: this one stays only because it is proven.
     let mut config = config(ObjectiveName::Face);
     (config.schedule.warmup_steps, config.budget.steps) = (0, Some(4));
     (config.checkpoint.every_steps, config.evaluation.every_steps) = (1, 4);
@@ -111,7 +111,7 @@ fn a_run_that_was_ruined_from_the_start_keeps_no_checkpoint() {
     assert_eq!(run.latest_checkpoint().unwrap(), None);
 }
 
-/// A file where the folder should be refuses every save, whoever runs the test.
+/// A file in place of the folder makes every save fail, even for root.
 #[test]
 fn a_failed_save_is_reported_and_training_continues() {
     let folder = tempfile::tempdir().unwrap();
@@ -139,7 +139,7 @@ fn a_failed_save_is_reported_and_training_continues() {
     assert!(failures.iter().all(|(_, reason)| reason.contains("cannot write")), "{failures:?}");
 }
 
-/// A run whose newest checkpoint went through `damage`; gives the complaint of resuming it.
+/// The error of resuming a run whose newest checkpoint went through `damage`.
 fn complaint(damage: impl FnOnce(PathBuf)) -> String {
     let folder = tempfile::tempdir().unwrap();
     whole_run(folder.path(), ObjectiveName::Mle).unwrap();

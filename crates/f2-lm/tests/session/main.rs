@@ -86,7 +86,7 @@ fn session(
     run_with(folder, config, class_ends, resume, &mut observe, &asked)
 }
 
-/// One session in `folder`, begun or resumed, until `stop` says so.
+/// One session in `folder`, begun or resumed, until `stop` returns true.
 fn run_with(
     folder: &Path,
     config: &TrainConfig,
@@ -176,7 +176,7 @@ fn patience_ends_a_run_that_no_longer_improves() {
     assert_eq!(run(true).unwrap(), Ending::AlreadyComplete);
 }
 
-/// Fine-tuning gives perplexity away: none of its checkpoints is called the best by it.
+/// Fine-tuning trades perplexity away: none of its checkpoints counts as the best.
 #[test]
 fn the_best_of_a_fine_tuned_model_is_its_last() {
     let folder = tempfile::tempdir().unwrap();
@@ -200,8 +200,8 @@ fn the_last_and_the_best_checkpoint_stay() {
     assert!(state.files.contains_key("tokenizer.json"));
 }
 
-/// Objectives from scratch must find what a bigram knows: the entropy of this text given the token
-/// before is a third of a Zipf draw's.
+/// Objectives that train from scratch must learn the bigrams: the entropy of this text given the
+/// token before is a third of that of a Zipf draw.
 #[test]
 fn objectives_learn() {
     for objective in [ObjectiveName::Mle, ObjectiveName::F2, ObjectiveName::Unlikelihood] {
@@ -239,8 +239,8 @@ fn one_class_is_maximum_likelihood_exactly() {
     }
 }
 
-/// Stopped within an evaluation, after a step that asks for one, or at the very end, a run makes the
-/// evaluation up: it ends with the same best checkpoint as one that was left alone.
+/// A run that is stopped in an evaluation, before it, or at the very end makes the evaluation when
+/// it is resumed: it ends with the same best checkpoint as one that was not stopped.
 #[test]
 fn an_evaluation_lost_by_a_stop_is_made_up() {
     let config = config(ObjectiveName::Mle);
@@ -252,39 +252,39 @@ fn an_evaluation_lost_by_a_stop_is_made_up() {
         (state.best, state.evaluations_since_best, tensors(folder, STEPS))
     };
     for at in [4, 8, STEPS] {
-        // Asked at once, and on the second look, which is the first within the evaluation.
-        for looks in [0, 1] {
-            let folder = parent.path().join(format!("stopped-{at}-{looks}"));
-            let asked = session_stopped_at(&folder, &config, at, looks);
-            assert_eq!(asked.unwrap(), Ending::Stopped, "{at}, {looks}");
-            // Stopped in it once more, it is still made up.
+        // At the first poll, and at the second, which is the first within the evaluation.
+        for polls in [0, 1] {
+            let folder = parent.path().join(format!("stopped-{at}-{polls}"));
+            let asked = session_stopped_at(&folder, &config, at, polls);
+            assert_eq!(asked.unwrap(), Ending::Stopped, "{at}, {polls}");
+            // Stopped once more, it is still made.
             let again = session_stopped_at(&folder, &config, at, 0);
-            assert_eq!(again.unwrap(), Ending::Stopped, "{at}, {looks}");
+            assert_eq!(again.unwrap(), Ending::Stopped, "{at}, {polls}");
             let ending = session(&folder, &config, Vec::new(), true, &mut |_, _| {});
-            assert_eq!(ending.unwrap(), Ending::Complete, "{at}, {looks}");
-            assert_eq!(end(&folder), end(&whole), "{at}, {looks}");
+            assert_eq!(ending.unwrap(), Ending::Complete, "{at}, {polls}");
+            assert_eq!(end(&folder), end(&whole), "{at}, {polls}");
             let ending = session(&folder, &config, Vec::new(), true, &mut |_, _| {});
-            assert_eq!(ending.unwrap(), Ending::AlreadyComplete, "{at}, {looks}");
+            assert_eq!(ending.unwrap(), Ending::AlreadyComplete, "{at}, {polls}");
         }
     }
 }
 
-/// Starts or resumes a run and stops it once step `at` is done, after looking `looks` times
-/// more whether to stop.
+/// Starts or resumes a run and stops it once step `at` is done, after `polls` more polls of the
+/// request to stop.
 fn session_stopped_at(
     folder: &Path,
     config: &TrainConfig,
     at: u64,
-    looks: usize,
+    polls: usize,
 ) -> Result<Ending, Error> {
-    let (reached, looked) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let (reached, polled) = (AtomicBool::new(false), AtomicUsize::new(0));
     let mut observer = |event: &Event| {
         let now =
             matches!(event, Event::Step { step, .. } | Event::Started { step, .. } if *step == at);
         reached.fetch_or(now, Ordering::Relaxed);
     };
     let stop =
-        || reached.load(Ordering::Relaxed) && looked.fetch_add(1, Ordering::Relaxed) >= looks;
+        || reached.load(Ordering::Relaxed) && polled.fetch_add(1, Ordering::Relaxed) >= polls;
     let resume = folder.join("config.toml").exists();
     run_with(folder, config, Vec::new(), resume, &mut observer, &stop)
 }

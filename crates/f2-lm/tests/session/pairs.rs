@@ -36,7 +36,7 @@ fn corpus(pairs: impl IntoIterator<Item = [Vec<u32>; 2]>) -> SeparatedTokens<Son
 fn of_pairs(objective: ObjectiveName) -> TrainConfig {
     let mut config = config(objective);
     (config.batch.sequence, config.batch.order) = (24, WindowOrder::Documents);
-    // Of no concern to pairs, however short.
+    // Ignored for pairs, however short.
     config.batch.shortest = 50;
     config.model.dropout = 0.0;
     config
@@ -117,7 +117,7 @@ fn rows_hold_whole_targets_and_the_ends_of_sources() {
     }
 }
 
-/// FACE counts what it predicts, and no source.
+/// FACE counts its predictions of targets, and no source.
 #[test]
 fn face_counts_targets_alone() {
     let mut config = of_pairs(ObjectiveName::Face);
@@ -134,7 +134,7 @@ fn face_counts_targets_alone() {
     assert_eq!(total, batches.targets(0));
 }
 
-/// A model learns what follows a source, and its checkpoint says that it is of pairs.
+/// A model learns what follows a source, and its checkpoint records that it is of pairs.
 #[test]
 fn a_run_on_pairs_learns_validates_and_says_so() {
     // The target repeats the source's last token.

@@ -74,7 +74,7 @@ pub fn decoder(vocabulary: usize, class_ends: Vec<u32>) -> Decoder {
     Decoder::new(ModelShape { model, positions: 48, vocabulary, class_ends })
 }
 
-/// The name of a path without what differs between machines.
+/// A message with the path of a temporary folder replaced.
 pub fn named(message: &str, folder: &Path) -> String {
     message.replace(&folder.display().to_string(), "HERE/")
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 
-/// The longest message; longer ones come from something that is no rank.
+/// The longest message; a longer one does not come from a rank.
 const LONGEST: u32 = 1 << 30;
 
 /// The kind of a frame.
@@ -10,9 +10,9 @@ const LONGEST: u32 = 1 << 30;
 pub(super) enum Kind {
     /// A message of the run.
     Message = 0,
-    /// Nothing but a sign of life.
+    /// A heartbeat.
     Alive = 1,
-    /// A rank's number, and why it ended.
+    /// A rank's number and why it ended.
     Failure = 2,
     /// The rank is done.
     Farewell = 3,
@@ -33,11 +33,11 @@ pub(super) fn read(from: &mut impl Read) -> io::Result<(Kind, Vec<u8>)> {
         1 => Kind::Alive,
         2 => Kind::Failure,
         3 => Kind::Farewell,
-        _ => return Err(io::Error::new(io::ErrorKind::InvalidData, "no message of a rank")),
+        _ => return Err(io::Error::new(io::ErrorKind::InvalidData, "it sent an invalid message")),
     };
     let length = u32::from_le_bytes([header[1], header[2], header[3], header[4]]);
     if length > LONGEST {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "no message of a rank"));
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "it sent an invalid message"));
     }
     let mut bytes = Vec::new();
     from.take(u64::from(length)).read_to_end(&mut bytes)?;

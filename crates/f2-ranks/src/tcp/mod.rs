@@ -1,5 +1,5 @@
-//! Ranks that are processes, on one host or many: rank 0 listens at an address, all others connect to
-//! it. Signs of life go both ways; the loss of one ends all.
+//! Ranks that are processes, on one host or many: rank 0 listens at an address, and all others
+//! connect to it. Heartbeats are sent both ways; the loss of one rank ends all.
 
 mod children;
 mod frame;
@@ -19,42 +19,42 @@ use frame::Kind;
 
 pub use children::Children;
 
-/// Between two signs of life.
-const BEAT: Duration = Duration::from_secs(2);
-/// Without any for so long, a rank is lost.
+/// The time between two heartbeats.
+const HEARTBEAT: Duration = Duration::from_secs(2);
+/// A rank that sends nothing for this long is lost.
 const SILENCE: Duration = Duration::from_secs(20);
-/// A rank that knows of a loss has so long to end by itself.
+/// How long a rank that knows of a loss may take to end by itself.
 const GRACE: Duration = Duration::from_secs(10);
-/// Why others lose a rank that leaves without a reason of its own.
+/// The reason for a rank that ends without giving one.
 const EARLY: &str = "it ended before the others";
-/// How often a thread that waits looks whether a rank was lost.
-const GLANCE: Duration = Duration::from_millis(50);
+/// How often a waiting thread checks whether a rank was lost.
+const POLL: Duration = Duration::from_millis(50);
 
-/// A rank, and where it meets the others.
+/// A rank, and where it connects to the others.
 #[derive(Clone, Debug)]
 pub struct Place {
     /// The number of this rank.
     pub rank: usize,
-    /// How many there are.
+    /// The number of ranks.
     pub size: usize,
     /// Where rank 0 listens.
     pub address: Address,
-    /// How long to wait for the others.
+    /// How long to wait for the others to connect.
     pub limit: Duration,
 }
 
-/// Meets the other ranks at an address. Where one is lost later and this rank does not end by itself,
-/// being stuck in some exchange, `end` is called with the reason; it must not return.
+/// Connects to the other ranks. If one is lost later and this rank does not end by itself because
+/// it is stuck in an exchange, `end` is called with the reason; it must not return.
 pub fn rendezvous(place: &Place, end: fn(&Error)) -> Result<Control, Error> {
     if place.rank > 0 {
-        return connect(place, vec![(0, rendezvous::visit(place)?)], end);
+        return connect(place, vec![(0, rendezvous::connect_to_rank_zero(place)?)], end);
     }
     let listener = rendezvous::listen(&place.address)?;
-    let guests = rendezvous::welcome(&listener, place, &mut || Ok(()))?;
-    connect(place, (1..).zip(guests).collect(), end)
+    let streams = rendezvous::accept_all(&listener, place, &mut || Ok(()))?;
+    connect(place, (1..).zip(streams).collect(), end)
 }
 
-/// The connection of a rank over its streams, each with the rank at its other end.
+/// Starts the threads of a rank's connections; each stream comes with the rank at its other end.
 fn connect(
     place: &Place,
     streams: Vec<(usize, TcpStream)>,
@@ -69,7 +69,7 @@ fn connect(
             .collect::<Result<_, _>>()?,
         end,
     });
-    // Where a thread is missing its end tells the other ranks.
+    // If a thread cannot be started, dropping `connections` tells the other ranks.
     let mut connections = Connections { hub, inboxes: Vec::new(), finished: false };
     for (rank, stream) in streams {
         let (sender, receiver) = channel();
@@ -78,11 +78,11 @@ fn connect(
         start(place.rank, move || hub.listen(rank, stream, &sender))?;
     }
     let hub = Arc::clone(&connections.hub);
-    start(place.rank, move || hub.beat())?;
+    start(place.rank, move || hub.send_heartbeats())?;
     Ok(Control::new(place.rank, place.size, Box::new(connections)))
 }
 
-/// Starts a thread that listens or beats.
+/// Starts a thread.
 fn start(rank: usize, work: impl FnOnce() + Send + 'static) -> Result<(), Error> {
     let started = thread::Builder::new().spawn(work);
     started.map(drop).map_err(|error| Error::Threads { rank, reason: error.to_string() })
@@ -94,7 +94,7 @@ fn writer(rank: usize, stream: &TcpStream) -> Result<(usize, Mutex<TcpStream>), 
     Ok((rank, Mutex::new(stream)))
 }
 
-/// The connections of a process, shared by the threads that listen and the one that speaks.
+/// The connections of a process, shared by its reading and writing threads.
 struct Hub {
     rank: usize,
     state: State,
@@ -112,30 +112,30 @@ impl Hub {
 
     fn write_all(&self, kind: Kind, bytes: &[u8]) {
         for (rank, _) in &self.writers {
-            // A rank that is gone is noticed where it is listened to.
+            // The thread that reads from a rank detects its loss.
             let _ = self.write(*rank, kind, bytes);
         }
     }
 
-    fn beat(&self) {
+    fn send_heartbeats(&self) {
         let mut last = Instant::now();
         while !self.state.is_over() && self.state.failure().is_none() {
-            thread::sleep(GLANCE);
-            if last.elapsed() >= BEAT {
+            thread::sleep(POLL);
+            if last.elapsed() >= HEARTBEAT {
                 last = Instant::now();
                 self.write_all(Kind::Alive, &[]);
             }
         }
     }
 
-    /// Reads what a rank says until it is done or lost.
+    /// Reads the messages of a rank until it is done or lost.
     fn listen(&self, from: usize, mut stream: TcpStream, inbox: &Sender<Vec<u8>>) {
         let error = loop {
             match frame::read(&mut stream) {
                 Ok((Kind::Message, bytes)) => drop(inbox.send(bytes)),
                 Ok((Kind::Alive, _)) => {}
                 Ok((Kind::Farewell, _)) => return,
-                Ok((Kind::Failure, bytes)) => break failure(from, &bytes),
+                Ok((Kind::Failure, bytes)) => break decode_failure(from, &bytes),
                 Err(error) => break Error::Lost { rank: from, reason: in_words(&error) },
             }
         };
@@ -144,25 +144,25 @@ impl Hub {
         }
     }
 
-    /// Takes note of a loss and passes it on. The process ends, by itself or not.
+    /// Records a loss, tells the other ranks, and ends the process if it does not end by itself.
     fn lose(&self, error: &Error) {
-        if !self.state.note(error.clone()) {
+        if !self.state.record(error.clone()) {
             return;
         }
         if self.rank == 0 {
-            self.write_all(Kind::Failure, &told(error));
+            self.write_all(Kind::Failure, &encode_failure(error));
         }
         self.end_unless_over(error);
     }
 
-    /// Ends the process where it does not end by itself.
+    /// Ends the process if it does not end by itself.
     fn end_unless_over(&self, error: &Error) {
         let began = Instant::now();
         while began.elapsed() < GRACE {
             if self.state.is_over() {
                 return;
             }
-            thread::sleep(GLANCE);
+            thread::sleep(POLL);
         }
         (self.end)(error);
     }
@@ -178,8 +178,8 @@ fn in_words(error: &io::Error) -> String {
     }
 }
 
-/// A failure as it is sent: the rank, whether it was lost, and the reason.
-fn told(error: &Error) -> Vec<u8> {
+/// The payload of a failure frame: the rank, whether it was lost, and the reason.
+fn encode_failure(error: &Error) -> Vec<u8> {
     let (rank, lost, reason) = match error {
         Error::Lost { rank, reason } => (*rank, 1, reason.clone()),
         Error::Failed { rank, reason } => (*rank, 0, reason.clone()),
@@ -191,7 +191,7 @@ fn told(error: &Error) -> Vec<u8> {
     bytes
 }
 
-fn failure(from: usize, bytes: &[u8]) -> Error {
+fn decode_failure(from: usize, bytes: &[u8]) -> Error {
     let Some((number, [lost, reason @ ..])) = bytes.split_first_chunk() else {
         return Error::Lost { rank: from, reason: "it did not say why it ended".to_owned() };
     };
@@ -200,7 +200,7 @@ fn failure(from: usize, bytes: &[u8]) -> Error {
     if *lost == 1 { Error::Lost { rank, reason } } else { Error::Failed { rank, reason } }
 }
 
-/// The connections of a rank: rank 0 has one to every other, the others one to rank 0.
+/// The connections of a rank: rank 0 has one to every other rank, the others one to rank 0.
 struct Connections {
     hub: Arc<Hub>,
     inboxes: Vec<(usize, Receiver<Vec<u8>>)>,
@@ -228,10 +228,10 @@ impl Link for Connections {
             return Err(self.lost(from, "there is no connection to it"));
         };
         loop {
-            match inbox.recv_timeout(GLANCE) {
+            match inbox.recv_timeout(POLL) {
                 Ok(message) => return Ok(message),
                 Err(RecvTimeoutError::Disconnected) => {
-                    // Its thread notes a loss just before it lets go.
+                    // The reading thread records a loss before it drops its sender.
                     return Err(self.lost(from, EARLY));
                 }
                 Err(RecvTimeoutError::Timeout) => {
@@ -245,9 +245,9 @@ impl Link for Connections {
 
     fn fail(&mut self, reason: &str) {
         let error = Error::Failed { rank: self.hub.rank, reason: reason.to_owned() };
-        // Where another's failure came first, this one is its consequence.
+        // If another rank failed first, this failure is its consequence.
         if self.hub.state.failure().is_none() {
-            self.hub.write_all(Kind::Failure, &told(&error));
+            self.hub.write_all(Kind::Failure, &encode_failure(&error));
         }
     }
 
@@ -259,11 +259,11 @@ impl Link for Connections {
         if self.finished {
             return;
         }
-        // After a failure that was told this one is not heard.
+        // Ignored by the others if they were told of a failure before.
         self.fail(EARLY);
         let (rank, hub) = (self.hub.rank, Arc::clone(&self.hub));
         let error = Error::Failed { rank, reason: EARLY.to_owned() };
-        // Without the thread this rank waits as long as the others do.
+        // If the thread cannot be started, this rank waits as long as the others do.
         let _ = start(rank, move || hub.end_unless_over(&error));
     }
 }
@@ -277,7 +277,7 @@ impl Drop for Connections {
         self.hub.write_all(Kind::Farewell, &[]);
         for (_, stream) in &self.hub.writers {
             let stream = stream.lock().unwrap_or_else(PoisonError::into_inner);
-            // What was written still arrives.
+            // Everything written before still arrives.
             let _ = stream.shutdown(Shutdown::Write);
         }
     }

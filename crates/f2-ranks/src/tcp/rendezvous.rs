@@ -1,4 +1,4 @@
-//! How ranks meet: rank 0 listens, the others find it.
+//! How ranks connect: rank 0 listens, and the others connect to it.
 
 use std::io;
 use std::net::{TcpListener, TcpStream, ToSocketAddrs};
@@ -9,14 +9,14 @@ use super::Place;
 use super::frame::{self, Kind};
 use crate::{Address, Error};
 
-/// How long to wait before trying again.
-const AGAIN: Duration = Duration::from_millis(50);
-/// The first bytes that a rank sends; its number and that of all ranks follow.
+/// How long to wait before a retry.
+const RETRY: Duration = Duration::from_millis(50);
+/// The first bytes that a rank sends; its number and the number of ranks follow.
 const HELLO: &[u8; 8] = b"f2 ranks";
 
-/// Listens at an address as rank 0; with port 0 at any that is free.
+/// Listens at an address as rank 0; port 0 stands for any free port.
 pub(super) fn listen(address: &Address) -> Result<TcpListener, Error> {
-    // All of the host's addresses: the name of rank 0's host may mean another one on itself.
+    // At all addresses, since the host's name may resolve to another one on the host itself.
     let host = if is_loopback(&address.host) { "127.0.0.1" } else { "0.0.0.0" };
     let listener = TcpListener::bind((host, address.port));
     let listener = listener.and_then(|own| own.set_nonblocking(true).map(|()| own));
@@ -27,37 +27,37 @@ pub(super) fn not_listening(address: &Address, reason: &io::Error) -> Error {
     Error::Listen { address: address.to_string(), reason: reason.to_string() }
 }
 
-/// The connections of rank 0 to all others, in their order. `check` fails where waiting for them is in
-/// vain.
-pub(super) fn welcome(
+/// Accepts the connections of all other ranks; returns them in order of rank. `check` fails if it
+/// is pointless to wait any longer.
+pub(super) fn accept_all(
     listener: &TcpListener,
     place: &Place,
     check: &mut dyn FnMut() -> Result<(), Error>,
 ) -> Result<Vec<TcpStream>, Error> {
     let began = Instant::now();
-    let mut guests: Vec<Option<TcpStream>> = (1..place.size).map(|_| None).collect();
-    while guests.iter().any(Option::is_none) {
+    let mut streams: Vec<Option<TcpStream>> = (1..place.size).map(|_| None).collect();
+    while streams.iter().any(Option::is_none) {
         match listener.accept() {
-            Ok((stream, _)) => admit(stream, place, &mut guests)?,
+            Ok((stream, _)) => accept(stream, place, &mut streams)?,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 check()?;
                 if began.elapsed() >= place.limit {
-                    return Err(absent(place, &guests));
+                    return Err(absent(place, &streams));
                 }
-                thread::sleep(AGAIN);
+                thread::sleep(RETRY);
             }
             Err(error) => return Err(not_listening(&place.address, &error)),
         }
     }
-    Ok(guests.into_iter().flatten().collect())
+    Ok(streams.into_iter().flatten().collect())
 }
 
 fn is_loopback(host: &str) -> bool {
     host == "localhost" || host.starts_with("127.")
 }
 
-fn absent(place: &Place, guests: &[Option<TcpStream>]) -> Error {
-    let missing = guests.iter().enumerate().filter(|(_, guest)| guest.is_none());
+fn absent(place: &Place, streams: &[Option<TcpStream>]) -> Error {
+    let missing = streams.iter().enumerate().filter(|(_, stream)| stream.is_none());
     Error::Absent {
         missing: missing.map(|(index, _)| index + 1).collect(),
         size: place.size,
@@ -66,11 +66,11 @@ fn absent(place: &Place, guests: &[Option<TcpStream>]) -> Error {
     }
 }
 
-/// Lets a rank in. Whatever is no rank is sent away.
-fn admit(
+/// Accepts the connection of a rank; one from anything else is closed.
+fn accept(
     mut stream: TcpStream,
     place: &Place,
-    guests: &mut [Option<TcpStream>],
+    streams: &mut [Option<TcpStream>],
 ) -> Result<(), Error> {
     let prepared = stream
         .set_nonblocking(false)
@@ -84,8 +84,8 @@ fn admit(
         let what = "the number of ranks".to_owned();
         return Err(Error::Different { rank, what, found, expected: place.size.to_string() });
     }
-    match rank.checked_sub(1).and_then(|index| guests.get_mut(index)) {
-        Some(guest @ None) => *guest = Some(stream),
+    match rank.checked_sub(1).and_then(|index| streams.get_mut(index)) {
+        Some(missing @ None) => *missing = Some(stream),
         _ => {
             let reason = format!("two processes at {} are rank {rank}", place.address);
             return Err(Error::Launch { reason });
@@ -101,8 +101,8 @@ fn read_hello(hello: &[u8]) -> Option<(usize, usize)> {
     Some((number(rank), number(size)))
 }
 
-/// The connection of another rank to rank 0, which may begin to listen later.
-pub(super) fn visit(place: &Place) -> Result<TcpStream, Error> {
+/// Connects to rank 0, which may start to listen later.
+pub(super) fn connect_to_rank_zero(place: &Place) -> Result<TcpStream, Error> {
     let began = Instant::now();
     loop {
         let failed = match connect(place) {
@@ -117,7 +117,7 @@ pub(super) fn visit(place: &Place) -> Result<TcpStream, Error> {
                 reason: failed.to_string(),
             });
         }
-        thread::sleep(AGAIN);
+        thread::sleep(RETRY);
     }
 }
 

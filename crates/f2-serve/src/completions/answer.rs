@@ -1,4 +1,4 @@
-//! The answer to a request: all its texts, and the objects they are sent in.
+//! The response to a request: all its texts, and the JSON objects they are sent in.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
@@ -10,11 +10,11 @@ use super::text::Text;
 use crate::http::error::Refusal;
 use crate::job::{Piece, Stopped};
 
-/// The answer to a request as it grows.
+/// The response to a request, assembled from pieces.
 pub(super) struct Answer<'a> {
     completion: &'a Completion,
     texts: Vec<Text<'a>>,
-    /// Texts that are not complete.
+    /// The number of texts that are not complete.
     left: usize,
     id: String,
     created: u64,
@@ -39,7 +39,7 @@ impl<'a> Answer<'a> {
         self.left == 0
     }
 
-    /// Takes a piece, and returns the texts it belongs to. A text that reached a stop sequence is
+    /// Adds a piece and returns the texts it belongs to. A text that reaches a stop sequence is
     /// complete at once.
     pub(super) fn take(
         &mut self,
@@ -66,7 +66,7 @@ impl<'a> Answer<'a> {
             Piece::Beams(found) => {
                 for continuation in found {
                     let text = continuation.prompt * self.completion.samples + continuation.sample;
-                    // A text that the model ended itself is shorter than it might have been.
+                    // A text is shorter than requested only if the model ended it.
                     let text = &mut self.texts[text];
                     let shorter = continuation.tokens.len() < self.completion.new_tokens;
                     for token in continuation.tokens {
@@ -84,7 +84,7 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// The whole answer.
+    /// The complete response.
     pub(super) fn whole(&mut self) -> Result<Value, Refusal> {
         let numbered = self.texts.iter_mut().enumerate();
         let choices: Option<Vec<Value>> =
@@ -95,13 +95,13 @@ impl<'a> Answer<'a> {
         Ok(object)
     }
 
-    /// The part of a text that has not been sent; none where there is nothing new.
+    /// The part of a text that has not been sent; `None` if there is nothing new.
     pub(super) fn chunk(&mut self, text: usize) -> Option<Value> {
         let choice = self.texts[text].choice(text)?;
         Some(self.object(&[choice]))
     }
 
-    /// The last object of a stream that counts tokens.
+    /// The last object of a stream that reports the numbers of tokens.
     pub(super) fn usage_chunk(&self) -> Value {
         let mut object = self.object(&[]);
         object["usage"] = self.usage();

@@ -1,4 +1,4 @@
-//! The fields of a request's JSON object, by type. A field that is `null` is as good as not given.
+//! The fields of a request's JSON object, by type. A field that is `null` counts as missing.
 
 use serde_json::{Map, Value};
 
@@ -14,7 +14,7 @@ impl<'a> Fields<'a> {
         self.0.get(name).filter(|value| !value.is_null())
     }
 
-    /// A field read by `read`; `expected` names what that takes.
+    /// A field converted by `read`; `expected` names the type for the error message.
     fn typed<T>(
         self,
         name: &'static str,
@@ -65,7 +65,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The kind of a value, in words.
+/// The kind of a value, for error messages.
 pub(crate) fn kind(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),

@@ -34,7 +34,7 @@ pub(crate) async fn completions(
     request: Request,
 ) -> Result<Response, Refusal> {
     if shared.ending.load(Ordering::SeqCst) {
-        let message = "the server is about to end and takes no new requests";
+        let message = "the server is shutting down and accepts no new requests";
         return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message).retry_after(5));
     }
     let fields = read_object(request, &shared.limits).await?;
@@ -59,7 +59,7 @@ struct Pieces {
 }
 
 impl Pieces {
-    /// Hands a request to its model's thread, unless too many wait there.
+    /// Passes a request to its model's thread, unless too many texts wait there.
     fn submit(
         completion: &Completion,
         shared: &Shared,

@@ -1,4 +1,4 @@
-//! A request for completions, checked.
+//! Parsing and checking a request for completions.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use crate::http::error::Refusal;
 use crate::http::router::Shared;
 use crate::{Limits, Model, Served};
 
-/// The most alternatives to a token that are reported.
+/// The maximum number of alternatives reported with a token.
 const MOST_LOGPROBS: usize = 20;
-/// Tokens of a text unless the request says otherwise, as in OpenAI's API.
+/// The default of `max_tokens`, as in OpenAI's API.
 const USUAL_TOKENS: usize = 16;
-/// The most stop sequences.
+/// The maximum number of stop sequences.
 const MOST_STOPS: usize = 64;
 
 /// A request for completions.
@@ -30,13 +30,13 @@ pub(crate) struct Completion {
     pub(super) strategy: Arc<Strategy>,
     pub(super) seed: u64,
     pub(super) stops: StopSequences,
-    /// Alternatives to report with each token; none reports no log-probabilities.
+    /// The number of alternatives to report with each token; `None` without log-probabilities.
     pub(super) logprobs: Option<usize>,
     pub(super) echo: bool,
-    /// Goes on where the model ends a text.
+    /// Whether to continue after the end-of-text token.
     pub(super) ignore_end: bool,
     pub(super) stream: bool,
-    /// Whether a stream ends with the numbers of tokens.
+    /// Whether a stream ends with the numbers of tokens used.
     pub(super) stream_usage: bool,
 }
 
@@ -113,7 +113,7 @@ impl Completion {
     }
 }
 
-/// Options of OpenAI's API that change texts and are not followed must not be ignored.
+/// Refuses options of OpenAI's API that would change the texts but are not supported.
 fn refuse_unsupported(fields: Fields<'_>) -> Result<(), Refusal> {
     let refused = |name: &'static str, advice: &str| {
         Err(Refusal::bad(name, format!("`{name}` is not supported; {advice}")))
@@ -139,7 +139,7 @@ fn refuse_unsupported(fields: Fields<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The prompts' ids, and where they are echoed their texts.
+/// The prompts' ids, and if they are echoed their texts.
 fn prompts(
     fields: Fields<'_>,
     served: &Served,
@@ -179,7 +179,7 @@ fn prompts(
     Ok((all, texts))
 }
 
-/// A prompt's ids, and its text where it was given as one.
+/// A prompt's ids, and its text if it was given as text.
 fn one_prompt<'a>(
     prompt: &'a Value,
     number: usize,
@@ -230,7 +230,7 @@ fn stops(fields: Fields<'_>) -> Result<Vec<String>, Refusal> {
 }
 
 fn logprobs(fields: Fields<'_>) -> Result<Option<usize>, Refusal> {
-    // Some clients send `false` for none.
+    // Some clients send `false` to turn them off.
     if fields.any("logprobs") == Some(&Value::Bool(false)) {
         return Ok(None);
     }
@@ -250,7 +250,7 @@ fn stream_usage(fields: Fields<'_>) -> Result<bool, Refusal> {
     }
 }
 
-/// A random seed; small enough for programs that keep numbers as doubles.
+/// A random seed, small enough for clients that store numbers as doubles.
 fn any_seed() -> u64 {
     RandomState::new().hash_one("seed") >> 32
 }

@@ -1,5 +1,6 @@
-//! How tokens are chosen, from the fields that say so. What none says is as in the model's decoding,
-//! where it has one; else tokens are drawn from the model's own distribution, as OpenAI's API does.
+//! How tokens are chosen, from the fields of a request. Missing fields have the values of the
+//! model's decoding, if it has one; otherwise tokens are drawn from the model's own distribution,
+//! as in OpenAI's API.
 
 use f2_lm::decode::{
     BeamSearch, ClassDraw, ContrastiveSearch, Dry, Factorisation, Mirostat, SmallClass, Strategy,
@@ -10,7 +11,7 @@ use super::fields::Fields;
 use crate::Served;
 use crate::http::error::Refusal;
 
-/// The strategy, if the model can follow it.
+/// The strategy of a request, refused if the model does not support it.
 pub(super) fn strategy(fields: Fields<'_>, served: &Served) -> Result<Strategy, Refusal> {
     if !served.has_classes() {
         let given =
@@ -50,14 +51,14 @@ pub(super) fn strategy(fields: Fields<'_>, served: &Served) -> Result<Strategy, 
     Ok(strategy)
 }
 
-/// The strategy that fields change. Where the likeliest is asked for, nothing is drawn, and a rule that
-/// must be alone takes the place of those it excludes.
+/// The strategy that the other fields modify. It draws nothing if the request searches or is
+/// greedy, and lacks the rules that cannot be combined with a rule of the request.
 fn usual(fields: Fields<'_>, served: &Served, contrasts: bool) -> Result<Strategy, Refusal> {
     let decoding = match fields.text("decoding")? {
         None => served.decoding.clone(),
         Some("none") => None,
         Some(_) => {
-            let message = "`decoding` is `none`, for no default but the API's own, or is left out";
+            let message = "`decoding` must be `none`, for the API's own defaults, or left out";
             return Err(Refusal::bad("decoding", message));
         }
     };
@@ -83,7 +84,7 @@ fn usual(fields: Fields<'_>, served: &Served, contrasts: bool) -> Result<Strateg
     Ok(usual)
 }
 
-/// The truncations; contrastive search has a use of its own for `top_k`.
+/// The truncations, without `top_k` for contrastive search, which uses that field itself.
 fn truncations(
     fields: Fields<'_>,
     usual: Truncations,
@@ -96,7 +97,7 @@ fn truncations(
     Ok(if searches { truncations.with_top_k(None) } else { truncations })
 }
 
-/// The setting of a rule. Values that keep everything are the same as none.
+/// The setting of a rule; `None` for values that keep everything.
 fn truncation(
     fields: Fields<'_>,
     rule: &TruncationRule,
@@ -144,7 +145,7 @@ fn xtc(fields: Fields<'_>, usual: Option<Xtc>) -> Result<Option<Xtc>, Refusal> {
     }
     let probability = fields.number("xtc_probability")?.filter(|share| *share != 0.0);
     let threshold = fields.number("xtc_threshold")?.unwrap_or(Xtc::default().threshold);
-    // Other servers take a threshold no two tokens can reach for none.
+    // As in other servers, a threshold that no two tokens can reach turns it off.
     Ok(probability.filter(|_| threshold <= 0.5).map(|probability| Xtc { probability, threshold }))
 }
 
@@ -173,7 +174,7 @@ fn dry(fields: Fields<'_>, served: &Served) -> Result<Option<Dry>, Refusal> {
     }))
 }
 
-/// A number of things to keep; 0 and -1 keep all, as other servers have it.
+/// A number of tokens or classes to keep; 0 and -1 keep all, as in other servers.
 fn k(
     fields: Fields<'_>,
     name: &'static str,
@@ -192,7 +193,7 @@ fn from_one(name: &'static str, count: i64) -> Result<usize, Refusal> {
     })
 }
 
-/// Tokens from the full posterior, which has no classes to give a k of their own.
+/// Tokens are drawn from the full posterior, so that k cannot differ between classes.
 fn joint(fields: Fields<'_>) -> Result<Factorisation, Refusal> {
     match fields.any("top_k_growth") {
         Some(_) => {
@@ -240,7 +241,7 @@ fn beam(fields: Fields<'_>, usual: Option<BeamSearch>) -> Result<Option<BeamSear
     }))
 }
 
-/// The field an error of a strategy is about.
+/// The field to which an error of the strategy refers.
 fn param(error: &f2_lm::Error) -> &'static str {
     let f2_lm::Error::Strategy { option, .. } = error else { return "temperature" };
     match *option {

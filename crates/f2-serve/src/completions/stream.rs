@@ -1,4 +1,4 @@
-//! An answer sent token by token, as server-sent events.
+//! A response streamed token by token, as server-sent events.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -15,10 +15,11 @@ use super::answer::Answer;
 use super::request::Completion;
 use crate::http::error::Refusal;
 
-/// Events that may wait for a slow client; further ones wait as tokens.
+/// Events that may wait for a slow client; later tokens wait in the channel of pieces.
 const WAITING: usize = 16;
 
-/// Begins to answer. The texts are made in a task of their own, which ends when the client leaves.
+/// Begins a streamed response. Its events come from a separate task, which ends when the client
+/// disconnects.
 pub(super) fn respond(completion: Completion, pieces: Pieces) -> Response {
     let (sender, receiver) = channel(WAITING);
     tokio::spawn(async move {
@@ -29,8 +30,8 @@ pub(super) fn respond(completion: Completion, pieces: Pieces) -> Response {
     ([(header::CONTENT_TYPE, "text/event-stream")], Body::new(Events(receiver))).into_response()
 }
 
-/// Sends all events. Fails with a refusal where there is one to tell, and without where the client
-/// left.
+/// Sends all events. The error is a refusal to send to the client, or `None` if the client has
+/// disconnected.
 async fn send(
     completion: &Completion,
     mut pieces: Pieces,

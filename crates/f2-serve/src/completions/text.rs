@@ -1,4 +1,5 @@
-//! One text of an answer as it grows: its characters, its log-probabilities, and where it ends.
+//! One text of a response, assembled from tokens: its characters, its log-probabilities, and its
+//! end.
 
 use f2_lm::decode::{Scored, Token};
 use f2_lm::run::TextStream;
@@ -8,39 +9,39 @@ use super::request::Completion;
 use crate::Served;
 use crate::http::error::Refusal;
 
-/// Log-probabilities below this are written as it: JSON has no infinity.
+/// The lowest log-probability that is written: JSON has no infinity.
 const LOWEST: f32 = -9999.0;
 
-/// A token in the lists of log-probabilities.
+/// An entry in the lists of log-probabilities.
 struct Entry {
     id: u32,
-    /// None for the first token of a prompt.
+    /// `None` for the first token of a prompt.
     log_probability: Option<f32>,
     alternatives: Vec<(u32, f32)>,
     class: Option<(u32, f32)>,
-    /// Characters of the text before it.
+    /// The number of characters before it.
     offset: usize,
 }
 
-/// A text as it grows.
+/// A text assembled from tokens.
 pub(super) struct Text<'a> {
     completion: &'a Completion,
     served: &'a Served,
-    /// Decodes the prompt's tokens, then the continuation's on their own.
+    /// Decodes the tokens of the echoed prompt, then, separately, those of the continuation.
     pieces: TextStream<'a>,
     characters: String,
     chars: usize,
-    /// Bytes of the echoed prompt, in which no stop sequence is looked for.
+    /// The number of bytes of the echoed prompt, which is not searched for stop sequences.
     echoed: usize,
     entries: Vec<Entry>,
     /// How much has been sent: bytes, characters and entries.
     sent: (usize, usize, usize),
-    /// Tokens chosen for it, the one that ended it included.
+    /// The number of tokens chosen for it, including the one that ended it.
     pub(super) chosen: usize,
     ended: bool,
-    /// Why no more comes, in OpenAI's words.
+    /// Why it is complete, as in OpenAI's API.
     pub(super) finish: Option<&'static str>,
-    /// Whether that was sent: tokens that are still under way then are ignored.
+    /// Whether `finish` was sent: tokens that arrive later are ignored.
     closed: bool,
 }
 
@@ -69,7 +70,7 @@ impl<'a> Text<'a> {
         this
     }
 
-    /// A token of the prompt in the lists.
+    /// Adds a token of the prompt to the lists.
     fn echo(&mut self, id: u32, log_probability: Option<f32>, alternatives: Vec<(u32, f32)>) {
         let class = None;
         let offset = self.chars;
@@ -77,14 +78,14 @@ impl<'a> Text<'a> {
         self.chars += self.pieces.push(id).unwrap_or_default().chars().count();
     }
 
-    /// Takes the scores of further tokens of the prompt.
+    /// Adds the scores of further tokens of the prompt.
     pub(super) fn take_prompt(&mut self, scores: Vec<Scored>) {
         for Scored { id, log_probability, alternatives } in scores {
             self.echo(id, Some(log_probability), alternatives);
         }
     }
 
-    /// Takes the next token. Whether it completed a stop sequence.
+    /// Adds the next token; returns whether it completed a stop sequence.
     pub(super) fn take(
         &mut self,
         token: Token,
@@ -113,7 +114,7 @@ impl<'a> Text<'a> {
         Ok(self.append(&piece))
     }
 
-    /// The text has all its tokens.
+    /// Completes the text after its last token.
     pub(super) fn complete(&mut self) -> Result<(), Refusal> {
         if self.finish.is_none() && self.chosen > 0 {
             let rest = self.pieces.clone().finish();
@@ -124,7 +125,7 @@ impl<'a> Text<'a> {
         Ok(())
     }
 
-    /// Appends characters; whether a stop sequence cut them.
+    /// Appends characters; returns whether they completed a stop sequence, which is cut off.
     fn append(&mut self, piece: &str) -> bool {
         let known = self.characters.len() - self.echoed;
         self.characters.push_str(piece);
@@ -134,17 +135,17 @@ impl<'a> Text<'a> {
         };
         self.characters.truncate(self.echoed + place);
         self.chars = self.characters.chars().count();
-        let (chars, prompt) = (self.chars, self.sent.2);
+        let (chars, sent) = (self.chars, self.sent.2);
         let mut number = 0;
         self.entries.retain(|entry| {
             number += 1;
-            number <= prompt || entry.offset < chars
+            number <= sent || entry.offset < chars
         });
         self.finish = Some("stop");
         true
     }
 
-    /// The part of the text that has not been sent yet and is certain to stay; none if it is empty.
+    /// The part of the text that has not been sent and can no longer change; `None` if it is empty.
     pub(super) fn choice(&mut self, index: usize) -> Option<Value> {
         if self.closed {
             return None;
@@ -181,7 +182,7 @@ impl<'a> Text<'a> {
         let log = |log: f32| Value::from(log.max(LOWEST));
         let top = |entry: &Entry| {
             let Some(own) = entry.log_probability else { return Value::Null };
-            // The token itself is always listed, with the very number it has beside.
+            // The token itself is always listed, with the same number as in `token_logprobs`.
             let mut top = Map::new();
             for (id, alternative) in entry.alternatives.iter().copied().chain([(entry.id, own)]) {
                 top.entry(self.served.token_name(id)).or_insert_with(|| log(alternative));
@@ -201,7 +202,7 @@ impl<'a> Text<'a> {
     fn details(&self, entries: &[Entry]) -> Value {
         let bands = self.served.bands.as_ref();
         let band = |entry: &Entry| bands.map(|bands| bands.band(entry.id));
-        // From 1, as `f2 generate` counts them.
+        // Counted from 1, as in `f2 generate`.
         let class = |entry: &Entry| entry.class.map(|(class, _)| class + 1);
         let class_log = |entry: &Entry| entry.class.map(|(_, log)| log.max(LOWEST));
         json!({

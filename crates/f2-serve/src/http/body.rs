@@ -1,4 +1,4 @@
-//! The body of a request, read within limits.
+//! Reading the body of a request, within limits of size and time.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::error::Refusal;
 use crate::Limits;
 
-/// Reads a JSON object.
+/// Reads a body that is a JSON object.
 pub(crate) async fn read_object(
     request: Request,
     limits: &Limits,
@@ -25,10 +25,10 @@ pub(crate) async fn read_object(
     let bytes = match tokio::time::timeout(patience, reading).await {
         Ok(Ok(bytes)) => bytes,
         Ok(Err(error)) if is_too_large(&error) => return Err(too_large(limits)),
-        Ok(Err(_)) => return Err(Refusal::new(StatusCode::BAD_REQUEST, "the body broke off")),
+        Ok(Err(_)) => return Err(Refusal::new(StatusCode::BAD_REQUEST, "the body was cut off")),
         Err(_) => {
             let message =
-                format!("the body did not come within {} seconds", limits.patience_seconds);
+                format!("the body was not received within {} seconds", limits.patience_seconds);
             return Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, message));
         }
     };
@@ -42,8 +42,8 @@ pub(crate) async fn read_object(
 }
 
 fn is_too_large(error: &axum::Error) -> bool {
-    // The limit's own error type is not exported; its words are stable enough to tell it from a
-    // broken connection, which nobody is left to read about.
+    // The limit's error type is not exported. Its message distinguishes it from a broken
+    // connection, whose client cannot receive a response anyway.
     std::error::Error::source(error).is_some_and(|source| source.to_string().contains("limit"))
 }
 

@@ -1,4 +1,4 @@
-//! Accepting connections, serving them with time limits, and ending in order.
+//! Accepting connections, serving them with time limits, and shutting down.
 
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -22,16 +22,16 @@ use crate::{Error, Limits, Model, Settings};
 /// How a server ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// Every request that was running has its answer.
+    /// Every running request was completed.
     Drained,
-    /// The time for that was up, and some were cut off.
+    /// The time limit was reached, and some requests were cut off.
     CutOff,
 }
 
-/// How often `stop` is asked.
+/// How often `stop` is polled.
 const BEAT: Duration = Duration::from_millis(50);
 
-/// Serves models until `stop` says so. `ready` is told the address once it can be reached.
+/// Serves models until `stop` returns true. `ready` receives the address once it can be reached.
 pub fn run(
     settings: Settings,
     models: Vec<Model>,
@@ -39,7 +39,7 @@ pub fn run(
     stop: impl Fn() -> bool,
 ) -> Result<Ended, Error> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(4);
-    // Without them tokio panics; one more looks up the name of the host.
+    // Without them tokio panics; one more thread looks up the name of the host.
     check_threads(threads + 1).map_err(Error::Start)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads)
@@ -48,7 +48,7 @@ pub fn run(
         .build()
         .map_err(Error::Start)?;
     let ended = runtime.block_on(serve(settings, models, ready, stop));
-    // Requests that were cut off do not hold the end up.
+    // Requests that were cut off must not delay the end.
     runtime.shutdown_timeout(Duration::from_millis(100));
     ended
 }
@@ -76,11 +76,11 @@ async fn serve(
     let (ending, ends) = watch::channel(());
     ready(address);
     while !stop() {
-        // Where all places are taken, new connections wait in the system's queue.
+        // If all places are taken, new connections wait in the system's queue.
         let Ok(Ok(place)) = timeout(BEAT, places.clone().acquire_owned()).await else { continue };
         let stream = match timeout(BEAT, listener.accept()).await {
             Ok(Ok((stream, _))) => stream,
-            // Out of file descriptors, most likely: some will be free again soon.
+            // Most likely out of file descriptors; some will soon be free again.
             Ok(Err(_)) => {
                 sleep(BEAT).await;
                 continue;
@@ -101,15 +101,15 @@ async fn serve(
     Ok(if drained.is_ok() { Ended::Drained } else { Ended::CutOff })
 }
 
-/// Serves one connection to its end. When the server ends, the request in progress is finished and no
-/// other taken.
+/// Serves one connection to its end. When the server shuts down, the request in progress is
+/// completed and no other accepted.
 async fn converse(
     stream: TcpStream,
     router: Router,
     limits: Limits,
     mut ends: watch::Receiver<()>,
 ) {
-    // Tokens are small and wanted at once.
+    // Tokens are small and must not be delayed.
     let _ = stream.set_nodelay(true);
     let patience = Duration::from_secs(limits.patience_seconds);
     let io = TokioIo::new(Patient::new(stream, patience));
@@ -119,7 +119,7 @@ async fn converse(
         .serve_connection(io, TowerToHyperService::new(router));
     let mut connection = pin!(connection);
     tokio::select! {
-        // A client that breaks its connection is no event.
+        // A client that closes its connection is not an error.
         _ = connection.as_mut() => {}
         _ = ends.changed() => {
             connection.as_mut().graceful_shutdown();
@@ -132,8 +132,8 @@ async fn converse(
 mod tests {
     use super::*;
 
-    /// Run again in a process that the system refuses every thread: no address space has room for such a
-    /// stack.
+    /// The test runs itself in a process that cannot start threads: no address space has room for
+    /// such a stack.
     #[test]
     fn threads_that_cannot_be_had_are_an_error() {
         const STACK: [&str; 2] = ["RUST_MIN_STACK", "281474976710656"];

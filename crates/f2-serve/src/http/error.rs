@@ -1,10 +1,10 @@
-//! Refusals in the form of OpenAI's API.
+//! Errors in the format of OpenAI's API.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-/// A refusal: status, and what clients of OpenAI's API look for.
+/// A refused request: its status, and the error object of OpenAI's API.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     status: StatusCode,
@@ -19,27 +19,27 @@ impl Refusal {
         Self { status, message: message.into(), param: None, code: None, retry_after: None }
     }
 
-    /// A request that cannot be followed as it is.
+    /// A bad request, with the parameter at fault.
     pub(crate) fn bad(param: &'static str, message: impl Into<String>) -> Self {
         Self { param: Some(param), ..Self::new(StatusCode::BAD_REQUEST, message) }
     }
 
-    /// A failure that is not the client's.
+    /// A failure of the server.
     pub(crate) fn failed(message: impl Into<String>) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, message)
     }
 
-    /// With a code that programs can compare.
+    /// Adds a code for programs.
     pub(crate) fn code(self, code: &'static str) -> Self {
         Self { code: Some(code), ..self }
     }
 
-    /// With the seconds after which it is worth trying again.
+    /// Adds the seconds after which the client may try again.
     pub(crate) fn retry_after(self, seconds: u64) -> Self {
         Self { retry_after: Some(seconds), ..self }
     }
 
-    /// The body.
+    /// The body of the response.
     pub(crate) fn json(&self) -> Value {
         let kind = match self.status {
             StatusCode::UNAUTHORIZED => "authentication_error",
@@ -68,7 +68,7 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// The content type of all but the page, the counters and streams.
+/// The content type of all responses but the page, the metrics and streams.
 pub(crate) const JSON: &str = "application/json";
 
 /// A response with a JSON body.

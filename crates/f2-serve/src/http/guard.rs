@@ -1,5 +1,5 @@
-//! Access control: requests from other sites' pages, under foreign names of this machine, and without
-//! the key are refused.
+//! Access control: refuses requests from pages of other sites, requests that name another host, and
+//! requests without the key.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(crate) async fn guard(
 fn check(shared: &Shared, method: &Method, path: &str, headers: &HeaderMap) -> Result<(), Refusal> {
     let forbidden = |message: &str| Err(Refusal::new(StatusCode::FORBIDDEN, message));
     let host = text(headers, &header::HOST).unwrap_or_default();
-    // A page may give its own name this machine's address (DNS rebinding): the name tells.
+    // A page may resolve its own name to this machine (DNS rebinding); the Host header shows that.
     if shared.local_only && !is_local(host) {
         return forbidden("this server answers to localhost only; the Host header names another");
     }
@@ -40,7 +40,7 @@ fn check(shared: &Shared, method: &Method, path: &str, headers: &HeaderMap) -> R
     if !is_visit && matches!(site, Some("cross-site" | "same-site")) {
         return forbidden("requests from pages of other sites are refused");
     }
-    // The page holds nothing secret, and asks for the key itself.
+    // The page contains no secrets, and asks the user for the key.
     let Some(key) = shared.key.as_ref().filter(|_| !matches!(path, "/" | "/health")) else {
         return Ok(());
     };
@@ -57,7 +57,7 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name).map(|value| value.to_str().unwrap_or_default())
 }
 
-/// Whether a Host header names this machine from within.
+/// Whether a Host header names the loopback interface.
 fn is_local(host: &str) -> bool {
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
@@ -67,7 +67,7 @@ fn is_local(host: &str) -> bool {
         || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// Compares in a time that does not tell how much is equal.
+/// Compares in a time that does not depend on how much is equal.
 fn equal(left: &[u8], right: &[u8]) -> bool {
     let differences = left.iter().zip(right).fold(0, |all, (left, right)| all | (left ^ right));
     left.len() == right.len() && differences == 0

@@ -1,4 +1,4 @@
-//! The layers that every request passes: connections with time limits, the guard, and the form of errors.
+//! The layers of every request: connections with time limits, access control, routes and errors.
 
 pub(crate) mod body;
 pub(crate) mod connections;

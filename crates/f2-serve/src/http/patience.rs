@@ -1,4 +1,4 @@
-//! A connection whose client may not keep it waiting: an answer that is not taken ends it.
+//! A connection that is closed if its client does not accept the response in time.
 
 use std::io;
 use std::pin::Pin;
@@ -13,7 +13,7 @@ use tokio::time::{Instant, Sleep};
 pub(super) struct Patient {
     stream: TcpStream,
     limit: Duration,
-    /// Runs while a write waits.
+    /// Counts while a write is pending.
     clock: Pin<Box<Sleep>>,
     waiting: bool,
 }
@@ -23,7 +23,7 @@ impl Patient {
         Self { stream, limit, clock: Box::pin(tokio::time::sleep(limit)), waiting: false }
     }
 
-    /// Passes what a write gave on; while it gives nothing, the clock runs.
+    /// Returns the result of a write, or fails if it has been pending for too long.
     fn watch<T>(
         &mut self,
         context: &mut Context<'_>,

@@ -1,4 +1,4 @@
-//! Which function answers which path.
+//! The routes, and the state shared by all requests.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -18,16 +18,16 @@ pub(crate) struct Shared {
     pub(crate) models: Vec<Model>,
     pub(crate) key: Option<String>,
     pub(crate) limits: Limits,
-    /// Whether only this machine can reach the port.
+    /// Whether the server listens on a loopback address only.
     pub(crate) local_only: bool,
-    /// Set when the server was asked to end.
+    /// Set when the server is shutting down.
     pub(crate) ending: AtomicBool,
-    /// When it began, in seconds since 1970.
+    /// When the server started, in seconds since 1970.
     pub(crate) began: u64,
 }
 
 impl Shared {
-    /// The model a request names; the first where it names none.
+    /// The model a request names; the first if it names none.
     pub(crate) fn model(&self, name: Option<&str>) -> Result<&Model, Refusal> {
         let found = match name {
             Some(name) => self.models.iter().find(|model| model.served.name == name),
@@ -74,7 +74,7 @@ async fn not_allowed(method: Method, uri: Uri) -> Refusal {
     Refusal::new(StatusCode::METHOD_NOT_ALLOWED, message)
 }
 
-/// Headers that keep browsers from guessing types and from showing the page inside others.
+/// Adds headers against content sniffing, framing and caching.
 async fn harden(mut response: Response) -> Response {
     let headers = response.headers_mut();
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));

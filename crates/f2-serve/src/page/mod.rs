@@ -1,16 +1,16 @@
-//! The page at `/`: one file, which loads nothing from other servers.
+//! The page at `/`: a single file that loads nothing from other servers.
 
 use std::sync::LazyLock;
 
 use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
 
-/// Nothing is loaded from elsewhere, and nothing the page did not come with runs.
+/// Nothing is loaded from other servers, and only inline scripts run.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
                       connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; \
                       frame-ancestors 'none'";
 
-/// The page with its style and its program in it.
+/// The page with its style sheet and its script inlined.
 static PAGE: LazyLock<String> = LazyLock::new(|| {
     let [style, script] = [include_str!("page.css"), include_str!("page.js")];
     include_str!("page.html").replacen("{style}", style, 1).replacen("{script}", script, 1)

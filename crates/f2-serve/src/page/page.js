@@ -2,13 +2,13 @@
 const $ = id => document.getElementById(id);
 const BANDS = ["frequent", "medium", "rare", "very rare"];
 const HINT = "Point at a token, tap it, or go from one to the next with the arrow keys.";
-// What a slider says where it has no effect, or the most.
+// Labels of slider positions that turn a setting off or make it greedy.
 const SPECIAL = { top_k: { 0: "all" }, temperature: { 0: "greedy" }, top_p: { 1: "off" },
   class_temperature: { 0: "greedy" }, class_top_p: { 1: "off" } };
 const SLIDERS = ["top_k", "temperature", "top_p", "class_temperature", "class_top_p"];
 let models = [], columns = [], key = "", running = null;
 
-// Everything from outside becomes a text node: nothing of it is read as markup.
+// Text from outside is only ever inserted as text nodes, never parsed as markup.
 const element = (name, text, className) => {
   const made = document.createElement(name);
   if (text !== undefined) made.textContent = text;

@@ -13,8 +13,8 @@ use crate::verbs::flags::Threads;
 
 /// Time matrix products of the shapes that matter, on every instruction set, and the peak.
 ///
-/// The peak is the speed of a block in registers and the first cache. Shapes: a large linear layer, a
-/// weight's gradient, many rows with few columns, a few rows (one step of generation), and the
+/// The peak is the speed of a block in registers and the first cache. Shapes: a large linear layer,
+/// a weight's gradient, many rows with few columns, a few rows (one step of generation), and the
 /// scores of attention heads.
 #[derive(Args)]
 #[command(after_help = "Example:\n  f2 bench products --threads 2 --json")]
@@ -85,7 +85,7 @@ impl BenchProducts {
         }
     }
 
-    /// Every instruction set in a process of its own: one process uses one.
+    /// Measures every instruction set in a process of its own: a process uses only one.
     fn measure_all(&self) -> Result<Vec<Line>, Failure> {
         let failed = |reason: String| {
             Failure::new(Kind::Device, format!("cannot measure in another process: {reason}"))

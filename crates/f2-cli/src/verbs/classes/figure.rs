@@ -3,8 +3,8 @@
 use f2_classes::{ClassSelection, ClassesError, Method, RankCounts, select};
 use f2_report::{Axis, BarChart, Direction, Figure, LineChart, Series};
 
-/// The methods in a chart and what they are called there. Equal frequency has greedy's cuts for
-/// every K, so one line shows both.
+/// The methods in the chart and their labels. Equal frequency cuts like greedy for every K, so one
+/// line shows both.
 const LINES: [(Method, &str); 4] = [
     (Method::Exact, "exact"),
     (Method::Author, "author"),
@@ -39,7 +39,7 @@ fn objectives(counts: &RankCounts, chosen: &ClassSelection) -> Result<LineChart,
     Ok(chart)
 }
 
-/// Whether the line of one method is also that of another.
+/// Whether the line `line` also shows `method`.
 fn is_shown_by(line: Method, method: Method) -> bool {
     line == method || (line == Method::Greedy && method == Method::EqualFrequency)
 }

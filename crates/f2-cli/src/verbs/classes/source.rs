@@ -8,7 +8,7 @@ use f2_corpus::{Corpus, Tokenizer};
 use super::failure;
 use crate::failure::Failure;
 
-/// Where the counts come from, and what their tokens look like where that is known.
+/// Counts, with the text of their tokens if it is known.
 pub(super) struct CountsSource {
     pub(super) counts: RankCounts,
     tokens: Option<Tokens>,
@@ -17,7 +17,7 @@ pub(super) struct CountsSource {
 /// The tokens of a corpus, by rank.
 struct Tokens {
     tokenizer: Tokenizer,
-    /// The tokenizer's id of each rank, where ids are not ranks.
+    /// The tokenizer's id of each rank, if ids are not ranks.
     ids: Option<Vec<u32>>,
 }
 

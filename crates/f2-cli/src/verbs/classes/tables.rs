@@ -5,10 +5,10 @@ use f2_report::{Align, Cell, Table, Terminal};
 
 use super::source::CountsSource;
 
-/// More rows than this of the objective over K are cut to those around the chosen K.
+/// The most rows of the objective over K; of more, only those around the chosen K are shown.
 const MOST_TRIALS: usize = 60;
 
-/// All that is printed for people.
+/// The output without `--json`.
 pub(super) fn page(
     counts: &RankCounts,
     selection: &ClassSelection,

@@ -1,9 +1,9 @@
-//! Which metrics `--metrics` asks for.
+//! The metrics that `--metrics` selects.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use f2_metrics::{Further, Metric, Need};
 
-/// One name of the list.
+/// One name in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
     /// The paper's seven.
@@ -54,7 +54,7 @@ impl Choice {
         }
     }
 
-    /// Reads a name.
+    /// Parses a name.
     pub(super) fn parser() -> impl TypedValueParser<Value = Self> {
         let names = Self::every().map(|choice| PossibleValue::new(choice.name()));
         PossibleValuesParser::new(names).map(|name| {

@@ -1,4 +1,4 @@
-//! The further metrics of a file: what they need besides its tokens, and remarks on what is not there.
+//! The further metrics of a file: their inputs besides its tokens, and remarks on missing inputs.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -31,14 +31,14 @@ pub(super) struct FurtherScorer<'a> {
     training: Option<Training>,
     embedder: Option<SavedModel>,
     human: Option<States>,
-    /// Whether texts stand after their prompts in MAUVE: where the references have prompts.
+    /// Whether MAUVE reads texts after their prompts: if the references have prompts.
     with_prompts: bool,
-    /// The missing needs that were reported already.
-    told: HashSet<Need>,
+    /// The missing inputs that were reported already.
+    reported: HashSet<Need>,
 }
 
 impl<'a> FurtherScorer<'a> {
-    /// Opens the training text and the model that are asked for.
+    /// Opens the training text and the embedder, if the chosen metrics need them.
     pub(super) fn new(
         models: &'a ModelFlags,
         chosen: &Chosen,
@@ -53,8 +53,15 @@ impl<'a> FurtherScorer<'a> {
             bootstrap,
             ..FurtherSettings::default()
         };
-        let told = HashSet::new();
-        Ok(Self { models, settings, training, embedder, human: None, with_prompts: false, told })
+        Ok(Self {
+            models,
+            settings,
+            training,
+            embedder,
+            human: None,
+            with_prompts: false,
+            reported: HashSet::new(),
+        })
     }
 
     /// Adds the further metrics of human texts, which MAUVE then compares with.
@@ -66,7 +73,7 @@ impl<'a> FurtherScorer<'a> {
         self.with_prompts = texts.prompts.is_some();
         let states = self.states(texts)?;
         let mut settings = self.settings.clone();
-        // Human text is what MAUVE compares with.
+        // MAUVE compares with the human texts themselves.
         settings.chosen.retain(|metric| *metric != Further::Mauve);
         self.add(evaluation, texts, states.as_ref(), &settings)?;
         self.human = states;
@@ -132,11 +139,11 @@ impl<'a> FurtherScorer<'a> {
         Ok(())
     }
 
-    /// Says why values are missing; what is needed and not there, once.
+    /// Reports why values are missing, each missing input once.
     fn remark(&mut self, texts: &Texts, missing: &[Error]) {
         for error in missing {
             match error {
-                Error::Needs { need, .. } if !self.told.insert(*need) => {}
+                Error::Needs { need, .. } if !self.reported.insert(*need) => {}
                 Error::Needs { need, .. } => remark!("note: {error}; {}", self.remedy(*need)),
                 error => remark!("note: {}: {error}", texts.path.display()),
             }
@@ -147,7 +154,7 @@ impl<'a> FurtherScorer<'a> {
         match need {
             Need::Strings => "give files with `text`, such as those of `f2 generate`",
             Need::Training if self.training.is_some() => {
-                "words are no tokens of the corpus: give its tokenizer with `--tokenizer`"
+                "words are not tokens of the corpus: give its tokenizer with `--tokenizer`"
             }
             Need::Training => "name the corpus of the training with `--corpus`",
             Need::HumanStates => "give texts with `--refs` and a model with `--embedder`",
@@ -163,7 +170,7 @@ struct Training {
     corpus: Corpus,
     tokens: f2_corpus::Shard,
     vocabulary: usize,
-    /// The corpus's id of each id of the tokenizer that splits texts, where there is one.
+    /// The corpus's id for each id of the tokenizer that splits texts, if there is one.
     id_of_token: Option<Vec<u32>>,
 }
 
@@ -198,7 +205,7 @@ impl Training {
         Ok(Self { corpus, tokens, vocabulary, id_of_token })
     }
 
-    /// The matches of texts in it; none where texts are words.
+    /// The matches of texts in the training text; `None` if texts are words.
     fn matches(&self, texts: &Texts) -> Result<Option<Vec<Vec<u32>>>, Failure> {
         let given = texts.own_ids.as_ref().unwrap_or(&texts.ids);
         let ids: Vec<Vec<u32>> = match &self.id_of_token {
@@ -232,7 +239,7 @@ impl Training {
     }
 }
 
-/// A split of a corpus as the tokens of a training.
+/// A split of a corpus as training tokens.
 struct Tokens<'a>(&'a f2_corpus::Shard);
 
 impl TrainingTokens for Tokens<'_> {

@@ -1,4 +1,5 @@
-//! The models behind the texts: their perplexities, and the one whose hidden states stand for texts.
+//! The models that wrote the texts, for their perplexities, and the embedder, whose hidden states
+//! represent texts.
 
 use std::path::{Path, PathBuf};
 
@@ -18,8 +19,8 @@ use crate::verbs::perplexity::Perplexity;
 /// The flags that name models and what they were trained on.
 #[derive(Args, Debug)]
 pub(super) struct ModelFlags {
-    /// The models that wrote the texts, in the order of their files: their perplexities on the test split
-    /// of `--corpus` are computed as by `f2 perplexity`.
+    /// The models that wrote the texts, in the order of their files: their perplexities on the test
+    /// split of `--corpus` are computed as by `f2 perplexity`.
     #[arg(long, value_name = "RUN", num_args = 1.., requires = "corpus", conflicts_with = "ppl")]
     pub(super) models: Vec<PathBuf>,
 
@@ -28,8 +29,8 @@ pub(super) struct ModelFlags {
     #[arg(long, value_name = "CORPUS")]
     pub(super) corpus: Option<PathBuf>,
 
-    /// The model whose hidden states represent texts in MAUVE and coherence: a run, or a folder that
-    /// `f2 import` wrote.
+    /// The model whose hidden states represent texts in MAUVE and coherence: a run, or a folder
+    /// that `f2 import` wrote.
     #[arg(long, value_name = "MODEL")]
     pub(super) embedder: Option<PathBuf>,
 
@@ -39,9 +40,9 @@ pub(super) struct ModelFlags {
 
 /// The hidden states of one file's texts.
 pub(super) struct States {
-    /// Of the last token of each text after its prompt; empty texts left out.
+    /// Of the last token of each text, with its prompt before it if requested; no empty texts.
     pub(super) last: Features,
-    /// The means over the tokens of each prompt and of each text, where there are prompts.
+    /// The means over the tokens of each prompt and of each text, if there are prompts.
     pub(super) means: Option<[Features; 2]>,
 }
 
@@ -51,18 +52,18 @@ impl ModelFlags {
         Self { models: Vec::new(), corpus: None, embedder: None, device: DeviceChoice::auto() }
     }
 
-    /// Takes the perplexities of the models.
+    /// Computes the perplexities of the models.
     pub(super) fn perplexities(&self) -> Result<Vec<f64>, Failure> {
         let Some(corpus) = &self.corpus else { return Ok(Vec::new()) };
         let mut numbers = Vec::new();
         let mut first = None;
         for model in &self.models {
-            let report = Perplexity::of_model(model, corpus, self.device).take()?;
+            let report = Perplexity::of_model(model, corpus, self.device).compute()?;
             numbers.push(report.token_perplexity);
             if first.as_ref().is_some_and(|first| !report.is_like(first)) {
                 remark!(
-                    "note: {} and {} do not read the same windows of the text; their perplexities are \
-                     not comparable",
+                    "note: {} and {} do not read the same windows of the text; their perplexities \
+                     are not comparable",
                     self.models[0].display(),
                     model.display()
                 );
@@ -72,13 +73,13 @@ impl ModelFlags {
         Ok(numbers)
     }
 
-    /// Opens the model whose hidden states stand for texts.
+    /// Opens the model whose hidden states represent texts.
     pub(super) fn open_embedder(&self) -> Result<Option<SavedModel>, Failure> {
         let open = |path: &PathBuf| SavedModel::open(path, Pick::Best);
         Ok(self.embedder.as_ref().map(open).transpose()?)
     }
 
-    /// Reads the hidden states of texts. `with_prompts` says whether texts stand after their prompts.
+    /// Computes the hidden states of texts. `with_prompts` puts each text after its prompt.
     pub(super) fn states(
         &self,
         model: &SavedModel,
@@ -101,7 +102,7 @@ impl ModelFlags {
             sets.push((encode(&mut strings.iter().cloned())?, Pooling::Mean));
         }
         let task = Embedding { model, sets: &sets, path: &texts.path };
-        // Nothing after it asks for interrupts; they end the program at once again.
+        // Nothing polls for interrupts afterwards, so they end the program at once again.
         let mut points = interrupt::listen_during(|| self.device.run(task))?.into_iter();
         if interrupt::asked() {
             return Err(stopped());
@@ -141,7 +142,7 @@ impl DeviceTask for Embedding<'_> {
             let rows = rows.ok_or_else(stopped)?;
             Features::new(self.model.shape.model.width, rows).ok_or_else(|| {
                 Failure::data(format!(
-                    "{}: its hidden states are no finite numbers",
+                    "{}: its hidden states are not finite",
                     self.model.folder.display()
                 ))
                 .advise("take another checkpoint or model with `--embedder`")

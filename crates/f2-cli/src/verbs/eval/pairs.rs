@@ -12,7 +12,7 @@ use crate::output;
 use crate::texts::{is_json, line_of, lines};
 use f2_corpus::open_text;
 
-/// Texts with the prompts they were written for, where the file has them.
+/// Texts with the prompts they were written for, if the file has them.
 struct Written {
     texts: Vec<String>,
     prompts: Vec<Option<String>>,
@@ -114,7 +114,7 @@ fn read(path: &Path) -> Result<Written, Failure> {
     Ok(written)
 }
 
-/// A text and its reference must have been written for the same prompt, where both say.
+/// Refuses a text whose reference has another prompt, if both have one.
 fn check_prompts(path: &Path, written: &Written, references: &Written) -> Result<(), Failure> {
     let both = written.prompts.iter().zip(&references.prompts);
     let unlike = both

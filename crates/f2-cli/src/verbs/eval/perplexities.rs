@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use crate::failure::Failure;
 use crate::verbs::perplexity::PerplexityReport;
 
-/// One model's, as it was given.
+/// The perplexity of a model, as given.
 #[derive(Clone, Debug)]
 pub(super) enum Given {
     Number(f64),
     File(PathBuf),
 }
 
-/// Reads a flag's value: a number from 1 up, or else the name of a file.
+/// Parses a flag's value: a number from 1 up, or else the name of a file.
 pub(super) fn given(text: &str) -> Result<Given, String> {
     match text.parse() {
         Ok(number) if (1.0..f64::INFINITY).contains(&number) => Ok(Given::Number(number)),
@@ -21,7 +21,7 @@ pub(super) fn given(text: &str) -> Result<Given, String> {
     }
 }
 
-/// The numbers of all models. Those that were not taken alike are remarked on.
+/// The perplexities of all models. Those that are not comparable are reported.
 pub(super) fn read(all: &[Given]) -> Result<Vec<f64>, Failure> {
     let mut first: Option<(&PathBuf, PerplexityReport)> = None;
     let mut numbers = Vec::new();

@@ -1,4 +1,4 @@
-//! The output of `f2 eval`: tables with notes under them, or JSON; and the remarks on metrics that were
+//! The output of `f2 eval`: tables with notes under them, or JSON; and remarks on metrics that were
 //! requested and are not available.
 
 use f2_metrics::Metric;
@@ -10,7 +10,7 @@ use crate::failure::Outcome;
 use crate::output;
 
 impl Eval {
-    /// Says which metrics need inputs that were not given, where they were requested by name.
+    /// Reports metrics whose inputs were not given, unless `--metrics` has its default.
     pub(super) fn remark_on_missing(&self, chosen: &Chosen) {
         if self.metrics == [Choice::Paper] {
             return;
@@ -66,7 +66,7 @@ impl Eval {
     }
 }
 
-/// Forgets what was not asked for.
+/// Drops the metrics that were not requested.
 pub(super) fn keep(record: &mut ResultRecord, chosen: &Chosen) {
     let Chosen { paper, .. } = chosen;
     record.metrics.keep(paper);
@@ -86,7 +86,7 @@ pub(super) fn keep(record: &mut ResultRecord, chosen: &Chosen) {
     }
 }
 
-/// The values no model need be better than: one half of the references against the other.
+/// One half of the references against the other, which no model needs to beat.
 fn ceiling_note(records: &[ResultRecord]) -> Option<String> {
     let half = records.first()?.human.as_ref()?.half.as_ref()?;
     let kld = half.metrics.kld?;

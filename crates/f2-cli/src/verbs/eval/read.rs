@@ -14,7 +14,7 @@ use crate::texts::{Splitting, TextReader, Texts};
 const UNLIKE_SIZES: usize = 2;
 
 impl Eval {
-    /// How text becomes tokens, where that was asked for.
+    /// How text becomes tokens, if a flag says so.
     pub(super) fn splitting(&self) -> Result<Option<Splitting>, Failure> {
         Ok(match &self.tokenizer {
             Some(path) => Some(Splitting::Tokenizer(Box::new(Tokenizer::load(path)?))),
@@ -22,7 +22,7 @@ impl Eval {
         })
     }
 
-    /// Reads a file, and remarks on texts that are unusual.
+    /// Reads a file, and reports unusual texts.
     pub(super) fn read(
         &self,
         reader: &mut TextReader,
@@ -40,7 +40,7 @@ impl Eval {
         }
         if let Some(counts) = counts {
             if !texts.given_as_ids && self.tokenizer.is_none() {
-                return Err(Failure::usage("words have no place among the counts of tokens")
+                return Err(Failure::usage("words cannot be looked up in counts of tokens")
                     .advise("give the corpus's tokenizer with `--tokenizer`"));
             }
             texts.own_ids = Some(texts.ids.clone());
@@ -71,8 +71,8 @@ impl Eval {
         let human = references.map_or(count, |references| references.ids.len());
         if human.max(count) > UNLIKE_SIZES * human.min(count) {
             remark!(
-                "note: {path}: texts {count}, references {human}; Self-BLEU, Uniq and KLD depend on \
-                 the number of texts"
+                "note: {path}: texts {count}, references {human}; Self-BLEU, Uniq and KLD depend \
+                 on the number of texts"
             );
         }
     }

@@ -1,4 +1,4 @@
-//! A prompt, its continuation, the next prompt: on a terminal, or line by line from elsewhere.
+//! Prompts that are answered one by one: from a terminal, or line by line from a file or pipe.
 
 use std::io::{self, IsTerminal as _, stdin, stdout};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -19,7 +19,7 @@ use crate::failure::{Failure, Kind, Outcome};
 use crate::verbs::device::DeviceTask;
 use crate::{interrupt, output};
 
-/// Prompts as a person gives them, for whichever device continues them.
+/// An interactive session, on whichever device.
 pub(super) struct Conversation<'a> {
     pub(super) verb: &'a Generate,
     pub(super) inquiry: Inquiry<'a>,
@@ -83,15 +83,15 @@ impl Conversation<'_> {
     }
 }
 
-/// How often a wait for a line looks for a request to stop.
-const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+/// How often a wait for a line checks for an interrupt.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Where prompts come from.
 enum Lines {
-    /// A terminal, with a line to edit and the lines before it.
+    /// A terminal, with line editing and history.
     Terminal(Box<DefaultEditor>),
-    /// A file or another program. Its lines are read by a thread of their own: a signal does not end
-    /// the wait for a line.
+    /// A file or another program. Its lines are read in a separate thread, because a signal does
+    /// not end the wait for a line.
     Other(Receiver<io::Result<String>>),
 }
 
@@ -107,7 +107,7 @@ impl Lines {
         Ok(Self::Terminal(Box::new(editor)))
     }
 
-    /// The next line; none at the end.
+    /// The next line; `None` at the end.
     fn next(&mut self) -> Result<Option<String>, Failure> {
         match self {
             Self::Terminal(editor) => loop {
@@ -116,7 +116,7 @@ impl Lines {
                         editor.add_history_entry(&line).map_err(|error| no_terminal(&error))?;
                         return Ok(Some(line));
                     }
-                    // The line is given up, not the conversation.
+                    // Ctrl-C discards the line, not the session.
                     Err(ReadlineError::Interrupted) => {}
                     Err(ReadlineError::Eof) => return Ok(None),
                     Err(error) => return Err(no_terminal(&error)),
@@ -124,7 +124,7 @@ impl Lines {
             },
             Self::Other(lines) => loop {
                 check_interrupt()?;
-                match lines.recv_timeout(LOOK_INTERVAL) {
+                match lines.recv_timeout(POLL_INTERVAL) {
                     Ok(Ok(line)) => return Ok(Some(line)),
                     Ok(Err(error)) => {
                         return Err(Failure::data(format!("standard input: {error}")));
@@ -148,7 +148,7 @@ impl Lines {
     }
 }
 
-/// The lines of standard input as they come, without their ends.
+/// The lines of standard input as they come, without line breaks.
 fn lines_of_input() -> Result<Receiver<io::Result<String>>, Failure> {
     let (sender, receiver) = sync_channel(1);
     let reading = Builder::new().spawn(move || {

@@ -1,5 +1,5 @@
-//! A text as it is made: every token in its colour, and nothing that a stop sequence may still take
-//! back.
+//! A text as it is generated: every token in its colour, and nothing that a stop sequence may still
+//! remove.
 
 use std::collections::VecDeque;
 
@@ -9,16 +9,16 @@ use f2_lm::run::{SavedModel, TextStream};
 use super::paint::Paint;
 use crate::failure::Failure;
 
-/// A text as it is made.
+/// A text as it is generated.
 pub(super) struct Live<'a> {
     stops: &'a StopSequences,
     stream: TextStream<'a>,
     text: String,
-    /// Bytes of it that were shown.
+    /// Bytes of `text` that were shown.
     shown: usize,
     /// Tokens that were not shown in full, and where each ends in the text.
     waiting: VecDeque<(u32, usize)>,
-    /// Where the stop sequence begins that was met: nothing from there on is shown.
+    /// Where the first stop sequence begins, if there is one: nothing from there on is shown.
     end: Option<usize>,
 }
 
@@ -28,7 +28,7 @@ impl<'a> Live<'a> {
         Self { stops, stream, text: String::new(), shown: 0, waiting: VecDeque::new(), end: None }
     }
 
-    /// Takes the next token, and returns what can be shown of the text.
+    /// Takes the next token, and returns the text that can now be shown.
     pub(super) fn push(&mut self, id: u32, paint: &Paint) -> Result<String, Failure> {
         // Beam search continues after a stop sequence.
         if self.end.is_some() {
@@ -43,7 +43,7 @@ impl<'a> Live<'a> {
         Ok(self.show(end, paint))
     }
 
-    /// The rest of the text, which gets no more tokens.
+    /// Ends the text, and returns the rest of it.
     pub(super) fn finish(&mut self, paint: &Paint) -> Result<String, Failure> {
         if self.end.is_none() {
             self.text += &self.stream.clone().finish()?;
@@ -55,7 +55,7 @@ impl<'a> Live<'a> {
         Ok(painted + &paint.plain(&self.text[self.shown.min(end)..end]))
     }
 
-    /// The part of the text up to `end` that was not shown.
+    /// The part of the text up to `end` that was not shown yet.
     fn show(&mut self, end: usize, paint: &Paint) -> String {
         let mut painted = String::new();
         while let Some((id, token_end)) = self.waiting.front().copied() {

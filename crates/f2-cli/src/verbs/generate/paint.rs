@@ -15,20 +15,20 @@ const PLAIN: &str = "\x1b[0m";
 
 /// Colours tokens by how frequent they were in the training text.
 pub(super) struct Paint {
-    /// None where nothing is coloured.
+    /// `None` if nothing is coloured.
     bands: Option<Bands>,
-    /// Whether it is a terminal's, which would follow the control characters of a text.
+    /// Whether the output is a terminal, which would obey the control characters of a text.
     terminal: bool,
 }
 
 impl Paint {
-    /// Colours for standard output, where it takes any and the model knows its counts.
+    /// Colours for standard output, if it takes any and the model has its counts.
     pub(super) fn new(model: &SavedModel) -> Self {
         let bands = model.counts.as_ref().and_then(|counts| Bands::from_counts(counts).ok());
         Self { bands: bands.filter(|_| takes_colour()), terminal: stdout().is_terminal() }
     }
 
-    /// The legend of the colours; none where nothing is coloured.
+    /// The legend of the colours; `None` if nothing is coloured.
     pub(super) fn legend(&self) -> Option<String> {
         self.bands.as_ref()?;
         let names = BAND_NAMES.map(|name| name.replace('_', " "));

@@ -1,4 +1,4 @@
-//! Sources that a model trained on pairs writes targets for.
+//! Prompts for a model trained on pairs: sources, for which it writes targets.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ pub(super) fn of_split(
         let source = read(pair.tokens.start..pair.separator);
         prompts.texts.push(Some(model.vocabulary.decode(&source)?));
         prompts.ids.push([source, vec![separator]].concat());
-        // The token that ends the text is none of it.
+        // Without the token that ends the text.
         prompts.references.push(read(pair.separator + 1..pair.tokens.end - 1));
     }
     Ok(prompts)
@@ -48,8 +48,8 @@ fn refusal(corpus: &Corpus, model: &SavedModel) -> Failure {
     }
 }
 
-/// Ends every source with the separator, where it does not have one, and cuts those from the
-/// beginning that leave no room for `new_tokens`; half of what the model sees is theirs in any case.
+/// Appends the separator to every source without one, and cuts the beginning of those that leave no
+/// room for `new_tokens`; a source may always fill half of the model's positions.
 pub(super) fn complete(
     prompts: &mut Prompts,
     model: &SavedModel,

@@ -35,13 +35,13 @@ pub(super) struct PromptFlags {
 #[derive(Default)]
 pub(super) struct Prompts {
     pub(super) ids: Vec<Vec<u32>>,
-    /// As they were given; none where ids were.
+    /// As they were given; `None` if ids were.
     pub(super) texts: Vec<Option<String>>,
     /// The references after each prompt; empty without a protocol.
     pub(super) references: Vec<Vec<u32>>,
     /// The protocol that cut them from a corpus.
     pub(super) protocol: Option<Rule>,
-    /// How many tokens the protocol wants written.
+    /// How many tokens to write, if a protocol sets it.
     pub(super) new_tokens: Option<usize>,
 }
 
@@ -59,7 +59,7 @@ impl PromptFlags {
         Self { prompt: Vec::new(), prompts: None, protocol, strict: false }
     }
 
-    /// The protocol prompts are cut by, where one is.
+    /// The protocol that prompts are cut by, if any.
     pub(super) fn protocol(&self) -> Option<Rule> {
         self.protocol.protocol
     }
@@ -90,7 +90,7 @@ impl PromptFlags {
         Ok(prompts)
     }
 
-    /// A prompt that is a line of its own.
+    /// Reads a line as a prompt.
     pub(super) fn of_line(
         &self,
         line: String,
@@ -124,8 +124,8 @@ impl PromptFlags {
         Ok(())
     }
 
-    /// Gives empty prompts a first token, sources their separator, and remarks on those that are too
-    /// long.
+    /// Gives empty prompts a first token and sources their separator, and reports prompts that are
+    /// too long.
     fn check(
         &self,
         prompts: &mut Prompts,

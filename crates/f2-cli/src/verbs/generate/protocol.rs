@@ -50,7 +50,7 @@ pub(super) struct ProtocolFlags {
 /// How a corpus is cut into prompts and references.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rule {
-    /// Prefixes and continuations of a length, as the paper has them.
+    /// Prefixes and continuations of fixed length, as in the paper.
     Paper(ProtocolName),
     /// Sources and targets.
     Pairs,
@@ -170,7 +170,7 @@ impl ProtocolFlags {
     }
 }
 
-/// At most as many as requested, at even distances.
+/// At most `most` of all, evenly spaced.
 pub(in crate::verbs) fn spread<T>(all: Vec<T>, most: usize) -> Vec<T> {
     let count = all.len();
     let kept = most.min(count);

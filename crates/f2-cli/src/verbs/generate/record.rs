@@ -38,7 +38,7 @@ impl Record {
         let (written, kept) = stops.cut(vocabulary, &ids)?;
         ids.truncate(kept);
         let tokens = &text.tokens[..kept];
-        // Classes count from 1 wherever people meet them.
+        // Classes are numbered from 1 in all output.
         let class = |(class, log_probability)| (class + 1, log_probability);
         let classes: Option<Vec<(u32, f32)>> =
             tokens.iter().map(|token| token.class.map(class)).collect();

@@ -1,4 +1,4 @@
-//! Texts on standard output, as they are made.
+//! Texts on standard output, as they are generated.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::writing::Writing;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 
-/// Shows texts in the order they were asked for; a single one token by token.
+/// Shows texts in the order of the request; a single one token by token.
 pub(super) struct Screen<'a> {
     model: &'a SavedModel,
     prompts: &'a Prompts,

@@ -43,14 +43,14 @@ pub(super) struct StrategyFlags {
     dry: DryFlags,
     #[command(flatten)]
     adaptive: AdaptiveFlags,
-    /// Choose tokens by error diffusion instead of random numbers. Each prompt has one text, with -n
-    /// several.
+    /// Choose tokens by error diffusion instead of random numbers. Each prompt has one text, or
+    /// several with -n.
     #[arg(long, conflicts_with_all = ["greedy", "beam", "seed"])]
     deterministic: bool,
     #[command(flatten)]
     beam: BeamFlags,
-    /// Contrastive search: how much likeness to the text counts against each of the --top-k likeliest
-    /// tokens (4 if not given); 0.6 is usual.
+    /// Contrastive search: how much similarity to the text counts against each of the --top-k
+    /// likeliest tokens (4 if not given); 0.6 is usual.
     #[arg(long, value_name = "ALPHA")]
     penalty_alpha: Option<f64>,
     #[command(flatten)]
@@ -59,13 +59,13 @@ pub(super) struct StrategyFlags {
     classes: ClassFlags,
 }
 
-/// The flags that say how to draw, or to search with a beam, which the most likely token leaves no room for.
+/// The flags of sampling and of beam search, which contradict `--greedy`.
 fn excluded_by_greedy() -> impl Iterator<Item = &'static str> {
     ["temperature"].into_iter().chain(TruncationFlags::ids()).chain(["beam"])
 }
 
 impl StrategyFlags {
-    /// The flags of a decoding of the tables. A plain softmax has no classes to draw from.
+    /// The flags for a decoding of the paper's tables. A plain softmax has no classes to draw from.
     pub(super) fn of_decoding(decoding: Decoding, factorised: bool) -> Self {
         let top_k = match decoding {
             Decoding::Given | Decoding::Greedy => None,
@@ -92,8 +92,8 @@ impl StrategyFlags {
         }
     }
 
-    /// The strategy, if the model can follow it. What is not given is as in `usual`; without that it
-    /// is that of the paper's main table for the protocol.
+    /// The strategy, checked against the model. What flags leave open is as in `usual`, or without
+    /// that as in the paper's main table for the protocol.
     pub(super) fn resolve(
         &self,
         model: &SavedModel,
@@ -140,12 +140,12 @@ impl StrategyFlags {
         self.greedy || self.temperature == Some(0.0) || (self.contrast.is_given() && !draws)
     }
 
-    /// Whether a flag says which tokens are kept.
+    /// Whether a truncation is given.
     fn truncates(&self) -> bool {
         self.truncations(Truncations::default()) != Truncations::default()
     }
 
-    /// A strategy with what the flags say changed.
+    /// The strategy `usual`, changed by the flags.
     fn over(&self, usual: Strategy) -> Strategy {
         let Strategy { repetition_penalty, block_ngrams, .. } = usual;
         let greedy = self.is_greedy();
@@ -168,8 +168,8 @@ impl StrategyFlags {
         }
     }
 
-    /// The part of a strategy that is compatible with the flags: a search for the likeliest drops the
-    /// settings of draws, and a rule that must be alone replaces those it excludes.
+    /// The part of a strategy that is compatible with the flags: a search for the likeliest text
+    /// drops the settings of sampling, and a rule that excludes others drops those.
     fn base(&self, usual: Strategy, greedy: bool) -> Strategy {
         if greedy {
             return Strategy::greedy();
@@ -205,7 +205,7 @@ impl StrategyFlags {
 
     fn truncations(&self, base: Truncations) -> Truncations {
         let given = self.truncations.0;
-        // Contrastive search has a use of its own for it.
+        // Contrastive search uses top-k in its own way.
         let given = if self.penalty_alpha.is_some() { given.with_top_k(None) } else { given };
         given.or(base)
     }

@@ -1,4 +1,4 @@
-//! Texts as a device writes them: shown as they come, and written to files at the end.
+//! Generation on a device: texts are shown as they come, and written to files at the end.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -52,7 +52,7 @@ impl SharedTask for Writing<'_> {
     }
 }
 
-/// The receiver of every event, and the test whether to stop.
+/// The function that receives every event, and the one that says whether to stop.
 type Observer<'a> = &'a mut dyn FnMut(Event<'_>);
 type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
 
@@ -102,7 +102,7 @@ impl Writing<'_> {
         failure.map_or(Ok((generated, seconds)), Err)
     }
 
-    /// Writes the files, and tells what is in them.
+    /// Writes the files, and reports what is in them.
     pub(super) fn conclude(&self, generated: &Generated, seconds: f64) -> Outcome {
         let files = [self.verb.out.as_ref(), self.verb.prompts.references()];
         // An incomplete set of texts never replaces an older file, and neither do its references.

@@ -16,7 +16,7 @@ pub(super) struct Bars {
 impl Observer for Bars {
     fn stage(&self, name: &str, bytes: Option<u64>) {
         let mut current = self.current.lock().expect("no bar panics");
-        // The old bar leaves its line before the new one takes it.
+        // The old bar clears its line before the new one is drawn.
         *current = None;
         let unit = if bytes.is_some() { Unit::Bytes } else { Unit::Time };
         *current = Some(Progress::new(name, bytes, unit));

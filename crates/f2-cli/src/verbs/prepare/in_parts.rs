@@ -11,7 +11,7 @@ use super::summary::{grouped, remark_on, remark_on_vocabulary};
 use crate::failure::{Failure, Outcome};
 use crate::output::print;
 
-/// The flags that the parts were made with, and that cannot be given again.
+/// The flags that the parts have fixed, which cannot be given again.
 pub(super) const IN_PARTS: [&str; 21] = [
     "inputs",
     "train",
@@ -37,7 +37,7 @@ pub(super) const IN_PARTS: [&str; 21] = [
 ];
 
 impl Prepare {
-    /// Does what comes next for one part.
+    /// Does the next step of one part.
     pub(super) fn prepare_part(&self, part: Part) -> Outcome {
         let options = self.options()?;
         let (done, was_there) = prepare_part(&options, part, &Bars::default())?;
@@ -66,7 +66,7 @@ impl Prepare {
         print(&format!("{part} is {step}{already}: {} documents\n", grouped(documents)))
     }
 
-    /// Learns the vocabulary of all parts.
+    /// Learns the vocabulary from all parts.
     pub(super) fn learn_from(&self, parts: &Path) -> Outcome {
         let learned = learn_vocabulary(parts, &Bars::default())?;
         if self.json {
@@ -86,7 +86,7 @@ impl Prepare {
         print(&format!("vocabulary: {} tokens{already}\n", grouped(learned.size as u64)))
     }
 
-    /// Makes the corpus from its parts, and remarks on what is odd about it.
+    /// Makes the corpus from its parts, and reports what is unusual about it.
     pub(super) fn merge_from(&self, parts: &Path) -> Result<Summary, Failure> {
         let threads = self.threads.count();
         let merged = merge(parts, self.out(), self.force, threads, &Bars::default())?;

@@ -1,4 +1,4 @@
-//! Text by its name on the Hugging Face hub.
+//! Datasets on the Hugging Face hub as input.
 
 use std::path::{Path, PathBuf};
 
@@ -12,8 +12,8 @@ const VALID: [&str; 4] = ["validation", "valid", "val", "dev"];
 const TEST: [&str; 3] = ["test", "testing", "eval"];
 
 impl Prepare {
-    /// Replaces the names of datasets on the hub by their files. Where they are all the
-    /// input and their names say the split, they are taken as split.
+    /// Replaces the names of datasets on the hub by their files. If these are the whole input and
+    /// their names tell the splits, they are split so.
     pub(super) fn fetch_named(&mut self) -> Outcome {
         let named = self.inputs.iter().all(|path| path.starts_with("hf://"));
         for paths in [&mut self.inputs, &mut self.train, &mut self.valid, &mut self.test] {
@@ -27,8 +27,7 @@ impl Prepare {
         if named && !train.is_empty() && recognised > train.len() && recognised == self.inputs.len()
         {
             remark!(
-                "note: taken as split by the names of its files: {} to train, {} to validate, {} to \
-                 test",
+                "note: split by the names of the files: {} to train, {} to validate, {} to test",
                 train.len(),
                 valid.len(),
                 test.len()
@@ -47,7 +46,7 @@ fn local(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     Ok(paths.iter().map(files).collect::<Result<Vec<_>, Failure>>()?.concat())
 }
 
-/// Whether a file's name has one of these words in it, alone.
+/// Whether a file's name contains one of these words as a whole word.
 fn names_split(path: &Path, words: &[&str]) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     name.split(|c: char| !c.is_alphanumeric()).any(|part| words.contains(&part))

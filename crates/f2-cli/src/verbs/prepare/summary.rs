@@ -1,9 +1,9 @@
-//! The summary of a corpus: the dataset table, JSON, and remarks on what is odd about it.
+//! The summary of a corpus: the dataset table, JSON, and remarks on what is unusual about it.
 
 use f2_corpus::{Fractions, Inputs, Options, SplitSize, Summary, TokenizerChoice};
 use f2_report::{Align, Table};
 
-/// Remarks on what is odd about a corpus.
+/// Reports what is unusual about a corpus.
 pub(super) fn remark_on(summary: &Summary, options: &Options) {
     if let TokenizerChoice::Train { vocabulary_size } = options.tokenizer {
         remark_on_vocabulary(summary.vocabulary_size, vocabulary_size, summary.counts_divided_by);
@@ -15,7 +15,7 @@ pub(super) fn remark_on(summary: &Summary, options: &Options) {
     }
 }
 
-/// Remarks on a vocabulary that is smaller than was requested, or was learned from fewer counts.
+/// Reports a vocabulary that is smaller than was requested, or was learned from fewer counts.
 pub(super) fn remark_on_vocabulary(learned: usize, asked: usize, counts_divided_by: u64) {
     if learned < asked {
         remark!(
@@ -52,7 +52,7 @@ fn unequal_splits(summary: &Summary, fractions: Fractions) -> Option<String> {
     })
 }
 
-/// A split this many times larger or smaller than requested is remarked on.
+/// A split this many times larger or smaller than requested is reported.
 const UNEQUAL: f64 = 2.0;
 
 /// The paper's dataset table.

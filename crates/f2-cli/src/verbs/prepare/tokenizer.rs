@@ -1,4 +1,4 @@
-//! Which tokenizer `f2 prepare` takes: a learned one, files, or the one that a folder holds.
+//! The tokenizer of `f2 prepare`: a learned one, files, or the one in a folder.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use super::Prepare;
 use crate::failure::Failure;
 
 impl Prepare {
-    /// The tokenizer that the flags ask for.
+    /// The tokenizer that the flags choose.
     pub(super) fn tokenizer_choice(&self) -> Result<TokenizerChoice, Failure> {
         Ok(match self.tokenizer.as_slice() {
             [] => TokenizerChoice::Train { vocabulary_size: self.vocab_size },
@@ -24,7 +24,7 @@ impl Prepare {
     }
 }
 
-/// The tokenizer of a corpus, a run, a model, or whatever else a folder holds.
+/// The tokenizer in the folder of a corpus, a run or a model, or in any other.
 fn tokenizer_in(folder: &Path) -> Result<TokenizerChoice, Failure> {
     let newest = checkpoint::steps(&folder.join("checkpoints")).ok().and_then(|steps| {
         steps.last().map(|&step| checkpoint::path(&folder.join("checkpoints"), step))

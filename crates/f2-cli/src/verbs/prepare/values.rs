@@ -2,7 +2,7 @@
 
 use f2_corpus::{Boundaries, Fractions};
 
-/// Reads the name of a rule, or a number of lines.
+/// Parses the name of a rule, or a number of lines.
 pub(super) fn boundaries(text: &str) -> Result<Boundaries, String> {
     Ok(match text {
         "auto" => Boundaries::Auto,
@@ -17,7 +17,7 @@ pub(super) fn boundaries(text: &str) -> Result<Boundaries, String> {
     })
 }
 
-/// Reads `1000000`, `64K`, `256M` or `2G`.
+/// Parses `1000000`, `64K`, `256M` or `2G`.
 pub(super) fn size(text: &str) -> Result<u64, String> {
     let unit = |unit: char| match unit.to_ascii_uppercase() {
         'K' => Some(10),
@@ -33,7 +33,7 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "expected a number of bytes, as 1000000, 64K, 256M or 2G".to_owned())
 }
 
-/// Reads `0.8,0.1,0.1`.
+/// Parses `0.8,0.1,0.1`.
 pub(super) fn shares(text: &str) -> Result<Fractions, String> {
     let shares: Result<Vec<f64>, _> = text.split(',').map(|share| share.trim().parse()).collect();
     match shares.as_deref() {

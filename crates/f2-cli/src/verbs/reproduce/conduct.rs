@@ -1,4 +1,4 @@
-//! Runs the tasks of an experiment: builds the request of each verb and calls it.
+//! Runs the tasks of an experiment: builds the arguments of each verb and calls it.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -18,12 +18,12 @@ use crate::verbs::prepare::Prepare;
 use crate::verbs::train::Train;
 use crate::{interrupt, output};
 
-/// Runs tasks, one on each device at a time, and tells the user which.
+/// Runs tasks, one on each device at a time, and announces each.
 pub(super) struct Runner {
     devices: Vec<DeviceChoice>,
     /// The folder that the user named.
     out: PathBuf,
-    /// The corpus that is worked on, where there are several.
+    /// The corpus that is worked on, if there are several.
     corpus: Option<String>,
     /// Estimated seconds of the corpora after this one.
     seconds_after: f64,
@@ -96,7 +96,7 @@ impl Conductor for Runner {
             remark!("$ f2 {}", words.join(" "));
             run(task, device)
         };
-        let done = if self.devices.len() > 1 { output::beside(stage, work) } else { work() };
+        let done = if self.devices.len() > 1 { output::labelled(stage, work) } else { work() };
         match done {
             Err(failure) if failure.is_interruption() => Err(self.stopped()),
             Err(failure) if self.devices.len() > 1 => {
@@ -115,7 +115,7 @@ fn run(task: &Task<PathBuf>, device: DeviceChoice) -> Outcome {
         Task::Classes(task) => Classes::of_task(task).save(),
         Task::Train(task) => Train::of_task(task, device).train_to_end(),
         Task::Perplexity(task) => {
-            let report = Perplexity::of_task(task, device).take()?;
+            let report = Perplexity::of_task(task, device).compute()?;
             Ok(f2_files::write_text_atomically(&task.out, &report.to_json())?)
         }
         Task::Generate(task) => Generate::of_task(task, device).run(),
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
     use crate::verbs::{Program, Verb};
 
-    /// The request of a task, in words.
+    /// The arguments of a task, printed.
     fn request(task: &Task<PathBuf>, device: DeviceChoice) -> String {
         fn words(request: &impl Debug) -> String {
             format!("{request:?}")
@@ -154,7 +154,7 @@ mod tests {
         }
     }
 
-    /// The request that the shown command is parsed into, in words.
+    /// The arguments that the shown command is parsed into, printed.
     fn parsed(command: &[OsString]) -> String {
         let typed = command.iter().take_while(|word| *word != ">");
         let words = std::iter::once(OsString::from("f2")).chain(typed.cloned());

@@ -18,13 +18,13 @@ use crate::output;
 use crate::verbs::device::DeviceTask;
 use crate::verbs::speed::{ASSUMED_SHARE, Peak};
 
-/// A machine on which other programs slow this one down by more than this factor is busy.
+/// A machine is busy if other programs slow this one down by more than this factor.
 const BUSY: f64 = 1.3;
 
 /// One stage that would run, or is done.
 struct Line {
     stage: Stage,
-    /// The corpus, where there are several.
+    /// The corpus, if there are several.
     corpus: Option<String>,
     done: bool,
     seconds: f64,
@@ -82,8 +82,8 @@ impl Study {
         })
     }
 
-    /// How many times slower other programs make this one: those that want a processor share it
-    /// evenly. A GPU is not shared in this way.
+    /// How many times slower other programs make this one, if all share the processor evenly. A GPU
+    /// is not shared in this way.
     fn slowdown(&self) -> f64 {
         let on_cpu = self.experiments.iter().all(|each| !each.device.is_gpu());
         let load = machine::load().filter(|_| on_cpu);
@@ -100,7 +100,7 @@ impl Study {
         let to_do = || lines.iter().filter(|line| !line.done);
         let (seconds, bytes): (f64, u64) =
             (to_do().map(|line| line.seconds).sum(), to_do().map(|line| line.bytes).sum());
-        // A relative path ends in an empty one, which is this folder.
+        // The last ancestor of a relative path is empty, which means the current folder.
         let existing = self.out.ancestors().find(|folder| folder.exists());
         let free = free_disk(existing.unwrap_or(Path::new(".")))
             .map_or_else(String::new, |free| format!("; {} free", HumanBytes(free)));
@@ -119,7 +119,7 @@ impl Study {
 }
 
 impl Study {
-    /// The time where several devices share the stages, none of which waits for another.
+    /// The time if several devices share the stages and no stage waits for another.
     fn side_by_side(&self, seconds: f64) -> String {
         match self.devices.len() {
             0 | 1 => String::new(),
@@ -129,7 +129,7 @@ impl Study {
 }
 
 impl Experiment {
-    /// The speed of this machine as it is now, from steps of the plan's own models.
+    /// The current speed of this machine, from steps of the plan's own models.
     fn timed_speed(&self, measured: &mut Measured) -> Result<Speed, Failure> {
         let began = Instant::now();
         let (needed, available) = self.device.run(Memory(self))?;
@@ -148,7 +148,7 @@ impl Experiment {
         Ok(speed)
     }
 
-    /// The models whose steps are timed: those of the plan, and those they are mixed from.
+    /// The models whose steps are timed: MLE, those of the plan, and those they start from.
     fn timed_models(&self) -> Vec<ObjectiveName> {
         let mut models = vec![ObjectiveName::Mle];
         for model in &self.plan.models {
@@ -158,7 +158,7 @@ impl Experiment {
                 }
             }
         }
-        // A mixture is timed after what it is mixed from.
+        // Last, because its steps are partly those of `Unlikelihood`, which is timed before.
         models.sort_by_key(|model| *model == ObjectiveName::UnlikelihoodSequence);
         models
     }
@@ -180,8 +180,8 @@ impl Measured {
     fn times(&self, seconds: f64) -> String {
         if !self.timed {
             return format!(
-                "times: guessed from this machine's peak, of which training is taken to reach \
-                 {:.0} %; its memory holds no step to time\n",
+                "times: estimated from this machine's peak, of which training is assumed to reach \
+                 {:.0} %; no step fits into its memory to be timed\n",
                 100.0 * ASSUMED_SHARE
             );
         }
@@ -238,12 +238,12 @@ fn to_json(lines: &[Line], measured: &Measured, flags: &DeviceFlags) -> String {
         })
     });
     let stages: Vec<_> = stages.collect();
-    let told = json!({
+    let report = json!({
         "stages": stages,
         "training_bytes": measured.training_bytes,
         "available_bytes": measured.available_bytes,
         "timed": measured.timed,
         "slowdown": measured.slowdown,
     });
-    format!("{told:#}\n")
+    format!("{report:#}\n")
 }

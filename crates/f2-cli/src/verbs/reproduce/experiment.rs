@@ -1,4 +1,4 @@
-//! An experiment on one corpus: laid out in stages, and done.
+//! An experiment on one corpus: divided into stages, and done.
 
 use std::path::PathBuf;
 
@@ -14,17 +14,17 @@ use super::conduct::Runner;
 use crate::failure::{Failure, Outcome};
 use crate::verbs::device::DeviceChoice;
 
-/// A plan, the corpora it is for, and the folder it is done in.
+/// A plan, its corpora, and the folder for its results.
 pub(in crate::verbs) struct Experiment {
     pub(in crate::verbs) plan: Plan,
     pub(in crate::verbs) corpora: Corpora,
     pub(in crate::verbs) out: PathBuf,
-    /// The parts asked for; all where there are none.
+    /// The requested parts; all if it is empty.
     pub(in crate::verbs) only: Vec<PaperPart>,
     pub(in crate::verbs) device: DeviceChoice,
 }
 
-/// An experiment laid out in stages.
+/// An experiment divided into stages.
 pub(super) struct LaidOut {
     pub(super) stages: Stages,
     pub(super) keys: Vec<Key>,
@@ -34,7 +34,7 @@ pub(super) struct LaidOut {
 }
 
 impl Experiment {
-    /// Lays the plan out, as well as the corpus is known yet.
+    /// Divides the experiment into stages, by the sizes of those corpora that are prepared already.
     pub(super) fn lay_out(&self, speed: &Speed) -> Result<LaidOut, Failure> {
         let unknown = self.lay_out_for(TestTokens::default(), speed)?;
         let LaidOut { stages, keys, store, .. } = &unknown;
@@ -86,17 +86,17 @@ impl Experiment {
         Ok(tokens)
     }
 
-    /// Whether the plan has a transfer that cannot be made.
+    /// Whether the plan has a transfer, but there is no text to pretrain on.
     pub(super) fn lacks_pretraining(&self) -> bool {
         self.only.is_empty() && self.plan.transfer.is_some() && self.corpora.pretraining.is_none()
     }
 
-    /// Does what is not done yet, and gathers the results.
+    /// Runs the stages that are not done yet, and collects the results.
     pub(super) fn perform(&self, speed: &Speed, runner: &Runner) -> Result<Results, Failure> {
         let mut laid = self.lay_out(speed)?;
         let _lock = Lock::inside(&self.out)?;
         if laid.lacks_a_corpus() {
-            // How the rest is laid out depends on the size of the corpus.
+            // The other stages depend on the size of the corpus.
             laid.perform(runner, Stage::prepares)?;
             laid = self.lay_out(speed)?;
         }

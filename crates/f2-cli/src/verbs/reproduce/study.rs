@@ -30,26 +30,26 @@ impl Study {
         Self { experiments: vec![experiment], out, devices }
     }
 
-    /// The speed that training is expected to reach, for an estimate that is corrected by what
-    /// the first stages take.
+    /// The speed that training is expected to reach, for an estimate that the time of the first
+    /// stages corrects.
     fn speed(&self) -> Result<Speed, Failure> {
         let first = self.experiments.first().ok_or_else(|| Failure::usage("there is no corpus"))?;
         Ok(Speed::assumed(ASSUMED_SHARE * first.device.run(Peak)?))
     }
 
-    /// The name of an experiment's corpus, where there are several.
+    /// The name of an experiment's corpus, if there are several.
     pub(super) fn corpus_of(&self, experiment: &Experiment) -> Option<String> {
         (self.experiments.len() > 1).then(|| experiment.corpora.main.name())
     }
 
-    /// Tells which parts will be missing before anything takes time.
+    /// Reports parts that will be left out, before anything takes time.
     pub(super) fn note_left_out(&self) {
         if self.experiments.iter().any(Experiment::lacks_pretraining) {
             remark!("note: transfer is left out; name a text to pretrain on with `--pretrain`");
         }
     }
 
-    /// Does what is not done yet, and writes results and report.
+    /// Runs the stages that are not done yet, and writes results and report.
     pub(in crate::verbs) fn run(&self, json: bool) -> Outcome {
         interrupt::listen();
         self.note_left_out();
@@ -64,7 +64,7 @@ impl Study {
     }
 
     fn perform(&self, speed: &Speed) -> Result<Results, Failure> {
-        // What is wrong with any corpus is said before the first is worked on.
+        // Errors in any corpus are reported before work on the first begins.
         let seconds: Vec<f64> = self
             .experiments
             .iter()
@@ -91,7 +91,7 @@ impl Study {
     }
 }
 
-/// Names the corpus in every score: models are compared on the same one only.
+/// Names the corpus in every score, as only models on the same one are compared.
 fn name_set(results: &mut Results, name: Option<&str>) {
     for set in &mut results.scores {
         let other = set.other_seeds.iter_mut().flat_map(|seed| &mut seed.records);
@@ -116,7 +116,7 @@ fn of_each_corpus(results: &Results) -> &[Results] {
     if results.studies.is_empty() { std::slice::from_ref(results) } else { &results.studies }
 }
 
-/// The main tables, that of transfer, and what they say in a sentence.
+/// The main tables, the one of transfer, and a sentence on the result.
 fn tables(results: &Results) -> String {
     let of_one = |results: &Results| {
         let report = Report::new(results);
@@ -184,7 +184,7 @@ mod tests {
         samples = 2
     "#;
 
-    /// A study of the built-in text's beginning, by so many CPUs.
+    /// A study of the beginning of the built-in text, on the given number of CPUs.
     fn study(folder: &Path, devices: usize) -> Study {
         let words = ["f2", "reproduce", "x", "--out", "y", "--device", "cpu", "--threads", "1"];
         let Verb::Reproduce(verb) = Program::try_parse_from(words).unwrap().verb else {

@@ -12,8 +12,8 @@ use crate::failure::Outcome;
 /// The name of the curve in the run folder.
 pub(super) const FILE: &str = "loss.svg";
 
-/// Draws the curve beside the log. After an interruption a step can stand in the log twice; the
-/// later one counts.
+/// Draws the curve next to the log. After an interruption the log can hold a step twice; the later
+/// one counts.
 pub(super) fn draw(run: &Path) -> Outcome {
     let log = run.join("events.jsonl");
     let events = read_events(&log).map_err(ReadError::of(&log))?;

@@ -22,7 +22,7 @@ use crate::output;
 use crate::verbs::device::DeviceTask;
 use crate::verbs::speed::{ASSUMED_SHARE, steady_peak};
 
-/// Classes assumed where there is no corpus to have them from, the usual number for text.
+/// The number of classes assumed without a corpus: the usual one for text.
 const ASSUMED_CLASSES: usize = 15;
 
 /// The text as far as it is known: all of it, or the vocabulary alone.
@@ -34,7 +34,7 @@ struct Known {
     batches: Option<TrainingBatches>,
 }
 
-/// A run that will not be made, on whichever device.
+/// A run whose cost is estimated, on whichever device.
 struct Planned {
     decoder: Decoder,
     config: TrainConfig,
@@ -134,7 +134,7 @@ fn mean_zipf_outputs(vocabulary: usize, class_ends: &[u32]) -> f64 {
     inside / sample.len() as f64 + class_ends.len() as f64
 }
 
-/// How long it would take, as far as that is known.
+/// How long the run would take, as far as that is known.
 struct Estimate {
     seconds_per_step: f64,
     steps: Option<u64>,

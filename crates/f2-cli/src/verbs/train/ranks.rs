@@ -1,5 +1,5 @@
-//! `f2 train` by several ranks, each a process: started by this one for the GPUs of this host, or by a
-//! launcher.
+//! `f2 train` with several ranks, each a process: started by this one for the GPUs of this host, or
+//! by a launcher.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -15,14 +15,15 @@ use crate::interrupt::end_now;
 use crate::verbs::device::{DeviceChoice, DeviceTask};
 use crate::verbs::gpus::gpus_are_shared;
 
-/// This rank's connection to the hosts of the others.
+/// This rank's connections to the other ranks.
 pub(super) struct Hosts {
     control: Control,
-    /// Carries the numbers of CPUs.
+    /// Carries the data of ranks that compute on CPUs.
     transport: Option<Box<dyn Transport>>,
 }
 
-/// A rank of a run, on whichever device. What it has not taken of its hosts can still be told why it failed.
+/// A rank of a run, on whichever device. `hosts` is taken once the device is ready; until then the
+/// caller can tell the other ranks of a failure.
 struct Rank<'a> {
     train: &'a Train,
     hosts: &'a mut Option<Hosts>,
@@ -52,7 +53,7 @@ impl Train {
         self.as_rank(self.device, None)
     }
 
-    /// Trains on as many GPUs as were asked for, or as the rank that this process was started as.
+    /// Trains on as many GPUs as requested, or as the rank that this process was started as.
     pub(super) fn among_ranks(&self) -> Result<Trained, Failure> {
         let launch = Launch::from_environment().map_err(f2_lm::Error::from)?;
         match (launch, self.gpus.asked()) {
@@ -67,9 +68,9 @@ impl Train {
         }
     }
 
-    /// Trains on the first GPU, and on each of the others by a process with the same flags. Not by threads:
-    /// what allocates memory or loads a kernel in one waits for the kernels of all GPUs of its process, and those
-    /// of an exchange wait for each other.
+    /// Trains on the first GPU, and on each of the others in a process with the same flags. Threads
+    /// could deadlock: allocating memory or loading a kernel waits for the kernels on all GPUs of
+    /// the process, and those of an exchange wait for each other.
     fn as_parent(&self) -> Result<Trained, Failure> {
         let devices = self.device.each(self.gpus)?;
         if devices.len() == 1 {
@@ -77,19 +78,17 @@ impl Train {
         }
         let limit = Duration::from_secs(self.rank_timeout);
         let program = std::env::current_exe().map_err(|error| {
-            Failure::new(
-                Kind::Device,
-                format!("the program's own file is not to be found: {error}"),
-            )
+            Failure::new(Kind::Device, format!("cannot find the program's own file: {error}"))
         })?;
-        let started = Children::start(devices.len(), limit, &|rank| again(&program, rank), end);
+        let started =
+            Children::start(devices.len(), limit, &|rank| same_command(&program, rank), end);
         let (_children, control) = started.map_err(f2_lm::Error::from)?;
         self.as_rank(devices[0], Some(Hosts { control, transport: None }))
     }
 
-    /// Trains as a child of rank 0, which is told of failures and reports them.
+    /// Trains as a child of rank 0, which receives its failures and reports them.
     fn as_child(&self, launch: &Launch) -> Result<Trained, Failure> {
-        let hosts = self.over_tcp(launch, end_in_silence)?;
+        let hosts = self.over_tcp(launch, end_silently)?;
         let trained = self.as_rank(self.device.of_child(launch.rank), Some(hosts));
         Ok(Trained { role: Role::Child, ..trained.map_err(Failure::reported)? })
     }
@@ -126,9 +125,9 @@ impl Train {
     }
 }
 
-/// This program with the flags of this process. Ranks that share a GPU are hosts to NCCL, which refuses two
-/// ranks of one host with one GPU.
-fn again(program: &Path, rank: usize) -> Command {
+/// This program with the arguments of this process. Ranks that share a GPU pass for separate hosts,
+/// because NCCL refuses two ranks of one host on one GPU.
+fn same_command(program: &Path, rank: usize) -> Command {
     let mut command = Command::new(program);
     command.args(std::env::args_os().skip(1)).stdin(Stdio::null()).stdout(Stdio::null());
     if gpus_are_shared() {
@@ -137,14 +136,14 @@ fn again(program: &Path, rank: usize) -> Command {
     command
 }
 
-/// Ends a process whose rank cannot end by itself: another was lost while it waits for its numbers.
+/// Reports the error and ends the process: a rank that waits for a lost one cannot end by itself.
 fn end(error: &f2_ranks::Error) {
     Failure::from(f2_lm::Error::from(error.clone())).report();
     end_now(Kind::Device);
 }
 
-/// The same for one whose parent reports it.
-fn end_in_silence(_: &f2_ranks::Error) {
+/// Ends the process without a report: its parent makes one.
+fn end_silently(_: &f2_ranks::Error) {
     end_now(Kind::Device);
 }
 

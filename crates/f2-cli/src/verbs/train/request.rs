@@ -13,8 +13,8 @@ use crate::verbs::flags::{objective, preset};
 /// Flags that become settings.
 #[derive(Args, Debug)]
 pub(super) struct Settings {
-    /// Built-in settings; without the flag, those that the variable `F2_PRESET` names, unless the run
-    /// resumes or starts from a model.
+    /// Built-in settings; without the flag, those that the variable `F2_PRESET` names, unless the
+    /// run resumes or starts from a model.
     #[arg(long, value_parser = preset())]
     preset: Option<Preset>,
     /// A TOML file of settings.
@@ -35,7 +35,7 @@ pub(super) struct Settings {
     /// End after this many minutes; the learning rate follows the clock.
     #[arg(long, value_name = "M")]
     max_minutes: Option<f64>,
-    /// Decides the initial weights, the order of the text and dropout.
+    /// The seed of the initial weights, the order of the text and dropout.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Any setting by its name, such as `optimiser.learning_rate=1e-3`.
@@ -44,7 +44,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// The settings of a stage; none where a run is resumed.
+    /// The settings of a stage; none if it resumes a run.
     pub(super) fn of_task(task: &TrainTask<PathBuf>) -> Self {
         let new = !task.resume;
         let preset = task.preset.filter(|_| new);
@@ -62,8 +62,8 @@ impl Settings {
         }
     }
 
-    /// The settings the flags give. `afresh` is a run without settings of its own, for which a
-    /// preset of the environment counts; one that is resumed, or starts from a model, has some.
+    /// The settings that the flags give. `F2_PRESET` counts only if `afresh`: a run that is
+    /// resumed, or starts from a model, has settings of its own.
     pub(super) fn given(&self, afresh: bool) -> Result<GivenSettings, Failure> {
         let preset = match self.preset {
             None if afresh => preset_of_environment()?,
@@ -103,7 +103,7 @@ impl Settings {
     }
 }
 
-/// The preset that `F2_PRESET` names; none where it is unset or empty.
+/// The preset that `F2_PRESET` names; `None` if it is unset or empty.
 fn preset_of_environment() -> Result<Option<Preset>, Failure> {
     let name = std::env::var_os("F2_PRESET").unwrap_or_default();
     if name.is_empty() {

@@ -1,4 +1,4 @@
-//! `f2 train --show-config`: every setting in force, and where it comes from.
+//! `f2 train --show-config`: every setting's resulting value, and where it comes from.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ impl Train {
         let base = resumed.as_ref().map_or_else(|| initial.as_ref().into(), Base::Resumed);
         let afresh = matches!(base, Base::Defaults);
         let mut resolved = self.settings.given(afresh)?.resolve(base)?;
-        // A preset's only says what its authors used: the corpus decides.
+        // The vocabulary of a preset is only what its authors used: the corpus decides.
         if let Some(Origin::Preset(_)) = resolved.origins.get("model.vocabulary") {
             resolved.origins.remove("model.vocabulary");
             resolved.config.model.vocabulary = None;
@@ -28,7 +28,7 @@ impl Train {
     }
 }
 
-/// TOML that `--config` reads, the origin of each value beside it.
+/// TOML that `--config` reads, with the origin of each value as a comment.
 fn to_toml(resolved: &Resolved) -> String {
     let settings = every_setting(&resolved.config);
     let width = settings.iter().map(|(key, value)| line(key, value.as_deref()).len()).max();
@@ -56,7 +56,7 @@ fn origin(resolved: &Resolved, key: &str) -> String {
     resolved.origins.get(key).map_or("default".to_owned(), Origin::to_string)
 }
 
-/// A setting within its section; one that is not set is no line of TOML.
+/// A setting within its section; one that is not set becomes a comment.
 fn line(key: &str, value: Option<&str>) -> String {
     let name = key.split_once('.').map_or(key, |(_, name)| name);
     value.map_or_else(|| format!("# {name} is not set"), |value| format!("{name} = {value}"))

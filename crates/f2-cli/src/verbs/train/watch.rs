@@ -1,5 +1,5 @@
-//! The display of training in progress: a live line on a terminal, a plain one every few
-//! seconds where there is none.
+//! The display of training in progress: on a terminal a live line, otherwise a plain one every few
+//! seconds.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 
 use crate::output::{draws_progress, progress_width};
 
-/// How often the line is renewed: live, and where it is printed again.
+/// How often the line is updated: live, and as plain lines.
 const LIVE_INTERVAL: Duration = Duration::from_millis(250);
 const PLAIN_INTERVAL: Duration = Duration::from_secs(5);
 
@@ -18,23 +18,23 @@ const SHORTEST_BAR: usize = 8;
 
 /// Turns events into lines.
 pub(super) struct Watch {
-    /// The live line; none where there is no terminal.
+    /// The live line; `None` without a terminal.
     line: Option<ProgressBar>,
     /// The device's floating-point operations per second.
     peak: f64,
     /// Whether the loss is a log-likelihood, whose exponential is a perplexity.
     likelihood: bool,
-    /// Over which the learning rate rises.
+    /// Steps over which the learning rate rises.
     warmup_steps: u64,
     began: Instant,
     printed: Instant,
-    /// Progress of the run when this session first saw it.
+    /// Progress of the run at the first step seen here.
     first_progress: Option<f64>,
     last_step: Option<u64>,
     recent: Recent,
 }
 
-/// Sums since the line was last renewed.
+/// Sums since the line was last updated.
 #[derive(Default)]
 struct Recent {
     steps: u32,
@@ -65,15 +65,15 @@ impl Watch {
         }
     }
 
-    /// Takes note of an event and shows what is worth showing.
+    /// Records an event, and shows it if it matters.
     pub(super) fn see(&mut self, event: &Event) {
         match event {
             Event::Started { step, last_step } => {
                 self.last_step = *last_step;
                 self.recent.tokens_before = u64::MAX;
                 self.say(&format!(
-                    "peak: {:.0} billion operations a second, this device's fastest matrix products \
-                     in a short try",
+                    "peak: {:.0} billion operations a second, the fastest matrix products in a \
+                     short test of this device",
                     self.peak / 1e9
                 ));
                 if *step > 0 {
@@ -108,7 +108,7 @@ impl Watch {
         }
     }
 
-    /// Takes the live line away.
+    /// Clears the live line.
     pub(super) fn finish(&self) {
         if let Some(line) = &self.line {
             line.finish_and_clear();
@@ -187,7 +187,7 @@ fn fitting(words: &[(u8, String)], width: usize) -> String {
     lines.into_iter().find(|line| line.chars().count() <= width).unwrap_or_default()
 }
 
-/// A warning where the learning rate never reaches its top.
+/// A warning if the learning rate never reaches its top.
 pub(super) fn long_warmup(warmup: u64, steps: Option<u64>) -> Option<String> {
     let steps = steps.filter(|steps| warmup > *steps)?;
     Some(format!(

@@ -1,4 +1,4 @@
-//! Writes texts with a setting and measures them; the judge of the search.
+//! Generates texts with a setting and measures them, for the search.
 
 use std::collections::HashSet;
 use std::num::NonZeroUsize;
@@ -25,11 +25,11 @@ pub(super) enum Budget {
     Trials(usize),
 }
 
-/// Texts of a part: a quarter, but enough to tell settings apart.
+/// A part of the texts is a quarter, but at least enough to tell settings apart.
 const PART: usize = 4;
 const SMALLEST_PART: usize = 64;
 
-/// Prefixes, references, and the scale these make.
+/// Prefixes and references, and the scale that the references set.
 struct Measure {
     set: TestSet,
     scale: HumanScale,
@@ -44,7 +44,7 @@ impl Measure {
     }
 }
 
-/// Writes texts with settings and measures them.
+/// Generates texts with settings and measures them.
 pub(super) struct Examiner<'a, D: Device> {
     pub(super) generator: &'a Generator<'a, D>,
     sets: &'a Sets,
@@ -104,7 +104,7 @@ impl<'a, D: Device> Examiner<'a, D> {
         })
     }
 
-    /// The texts of a setting; none where it was interrupted.
+    /// The texts of a setting; `None` if it was interrupted.
     pub(super) fn write(
         &self,
         strategy: &Strategy,
@@ -172,14 +172,14 @@ impl<'a, D: Device> Examiner<'a, D> {
         Ok(number)
     }
 
-    /// Measures the choice on the test split, and gives the record back.
+    /// Measures the choice on the test split, and returns the record.
     pub(super) fn conclude(mut self) -> Result<Record, Failure> {
         self.record.settle();
         if let (Some(chosen), Some(set), false) =
             (self.record.chosen(), &self.sets.test, interrupt::asked())
         {
             let untuned = &self.record.trials[0].decoding;
-            self.record.test = Test::take(&self, set, self.seed, untuned, &chosen.decoding)?;
+            self.record.test = Test::measure(&self, set, self.seed, untuned, &chosen.decoding)?;
         }
         Ok(self.record)
     }

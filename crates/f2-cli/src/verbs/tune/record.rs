@@ -23,19 +23,19 @@ pub(super) struct Record {
     pub(super) conditions: Conditions,
     /// The metrics of human text on halves of the validation texts.
     pub(super) target: Metrics,
-    /// How much that varies: the units of deviations.
+    /// How much `target` varies: the unit of deviations.
     pub(super) spread: Metrics,
     /// Every setting, in the order it was tried. The first is untuned decoding.
     pub(super) trials: Vec<Trial>,
-    /// The numbers of those no other is closer than on both sides.
+    /// The numbers of the Pareto-optimal trials: no other is closer on both sides.
     pub(super) frontier: Vec<usize>,
-    /// The number of the best.
+    /// The number of the best trial.
     pub(super) chosen: Option<usize>,
     /// Untuned and chosen decoding on the test split.
     pub(super) test: Option<Test>,
 }
 
-/// All that decides what a setting measures.
+/// Everything that the measurements depend on.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Conditions {
     /// The model's folder, as the model was opened.
@@ -78,7 +78,7 @@ pub(super) struct Nearness {
     pub(super) among_themselves: Option<f64>,
     /// Values on halves of the texts.
     pub(super) halves: Metrics,
-    /// How many spreads of human text each is off.
+    /// How far each value is off, in spreads of human text.
     pub(super) deviations: Metrics,
 }
 
@@ -100,7 +100,7 @@ impl Nearness {
         })
     }
 
-    /// Its two sides, where it has both.
+    /// The distances on both sides, if both are known.
     pub(super) fn sides(&self) -> Option<(f64, f64)> {
         self.against_references.zip(self.among_themselves)
     }
@@ -133,7 +133,7 @@ impl Conditions {
         })
     }
 
-    /// The first that differs, in words. The folder of the model may have moved.
+    /// The first condition that differs, in words. `model` may: its folder may have moved.
     fn difference(&self, other: &Self) -> Option<&'static str> {
         let texts = |of: &Self| (of.validation_sha256.clone(), of.texts, of.new_tokens);
         let differs = [
@@ -149,8 +149,8 @@ impl Conditions {
 }
 
 impl Record {
-    /// The record in a file, or a new one where there is none. That of another search is not
-    /// replaced: hours may be in it.
+    /// The record in a file, or a new one if there is none. That of another search is not replaced:
+    /// it may have taken hours.
     pub(super) fn open(path: &Path, conditions: Conditions) -> Result<Self, Failure> {
         let (target, spread) = (Metrics::default(), Metrics::default());
         let (trials, frontier) = (Vec::new(), Vec::new());
@@ -174,7 +174,7 @@ impl Record {
         Ok(Self { test: None, conditions: new.conditions, ..found })
     }
 
-    /// The record in a file.
+    /// Reads the record in a file.
     fn read(path: &Path) -> Result<Self, Failure> {
         let text = f2_files::read_text(regular_file(path)?)?;
         let found = serde_json::from_str(&text).map_err(|error| error.to_string());
@@ -184,7 +184,7 @@ impl Record {
         })
     }
 
-    /// Refuses the numbers of trials that do not exist, and measurements that are not possible.
+    /// Refuses the numbers of trials that do not exist, and impossible measurements.
     fn checked(self) -> Result<Self, String> {
         let trials = self.trials.len();
         let mut named = self.chosen.iter().chain(&self.frontier);
@@ -206,7 +206,7 @@ impl Record {
         Ok(self)
     }
 
-    /// Works out the choice and the frontier.
+    /// Computes the choice and the frontier.
     pub(super) fn settle(&mut self) {
         let whole = |trial: &Trial| trial.texts == self.conditions.texts;
         let ranked = |only_whole: bool| {
@@ -217,7 +217,8 @@ impl Record {
         let least = |(one, a): (usize, f64), (two, b): (usize, f64)| {
             if b < a { (two, b) } else { (one, a) }
         };
-        // Distances on a part of the texts have other units, and count where there are no others.
+        // Distances on a part of the texts have other units: they count only as long as at most one
+        // setting was measured on all texts.
         let only_whole = ranked(true).count() > 1 || ranked(false).count() <= 2;
         let part = |number: &usize| only_whole || !whole(&self.trials[*number]);
         let chosen = ranked(only_whole)
@@ -243,7 +244,7 @@ impl Record {
         self.chosen.map(|number| &self.trials[number])
     }
 
-    /// The comment in decoding.toml that says where it comes from.
+    /// The comment in decoding.toml about its origin.
     pub(super) fn comment(&self) -> String {
         let shown =
             |distance: Option<f64>| distance.map_or("?".to_owned(), |far| format!("{far:.2}"));

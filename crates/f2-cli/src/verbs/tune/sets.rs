@@ -19,12 +19,12 @@ pub(super) struct SetFlags {
     /// The corpus: settings are measured on its validation split, the chosen one on its test split.
     #[arg(long, value_name = "CORPUS")]
     corpus: PathBuf,
-    /// How the splits are cut: `paper` into windows of prefix and reference, `lyrics` takes the beginning
-    /// of every document that is long enough.
+    /// How the splits are cut: `paper` into windows of prefix and reference, `lyrics` takes the
+    /// beginning of every document that is long enough.
     #[arg(long, value_name = "NAME", value_parser = protocol_names(), default_value = "paper")]
     protocol: ProtocolName,
-    /// With `--protocol paper`: equal pieces a split is cut into [default: 256, or as many as hold a
-    /// window].
+    /// With `--protocol paper`: equal pieces a split is cut into [default: 256, or as many as hold
+    /// a window].
     #[arg(long, value_name = "N", value_parser = from_one)]
     streams: Option<NonZeroUsize>,
     /// Tokens of a prefix.
@@ -33,13 +33,13 @@ pub(super) struct SetFlags {
     /// Tokens of a reference, and of each generated text.
     #[arg(long, value_name = "N", default_value_t = 100)]
     continuation: usize,
-    /// At most this many prefixes of a split, taken from all over it [default: all windows, or 10240
-    /// documents].
+    /// At most this many prefixes of a split, taken from all over it [default: all windows, or
+    /// 10240 documents].
     #[arg(long, value_name = "N", value_parser = from_one)]
     texts: Option<NonZeroUsize>,
 }
 
-/// The names of the paper's protocols, whose texts have a length: metrics of them compare.
+/// The names of the paper's protocols, whose texts have a fixed length, so that metrics compare.
 fn protocol_names() -> impl TypedValueParser<Value = ProtocolName> {
     let names = ProtocolName::ALL.map(ProtocolName::as_str);
     PossibleValuesParser::new(names).map(|name| {
@@ -51,7 +51,7 @@ fn protocol_names() -> impl TypedValueParser<Value = ProtocolName> {
 /// The prompts and references that settings are measured on.
 pub(super) struct Sets {
     pub(super) valid: TestSet,
-    /// None where the split holds too little.
+    /// `None` if the split holds too little text.
     pub(super) test: Option<TestSet>,
     pub(super) new_tokens: usize,
     /// The k of untuned decoding.

@@ -7,16 +7,17 @@ use super::record::{Record, Trial};
 use super::test::Test;
 use crate::output;
 
-/// The number of settings off the frontier that are drawn, the best ones: more would hide each other.
+/// How many settings off the frontier are drawn, the best first: more would hide each other.
 const MOST_DRAWN: usize = 20;
 
-/// The frontier, and the test.
+/// The tables of the frontier and of the test.
 pub(super) fn tables(record: &Record) -> String {
     let terminal = output::terminal();
     let mut shown = frontier(record).to_terminal(terminal);
     if let Some(test) = &record.test {
         let note = format!(
-            "\nOn the test split, {} texts cut into halves; one half of the human texts against the other:\n",
+            "\nOn the test split, {} texts cut into halves; one half of the human texts against \
+             the other:\n",
             test.texts
         );
         shown += &note;
@@ -104,7 +105,7 @@ fn printed(measure: Measure, values: &Metrics) -> String {
     values.get(measure).map_or_else(|| "–".to_owned(), shown)
 }
 
-/// All settings by their two sides.
+/// The settings by their two distances.
 pub(super) fn figure(record: &Record) -> LineChart {
     let axis = |words: &str| Axis::new(words).unit("spreads of human text").log();
     let chart = LineChart::new(
@@ -128,7 +129,7 @@ pub(super) fn figure(record: &Record) -> LineChart {
         distance(*one).total_cmp(&distance(*two))
     });
     others.truncate(MOST_DRAWN);
-    // Gaps between them: there is no line from one to the next.
+    // With gaps between them: no line connects these points.
     let gap = (f64::NAN, f64::NAN);
     let points = others.into_iter().filter_map(sides).flat_map(|point| [point, gap]);
     let mut rest = Series::new("other settings", points);

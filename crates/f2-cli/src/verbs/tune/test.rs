@@ -16,13 +16,13 @@ const DRAWS: usize = 500;
 /// The measurements on the test split.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Test {
-    /// Its texts.
+    /// The number of texts.
     pub(super) texts: usize,
     /// Human text as a whole.
     pub(super) human: Scores,
     /// One half of the human texts against the other: as close as texts can be at this number.
     pub(super) target: Metrics,
-    /// How much that varies.
+    /// How much `target` varies.
     pub(super) spread: Metrics,
     pub(super) untuned: Tested,
     pub(super) tuned: Tested,
@@ -47,8 +47,8 @@ pub(super) struct Tested {
 }
 
 impl Test {
-    /// Measures both; none where it was interrupted.
-    pub(super) fn take<D: Device>(
+    /// Measures both decodings; `None` if it was interrupted, or there are too few texts.
+    pub(super) fn measure<D: Device>(
         examiner: &Examiner<'_, D>,
         set: &TestSet,
         seed: u64,

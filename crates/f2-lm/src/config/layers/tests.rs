@@ -12,7 +12,7 @@ fn file(text: &str) -> Result<Resolved, Error> {
 
 fn complaint(text: &str) -> String {
     let message = file(text).unwrap_err().to_string();
-    // The folder is another one every time.
+    // The name of the folder is random.
     let (before, after) = message.split_once('/').map_or((message.as_str(), ""), |parts| parts);
     let after = after.split_once("mine.toml").map_or("", |parts| parts.1);
     format!("{before}mine.toml{after}")

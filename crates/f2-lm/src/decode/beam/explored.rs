@@ -1,30 +1,31 @@
-//! The hypotheses that earlier iterations of a beam search have explored (iterative beam search: Kulikov et al., 2019).
+//! The hypotheses that earlier iterations of a beam search have explored (iterative beam search:
+//! Kulikov et al., 2019).
 
 use std::collections::HashSet;
 
 use super::super::Token;
 
-/// The hypotheses of all lengths that were in a beam, by their ids.
+/// The hypotheses of all lengths that have been in a beam, as token ids.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Explored {
-    /// Of earlier iterations: closed to this one.
+    /// Those of earlier iterations, which this one must not repeat.
     earlier: HashSet<Vec<u32>>,
-    /// Of this iteration.
+    /// Those of this iteration.
     now: Vec<Vec<u32>>,
 }
 
 impl Explored {
-    /// Whether an earlier iteration had the hypothesis that a token leads to.
+    /// Whether an earlier iteration explored `tokens` followed by `next`.
     pub(super) fn contains(&self, tokens: &[Token], next: u32) -> bool {
         !self.earlier.is_empty() && self.earlier.contains(&extended(tokens, next))
     }
 
-    /// A hypothesis that this iteration has.
+    /// Records that this iteration explored `tokens` followed by `next`.
     pub(super) fn add(&mut self, tokens: &[Token], next: u32) {
         self.now.push(extended(tokens, next));
     }
 
-    /// The iteration is over.
+    /// Ends the iteration: later ones must not repeat its hypotheses.
     pub(super) fn close(&mut self) {
         self.earlier.extend(self.now.drain(..));
     }

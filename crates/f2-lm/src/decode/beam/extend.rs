@@ -1,4 +1,4 @@
-//! The tokens every hypothesis may be extended by.
+//! The candidate extensions of every hypothesis.
 
 use f2_engine::{Classes, Device};
 
@@ -13,11 +13,12 @@ use crate::Error;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extension {
     pub(super) token: Token,
-    /// Its log-probability as the strategy sees it.
+    /// Its log-probability after penalties, or its score against the amateur.
     pub(super) score: f64,
 }
 
-/// The best extensions of every hypothesis, best first: so many tokens, of so many classes at most.
+/// The best extensions of every hypothesis, best first: at most `count` tokens, from at most
+/// `most_classes` classes.
 pub(super) fn extensions<D: Device>(
     scores: &mut Scores<'_, D>,
     amateur: Option<&Amateur<'_, D>>,
@@ -64,7 +65,7 @@ fn joint<D: Device>(
         .collect()
 }
 
-/// A hypothesis is extended by its best classes, so many at most, and the best tokens of each.
+/// Extends every hypothesis by the best tokens of its `most_classes` likeliest classes.
 fn decoupled<D: Device>(
     scores: &mut Scores<'_, D>,
     amateur: Option<&Amateur<'_, D>>,

@@ -1,4 +1,4 @@
-//! A group of a beam: its hypotheses, and which of their extensions replace them.
+//! A group of a beam: its hypotheses, and the choice of the extensions that replace them.
 
 use super::super::generator::Request;
 use super::super::sequence::Sequence;
@@ -6,12 +6,12 @@ use super::super::{BeamSearch, Token};
 use super::explored::Explored;
 use super::extend::Extension;
 
-/// A text that may become one of the best.
+/// An unfinished text in the beam.
 #[derive(Clone, Debug)]
 pub(super) struct Hypothesis {
     pub(super) sequence: Sequence,
     tokens: Vec<Token>,
-    /// The sum of its log-probabilities as the strategy sees them.
+    /// The sum of the scores of its tokens.
     score: f64,
 }
 
@@ -24,12 +24,12 @@ pub(super) struct Group {
     running: Vec<Hypothesis>,
     /// Ended texts with their scores, best first, at most `width`.
     ended: Vec<(f64, Vec<Token>)>,
-    /// Whether no running hypothesis can become one of the best.
+    /// Whether the search of this group is over.
     pub(super) done: bool,
 }
 
 impl Group {
-    /// The groups of a beam at a prompt.
+    /// The groups of a new beam, all of which start from the prompt.
     pub(super) fn all(search: &BeamSearch, sequence: Sequence) -> Vec<Self> {
         let width = search.width / search.groups;
         let start = Hypothesis { sequence, tokens: Vec::new(), score: 0.0 };
@@ -48,9 +48,9 @@ impl Group {
         (self.first..).zip(&mut self.running)
     }
 
-    /// Replaces the hypotheses by their best extensions. `used` are the tokens that earlier
-    /// groups chose, to which this group's are added. Returns pairs of a place in
-    /// the beam and the place of its parent.
+    /// Replaces the hypotheses by their best extensions. `used` holds the tokens chosen by earlier
+    /// groups; this group's are added to it. Returns pairs of a place in the beam and the place of
+    /// its parent.
     pub(super) fn choose(
         &mut self,
         search: &BeamSearch,
@@ -130,7 +130,8 @@ impl Hypothesis {
     }
 }
 
-/// The score by which texts of different lengths are compared; the token that ends one counts.
+/// The score by which texts of different lengths are compared; an end token counts towards
+/// `length`.
 fn normalised(search: &BeamSearch, score: f64, length: usize) -> f64 {
     score / (length.max(1) as f64).powf(search.length_penalty)
 }

@@ -9,13 +9,13 @@ use crate::decode::{ClassDraw, Factorisation, Strategy, Truncations};
 pub struct BeamSearch {
     /// Hypotheses kept.
     pub width: usize,
-    /// Parts the beam is divided into; each avoids the tokens of those before it.
+    /// The number of groups; each avoids the tokens chosen by those before it.
     pub groups: usize,
     /// The penalty on a hypothesis for each use of its token by an earlier group, in nats.
     pub diversity: f64,
     /// A finished text's log-probability is divided by its length to this power.
     pub length_penalty: f64,
-    /// How often it is searched, each time without the hypotheses of the times before.
+    /// The number of searches, each excluding the hypotheses of earlier ones.
     pub iterations: usize,
 }
 
@@ -26,19 +26,19 @@ impl Default for BeamSearch {
 }
 
 impl BeamSearch {
-    /// How many of `prompts` prompts are searched at a time, at about `batch` hypotheses.
+    /// How many of `prompts` prompts are searched at a time, with about `batch` hypotheses in all.
     pub(in crate::decode) fn at_a_time(&self, batch: usize, prompts: usize) -> usize {
         (batch / self.width).clamp(1, prompts.max(1))
     }
 
-    /// How many texts of a prompt are found.
+    /// The most texts that are found for a prompt.
     pub fn texts(&self) -> usize {
         self.width.saturating_mul(self.iterations)
     }
 
-    /// How many classes, and how many tokens, a hypothesis is extended by in an iteration: enough to
-    /// pass over the tokens of other groups, the one that ends a text, and what earlier
-    /// iterations explored.
+    /// How many classes and how many tokens are considered to extend a hypothesis in an iteration:
+    /// enough even if those of other groups, the end token and what earlier iterations explored are
+    /// skipped.
     pub(in crate::decode) fn counts(&self, iteration: usize) -> [usize; 2] {
         let passed = self.width.saturating_mul(iteration + 1);
         [passed, passed.saturating_add(self.width / self.groups)]

@@ -1,10 +1,10 @@
-//! Contrastive search (Su et al., 2022): of the likeliest tokens the one that is likely and unlike the
-//! text so far.
+//! Contrastive search (Su et al., 2022): the one of the likeliest tokens that is both likely and
+//! unlike the text so far.
 //!
-//! A candidate's score is `(1 − alpha) · p − alpha · s`, where `s` is the largest cosine between the hidden
-//! state it leads to and those of the tokens the model sees. So every candidate goes through the model:
-//! a text takes as many sequences of the cache as it has candidates, and after each token all of
-//! them become copies of the one that was chosen.
+//! A candidate's score is `(1 − alpha) · p − alpha · s`, where `s` is the largest cosine between
+//! the hidden state it leads to and those of the tokens the model sees. Every candidate is
+//! therefore fed to the model: a text takes one sequence of the cache per candidate, and after each
+//! token all of them become copies of the chosen one.
 
 mod ranked;
 mod text;
@@ -25,10 +25,10 @@ use super::{Continuation, Event, Strategy, Token, Truncations};
 use crate::Error;
 use crate::model::{Feed, Incremental, ModelShape};
 
-/// How tokens are searched for.
+/// The settings of contrastive search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ContrastiveSearch {
-    /// How much likeness to the text counts against a token; 0 is greedy.
+    /// The weight of similarity to the text in a token's score; 0 is greedy.
     pub alpha: f64,
     /// How many of the likeliest tokens are compared.
     pub k: usize,
@@ -41,7 +41,7 @@ impl Default for ContrastiveSearch {
 }
 
 impl ContrastiveSearch {
-    /// How many of `texts` texts are written at a time, at about `batch` sequences.
+    /// How many of `texts` texts are written at a time, with about `batch` sequences in the cache.
     pub(super) fn at_a_time(&self, batch: usize, texts: usize) -> usize {
         (batch / self.k).clamp(1, texts.max(1))
     }
@@ -68,7 +68,7 @@ impl ContrastiveSearch {
     }
 }
 
-/// Writes some texts, part by part and as many at a time as `sequences` sequences hold candidates of.
+/// Writes the texts in `parts`, as many at a time as fit into `sequences` sequences of the cache.
 pub(super) fn search<D: Device>(
     generator: &Generator<'_, D>,
     request: &Request<'_>,
@@ -124,7 +124,7 @@ impl<'a, D: Device> Searcher<'a, D> {
         })
     }
 
-    /// Writes some texts to their ends; `None` if stopped.
+    /// Writes some texts to completion; `None` if stopped.
     fn run(
         &mut self,
         numbers: Range<usize>,
@@ -194,7 +194,7 @@ impl<'a, D: Device> Searcher<'a, D> {
         Ok(tokens)
     }
 
-    /// Feeds what the model sees of texts that begin, or have no room for another token.
+    /// Feeds the context of texts that are new or have no position left for another token.
     fn feed(&mut self, texts: &mut [Text<'_>]) -> Result<(), Error> {
         let model = self.scores.model;
         let shape = &model.decoder.shape;

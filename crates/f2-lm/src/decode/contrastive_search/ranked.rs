@@ -1,4 +1,4 @@
-//! The likeliest next tokens: of all, or of the class that is drawn first.
+//! The likeliest next tokens: of the whole vocabulary, or of the class that is drawn first.
 
 use f2_engine::{Classes, Device};
 
@@ -9,8 +9,8 @@ use super::super::truncation::kth_largest;
 use super::super::{ClassDraw, Strategy, Token};
 use crate::Error;
 
-/// The `k` likeliest next tokens of every row, best first, and their probabilities: within the class
-/// where one is drawn, and after penalties.
+/// The `k` likeliest next tokens of every row, best first, and their probabilities after penalties,
+/// within the class if one is drawn.
 pub(super) fn ranked<D: Device>(
     scores: &mut Scores<'_, D>,
     strategy: &Strategy,

@@ -1,10 +1,10 @@
-//! A text that is being searched for.
+//! A text in contrastive search.
 
 use super::super::Token;
 use super::super::stop::StopWatch;
 use crate::Error;
 
-/// A text, and the states of the tokens of it that the model sees.
+/// A text, and the hidden states of its tokens in the model's context.
 #[derive(Default)]
 pub(super) struct Text<'a> {
     pub(super) number: usize,
@@ -27,27 +27,27 @@ impl Text<'_> {
         self.context.len()
     }
 
-    /// Whether it must be fed: it begins, or a candidate would have no position.
+    /// Whether its context must be fed: it is new, or no position is left for a candidate.
     pub(super) fn is_due(&self, positions: usize) -> bool {
         self.context.is_empty() || self.context.len() >= positions
     }
 
-    /// The tokens to be fed, of which none has been seen: as many of the last as leave a position for a
-    /// candidate, or half of them where the text has outgrown the model.
+    /// Clears the context and returns the tokens to feed instead: the last ones, so many that a
+    /// position is left for a candidate, or `positions / 2` if the text has outgrown the model.
     pub(super) fn window(&mut self, positions: usize) -> Vec<u32> {
         let most = if self.context.is_empty() { positions - 1 } else { positions / 2 };
         self.context.clear();
         self.history[self.history.len().saturating_sub(most)..].to_vec()
     }
 
-    /// The state the next token led to.
+    /// Appends the state after the next token to the context.
     pub(super) fn see(&mut self, state: &[f32]) {
         self.context.push(unit(state));
         self.state = state.to_vec();
     }
 
-    /// The best of some candidates with their probabilities and states; the likelier of two that are
-    /// equally good.
+    /// The index of the best candidate, given their probabilities and states; the first of equally
+    /// good ones.
     pub(super) fn best(&self, alpha: f64, candidates: &[(Token, f64)], states: &[&[f32]]) -> usize {
         let scores = candidates.iter().zip(states).map(|((_, probability), state)| {
             (1.0 - alpha) * probability - alpha * self.likeness(state)
@@ -70,7 +70,7 @@ impl Text<'_> {
         self.context.iter().map(cosine).fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// Goes on by a token. Whether it belongs to the text: one that ends it does not.
+    /// Appends a token. Returns whether it belongs to the text: an end token does not.
     pub(super) fn take(&mut self, token: Token, end: Option<u32>) -> Result<bool, Error> {
         if end == Some(token.id) {
             self.is_over = true;

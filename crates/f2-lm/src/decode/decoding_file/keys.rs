@@ -12,8 +12,8 @@ use crate::decode::{
     Truncations, Xtc,
 };
 
-/// Declares the keys once, each of which may be left out, and how they are written and read. Those of
-/// truncations are those of their list, and have their place between the others.
+/// Declares the keys, all of them optional, and how they are written and read. Those of truncations
+/// come from the list of rules and are placed between the others.
 macro_rules! keys {
     (
         $(#[$about:meta])*
@@ -72,9 +72,9 @@ macro_rules! keys {
 }
 
 keys! {
-    /// A [`Strategy`] under the names it has in files: those of the flags of `f2 generate`. What is
-    /// at its default is left out, but for the temperature. DRY, whose breakers are tokens, contrastive
-    /// search and the contrast with another model are not kept in files.
+    /// A [`Strategy`] as keys of a file, named as the flags of `f2 generate`. Defaults are left
+    /// out, except for the temperature. DRY, whose breakers are tokens, contrastive search and
+    /// contrastive decoding are not kept in files.
     ///
     /// ```
     /// use f2_lm::decode::{DecodingKeys, Strategy};
@@ -137,7 +137,7 @@ impl<'de> Visitor<'de> for KeysVisitor {
         while let Some(key) = map.next_key::<String>()? {
             keys.read_value(&key, &mut map)?;
         }
-        // Every value must have a form in a file; JSON has larger numbers than TOML.
+        // Every value must be representable in TOML; JSON has larger numbers.
         match Table::try_from(&keys) {
             Ok(_) => Ok(keys),
             Err(_) => Err(M::Error::custom("a number is larger than a file can hold")),
@@ -263,7 +263,7 @@ impl From<&DecodingKeys> for Strategy {
     }
 }
 
-/// Key and value of what is set, such as `temperature 0.9, top_k 3`.
+/// The keys that are set, with their values, such as `temperature 0.9, top_k 3`.
 impl fmt::Display for DecodingKeys {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = |(key, value): (&String, &Value)| match value {
@@ -271,7 +271,7 @@ impl fmt::Display for DecodingKeys {
             value => format!("{key} {value}"),
         };
         let table = self.table();
-        // A table sorts them by name.
+        // The table is sorted by name.
         let mut keys: Vec<(&String, &Value)> = table.iter().collect();
         keys.sort_by_key(|(key, _)| NAMES.iter().position(|name| name == key));
         formatter.write_str(&keys.into_iter().map(shown).collect::<Vec<_>>().join(", "))

@@ -1,4 +1,4 @@
-//! `decoding.toml`: the strategy a model is decoded with by default, beside the model.
+//! `decoding.toml`, a file next to a model: the strategy it is decoded with by default.
 
 mod keys;
 
@@ -17,14 +17,14 @@ use keys::NAMES;
 /// The file's name in the folder of a run or a model.
 pub const DECODING: &str = "decoding.toml";
 
-/// The keys that only a model with classes can follow.
+/// The keys that apply only to a model with classes.
 const CLASS_KEYS: [&str; 5] =
     ["class_temperature", "class_top_k", "class_top_p", "small_class", "top_k_growth"];
-/// Those that say more about a beam.
+/// The keys that refine `beam`.
 const BEAM_KEYS: [&str; 4] = ["beam_groups", "diversity", "length_penalty", "beam_iterations"];
 
 impl DecodingKeys {
-    /// The text of a file, under lines of comment.
+    /// The text of a file, which begins with `comment`.
     pub fn text(&self, comment: &str) -> String {
         let comment: String = comment.lines().map(|line| format!("# {line}\n")).collect();
         format!("{comment}\n{}", toml::to_string(self).expect("numbers, names and flags are TOML"))
@@ -53,7 +53,7 @@ struct File<'a> {
 }
 
 impl File<'_> {
-    /// The keys, each tried by itself so that a mistake is blamed on its line.
+    /// The keys, each parsed on its own so that an error names its line.
     fn keys(&self) -> Result<DecodingKeys, Error> {
         let mut all = Table::new();
         for Leaf { key, value, line } in self.leaves {
@@ -74,7 +74,8 @@ impl File<'_> {
         Ok(all.try_into().expect("each value was tried"))
     }
 
-    /// Refuses keys that say nothing to this kind of model, or beside each other.
+    /// Refuses keys that do not apply to this kind of model, exclude each other or lack one they
+    /// need.
     fn check_kind(&self, shape: &ModelShape) -> Result<(), Error> {
         let given = |key: &str| self.leaves.iter().any(|leaf| leaf.key == key);
         let found = |keys: &[&'static str]| keys.iter().copied().find(|key| given(key));
@@ -103,7 +104,7 @@ impl File<'_> {
         Ok(())
     }
 
-    /// An error of the strategy, with the key it is about.
+    /// Converts an error of the strategy to one that names the key.
     fn blame(&self, error: Error) -> Error {
         let Error::Strategy { option, reason } = error else { return error };
         let key = match option {
@@ -151,7 +152,7 @@ mod tests {
         DecodingKeys::read(&path, shape).map(|keys| Strategy::from(&keys)).map_err(refused)
     }
 
-    /// All rules, each with a setting that no other has.
+    /// All rules, each with a different setting.
     fn every_truncation() -> Truncations {
         let rules = (1_u8..).zip(Truncations::rules());
         rules.fold(Truncations::default(), |truncations, (number, rule)| {
@@ -164,7 +165,7 @@ mod tests {
         })
     }
 
-    /// JSON, as of `tune.json`, has larger numbers than TOML.
+    /// JSON, the format of `tune.json`, has larger numbers than TOML.
     #[test]
     fn a_number_that_no_file_can_hold_is_refused() {
         for key in ["top_k", "block_ngrams", "beam"] {

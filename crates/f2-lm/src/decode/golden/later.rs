@@ -1,5 +1,5 @@
-//! The rules that came after the paper, compared with `oracle/decoders.py`: in double precision on both
-//! sides, but for logarithms the engine gives as `f32`.
+//! The rules newer than the paper, compared with `oracle/decoders.py`: in double precision on both
+//! sides, except for the log-probabilities, which the engine gives as `f32`.
 
 use serde::Deserialize;
 

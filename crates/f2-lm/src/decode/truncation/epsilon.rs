@@ -1,5 +1,5 @@
-//! The epsilon cut-off (Hewitt et al., 2022): tokens below a probability are what a softmax smoothed
-//! in, not likely continuations of the text.
+//! The epsilon cut-off (Hewitt et al., 2022): drops tokens below a probability, which a softmax
+//! assigns by smoothing rather than because they fit the text.
 
 use super::super::Distribution;
 use super::rule::{Foreign, TruncationSetting, host_alone};
@@ -21,14 +21,14 @@ pub(super) const RULE: TruncationRule = TruncationRule {
 };
 
 impl Truncations {
-    /// With an epsilon cut-off; none leaves it out.
+    /// Sets the epsilon cut-off; `None` turns it off.
     #[must_use]
     pub fn with_epsilon_cutoff(self, epsilon: impl Into<Option<f64>>) -> Self {
         self.with(&RULE, epsilon)
     }
 }
 
-/// Those of at least the probability `epsilon`; the most likely where there is none.
+/// Those with at least the probability `epsilon`; the most likely if there are none.
 #[must_use]
 pub fn epsilon_cutoff(distribution: Distribution, epsilon: f64) -> Distribution {
     let largest = distribution.entries().iter().map(|(_, q)| *q).fold(0.0, f64::max);

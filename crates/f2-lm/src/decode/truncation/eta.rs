@@ -1,4 +1,4 @@
-//! The eta cut-off (Hewitt et al., 2022): the epsilon cut-off, lower where there is much to choose from.
+//! The eta cut-off (Hewitt et al., 2022): the epsilon cut-off, lower if the entropy is high.
 
 use super::super::Distribution;
 use super::rule::{Foreign, TruncationSetting, host_alone};
@@ -20,15 +20,15 @@ pub(super) const RULE: TruncationRule = TruncationRule {
 };
 
 impl Truncations {
-    /// With an eta cut-off; none leaves it out.
+    /// Sets the eta cut-off; `None` turns it off.
     #[must_use]
     pub fn with_eta_cutoff(self, epsilon: impl Into<Option<f64>>) -> Self {
         self.with(&RULE, epsilon)
     }
 }
 
-/// Those of at least the probability `min(epsilon, √epsilon · exp(−entropy))`; the most likely where
-/// there is none. The more there is to choose from, the lower the cut-off.
+/// Those with at least the probability `min(epsilon, √epsilon · exp(−entropy))`; the most likely if
+/// there are none. The higher the entropy, the lower the cut-off.
 #[must_use]
 pub fn eta_cutoff(distribution: Distribution, epsilon: f64) -> Distribution {
     let cutoff = epsilon.min(epsilon.sqrt() * (-distribution.entropy()).exp());

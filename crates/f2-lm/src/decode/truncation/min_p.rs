@@ -22,7 +22,7 @@ pub(super) const RULE: TruncationRule = TruncationRule {
 };
 
 impl Truncations {
-    /// With min-p; none leaves it out.
+    /// Sets min-p; `None` turns it off.
     #[must_use]
     pub fn with_min_p(self, p: impl Into<Option<f64>>) -> Self {
         self.with(&RULE, p)

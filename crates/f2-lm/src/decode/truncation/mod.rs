@@ -1,7 +1,7 @@
-//! The truncation rules on tokens: a file for each, which has everything about it, and the list of them.
+//! The truncation rules: a file with everything about each, and the list of them.
 //!
-//! A new rule is its file, its line in [`RULES`] and its row in docs/decoding.md. Its flag, its field in
-//! requests, its key in `decoding.toml`, its check and its messages follow from the list.
+//! A new rule takes a file, a line in [`RULES`] and a row in docs/decoding.md. Its flag, its field
+//! in requests, its key in `decoding.toml`, its check and its messages follow from the list.
 
 mod epsilon;
 mod eta;
@@ -31,8 +31,9 @@ pub use typical::typical;
 pub(crate) use rule::Foreign;
 pub(super) use top_k::kth_largest;
 
-/// The rules, in the order they are written to files. Those with a threshold on log-probabilities act
-/// first, all on the same tokens; then the others in this order, each on the result of the one before.
+/// The rules, in the order they are written to files. Those with a threshold on log-probabilities
+/// are applied first, all to the same tokens; then the others in this order, each to the result of
+/// the one before.
 const RULES: &[TruncationRule] = &[
     top_k::RULE,
     typical::RULE,
@@ -46,10 +47,10 @@ const RULES: &[TruncationRule] = &[
 /// The effect of a rule on tokens.
 #[derive(Clone, Copy, Debug)]
 enum Effect {
-    /// Keeps tokens of at least a log-probability, which follows from those of all tokens before the
-    /// temperature. These come first, and each sees what all of them see.
+    /// Keeps tokens with at least the log-probability that the function computes from those of all
+    /// tokens, before the temperature. These rules are applied first, all to the same tokens.
     LogThreshold(fn(&[f64], f64) -> f64),
-    /// Truncates what the rules before it left, at the temperature.
+    /// Truncates the distribution left by the rules before it, after the temperature.
     Probabilities(fn(Distribution, f64) -> Distribution),
 }
 
@@ -70,14 +71,14 @@ impl Truncations {
         })
     }
 
-    /// The thresholds that a log-probability has to reach, whatever the temperature.
+    /// The thresholds that a log-probability has to reach, independent of the temperature.
     fn thresholds(&self, logs: impl Iterator<Item = f64>) -> Vec<f64> {
         let rules = self.set().filter_map(|(rule, setting)| match rule.effect {
             Effect::LogThreshold(threshold) => Some((threshold, setting)),
             Effect::Probabilities(_) => None,
         });
         let mut rules = rules.peekable();
-        // All numbers reach this one; what is not a number does not.
+        // All numbers reach this one; NaN does not.
         let mut thresholds = vec![f64::NEG_INFINITY];
         if rules.peek().is_some() {
             let logs: Vec<f64> = logs.collect();
@@ -86,7 +87,7 @@ impl Truncations {
         thresholds
     }
 
-    /// The same for a device; none where a rule takes the host.
+    /// The settings for a draw on the device; `None` if a rule needs the host.
     pub(super) fn on_device(&self, temperature: f64) -> Option<TokenSampling> {
         let all = TokenSampling { temperature, top_k: None, min_p: None };
         self.set().try_fold(all, |sampling, (rule, setting)| (rule.on_device)(sampling, setting))

@@ -1,5 +1,5 @@
 //! The description of a truncation rule. Flags, fields of requests, keys of files, checks and
-//! messages are made from it.
+//! messages are derived from it.
 
 use f2_engine::TokenSampling;
 use serde::Serialize;
@@ -8,9 +8,9 @@ use super::super::checks::{check_k, check_positive, check_share};
 use super::Effect;
 use crate::Error;
 
-/// A rule that keeps some of the tokens to draw from.
+/// A rule that decides which tokens may be drawn.
 ///
-/// Every field has to be given, so that what a rule leaves out does not compile.
+/// Every field must be given: a rule that omits one does not compile.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct TruncationRule {
@@ -30,21 +30,21 @@ pub struct TruncationRule {
     pub is_well_known: bool,
     /// The field of a request to `f2 serve`.
     pub field: &'static str,
-    /// The values of that field that keep everything, and are the same as none.
+    /// The values of that field that keep everything, as if it were left out.
     pub none: &'static [f64],
     /// The rule of `transformers`, if it has one.
     pub(crate) transformers: Option<Foreign>,
     /// Its effect on tokens.
     pub(super) effect: Effect,
-    /// Adds it to the settings a device draws with; none where drawing takes the host. A rule that
-    /// devices do not have is [`host_alone`].
+    /// Adds the rule to the settings for a draw on the device; `None` if the host must draw. For
+    /// rules that devices do not support it is [`host_alone`].
     pub(super) on_device: fn(TokenSampling, f64) -> Option<TokenSampling>,
 }
 
 /// The kind of a rule's setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TruncationSetting {
-    /// A number of tokens, from 1 to those of the model.
+    /// A number of tokens, from 1 to the size of the vocabulary.
     Count,
     /// A share above 0 and up to 1.
     Share,
@@ -52,12 +52,12 @@ pub enum TruncationSetting {
     Positive,
 }
 
-/// A rule of another program.
+/// A rule in another program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Foreign {
     /// Its name there.
     pub(crate) name: &'static str,
-    /// The setting that keeps everything, where the other program truncates unless told.
+    /// The setting that keeps everything, if the other program truncates by default.
     pub(crate) unset: Option<f64>,
 }
 
@@ -70,7 +70,7 @@ pub(crate) enum Written {
 }
 
 impl TruncationRule {
-    /// The flag of `f2 generate`, without its dashes in front.
+    /// The flag of `f2 generate`, without the leading dashes.
     pub fn flag(&self) -> String {
         self.key.replace('_', "-")
     }
@@ -86,7 +86,7 @@ impl TruncationRule {
         }
     }
 
-    /// A setting as files have it.
+    /// A setting as files hold it.
     pub(crate) fn written(&self, setting: f64) -> Written {
         match self.setting {
             TruncationSetting::Count => Written::Count(setting as usize),
@@ -95,12 +95,12 @@ impl TruncationRule {
     }
 }
 
-/// For a rule that devices do not have: the host draws.
+/// For a rule that devices do not support: the host draws.
 pub(super) fn host_alone(_: TokenSampling, _: f64) -> Option<TokenSampling> {
     None
 }
 
-/// For a rule that devices do not have, and of which 1 keeps everything.
+/// For a rule that devices do not support, and whose setting 1 keeps everything.
 pub(super) fn host_alone_below_one(sampling: TokenSampling, share: f64) -> Option<TokenSampling> {
     (share >= 1.0).then_some(sampling)
 }

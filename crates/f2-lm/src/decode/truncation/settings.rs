@@ -1,11 +1,11 @@
-//! Which rules are set, and to what.
+//! The settings of the truncation rules.
 
 use std::fmt;
 
 use super::{RULES, TruncationRule};
 use crate::Error;
 
-/// The rules on tokens that are set.
+/// The settings of the truncation rules, each of which may be off.
 ///
 /// ```
 /// use f2_lm::decode::Truncations;
@@ -14,23 +14,23 @@ use crate::Error;
 /// ```
 #[derive(Clone, Copy, Default, PartialEq)]
 pub struct Truncations {
-    /// A setting for each of [`RULES`]. A count is a whole number, which this holds exactly.
+    /// A setting for each of [`RULES`]. Counts are whole numbers, which `f64` holds exactly.
     settings: [Option<f64>; RULES.len()],
 }
 
 impl Truncations {
-    /// All rules there are, in the order of files.
+    /// All rules, in the order of files.
     pub fn rules() -> &'static [TruncationRule] {
         RULES
     }
 
-    /// All rules there are, in the order readers meet them: the best known first.
+    /// All rules, in the order of help and messages: the best known first.
     pub fn rules_for_readers() -> impl Iterator<Item = &'static TruncationRule> {
         let known = |is: bool| RULES.iter().filter(move |rule| rule.is_well_known == is);
         known(true).chain(known(false))
     }
 
-    /// The rule of this name in messages.
+    /// The rule with this name in messages.
     pub fn rule_named(name: &str) -> Option<&'static TruncationRule> {
         RULES.iter().find(|rule| rule.name == name)
     }
@@ -46,7 +46,7 @@ impl Truncations {
         self.settings[place(rule)]
     }
 
-    /// With this setting of a rule; none leaves the rule out.
+    /// Sets a rule; `None` turns it off.
     #[must_use]
     pub fn with(mut self, rule: &TruncationRule, setting: impl Into<Option<f64>>) -> Self {
         self.settings[place(rule)] = setting.into();

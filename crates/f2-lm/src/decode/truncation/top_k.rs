@@ -15,17 +15,17 @@ pub(super) const RULE: TruncationRule = TruncationRule {
     advice: "the paper takes `--top-k 3` for English and `--top-k 20` for lyrics",
     is_well_known: true,
     field: "top_k",
-    // Other servers have it so.
+    // As in other servers.
     none: &[0.0, -1.0],
-    // Without it `transformers` keeps 50.
+    // By default `transformers` keeps 50.
     transformers: Some(Foreign { name: "top_k", unset: Some(0.0) }),
-    // Ties are those of log-probabilities, whatever the temperature.
+    // Ties are those of log-probabilities, independent of the temperature.
     effect: Effect::LogThreshold(|logs, k| kth_largest(logs.iter().copied(), k as usize)),
     on_device: |sampling, k| Some(TokenSampling { top_k: Some(k as usize), ..sampling }),
 };
 
 impl Truncations {
-    /// With top-k; none leaves it out.
+    /// Sets top-k; `None` turns it off.
     #[must_use]
     pub fn with_top_k(self, k: impl Into<Option<usize>>) -> Self {
         self.with(&RULE, k.into().map(|k| k as f64))
@@ -45,7 +45,7 @@ pub fn top_k(distribution: Distribution, k: usize) -> Distribution {
     distribution.retain(|_, probability| probability >= threshold)
 }
 
-/// The `k`-th largest value; the smallest possible where there are not as many.
+/// The `k`-th largest value; −∞ if there are fewer.
 pub(in crate::decode) fn kth_largest(values: impl Iterator<Item = f64>, k: usize) -> f64 {
     let mut kept: Vec<f64> = Vec::new();
     let mut threshold = f64::NEG_INFINITY;
@@ -55,7 +55,7 @@ pub(in crate::decode) fn kth_largest(values: impl Iterator<Item = f64>, k: usize
         kept.truncate(k);
         kept[k - 1]
     };
-    // A value that does not exceed k others cannot move the k-th.
+    // A value that does not exceed k others cannot change the k-th largest.
     for value in values {
         if value > threshold {
             kept.push(value);

@@ -12,7 +12,7 @@ pub(super) const RULE: TruncationRule = TruncationRule {
     advice: "`--top-n-sigma 1` is usual; larger numbers keep more",
     is_well_known: false,
     field: "top_n_sigma",
-    // Some servers say -1 for none.
+    // Some servers take -1 for off.
     none: &[0.0, -1.0],
     transformers: None,
     effect: Effect::LogThreshold(threshold),
@@ -20,18 +20,19 @@ pub(super) const RULE: TruncationRule = TruncationRule {
 };
 
 impl Truncations {
-    /// With top-nσ; none leaves it out.
+    /// Sets top-nσ; `None` turns it off.
     #[must_use]
     pub fn with_top_n_sigma(self, n: impl Into<Option<f64>>) -> Self {
         self.with(&RULE, n)
     }
 }
 
-/// The least log-probability that is kept: `n` standard deviations of all of them below the largest.
+/// The least log-probability that is kept: `n` standard deviations of all of them below the
+/// largest.
 ///
-/// Log-probabilities are logits but for a constant, which neither the deviation nor the distance to
-/// the largest sees. Dividing all by a temperature keeps the same tokens. Tokens that are blocked do not
-/// count.
+/// Log-probabilities are logits plus a constant, which changes neither the deviation nor the
+/// distance to the largest. Dividing all by a temperature keeps the same tokens. Tokens that are
+/// blocked do not count.
 fn threshold(logs: &[f64], n: f64) -> f64 {
     let possible = logs.iter().copied().filter(|log| log.is_finite());
     let (mut count, mut sum, mut largest) = (0.0, 0.0, f64::NEG_INFINITY);
@@ -40,6 +41,6 @@ fn threshold(logs: &[f64], n: f64) -> f64 {
     }
     let mean = sum / count;
     let squares: f64 = possible.map(|log| (log - mean).powi(2)).sum();
-    // Where nothing is possible this is no number, and nothing reaches it.
+    // If no token is possible this is NaN, which nothing reaches.
     largest - n * (squares / count).sqrt()
 }

@@ -21,7 +21,7 @@ pub(super) const RULE: TruncationRule = TruncationRule {
 };
 
 impl Truncations {
-    /// With a nucleus of the mass `p`; none leaves it out.
+    /// Sets a nucleus of the mass `p`; `None` turns it off.
     #[must_use]
     pub fn with_top_p(self, p: impl Into<Option<f64>>) -> Self {
         self.with(&RULE, p)
@@ -39,21 +39,22 @@ pub fn nucleus(distribution: Distribution, p: f64) -> Distribution {
     if p >= 1.0 {
         return distribution;
     }
-    // All entries below this share of the rest together cannot be needed, so most are not sorted.
+    // Entries below this floor hold less than 1 − p together and cannot be needed, so most are not
+    // sorted.
     let floor = (1.0 - p) / distribution.entries().len() as f64;
     keep_until(distribution.retain_above(floor), p, |_, probability| -probability)
 }
 
 impl Distribution {
-    /// Entries above `floor` as they are, and the mass that all others had.
+    /// The entries from `floor` up, renormalised, and the mass of all others.
     fn retain_above(self, floor: f64) -> (Self, f64) {
         let kept: f64 = self.entries().iter().map(|(_, q)| *q).filter(|q| *q >= floor).sum();
         (self.retain(|_, probability| probability >= floor), 1.0 - kept)
     }
 }
 
-/// Keeps entries in ascending order of `rank` until they reach `p` of the mass there was before
-/// `dropped` of it went. Ties in rank go by id.
+/// Keeps entries in ascending order of `rank` until they reach the mass `p`, as it was before the
+/// mass `dropped` was removed. Ties are broken by id.
 pub(super) fn keep_until(
     (distribution, dropped): (Distribution, f64),
     p: f64,

@@ -21,7 +21,7 @@ pub(super) const RULE: TruncationRule = TruncationRule {
 };
 
 impl Truncations {
-    /// With locally typical sampling; none leaves it out.
+    /// Sets locally typical sampling; `None` turns it off.
     #[must_use]
     pub fn with_typical(self, p: impl Into<Option<f64>>) -> Self {
         self.with(&RULE, p)

@@ -42,8 +42,8 @@ class F2Head(nn.Linear):
 class ClassDraw(LogitsProcessor):
     """Draws a class for each text and removes the tokens of all others.
 
-    Temperature, top-k, nucleus and other truncations that follow then act inside the class. `token_ks`
-    keeps the likeliest tokens of the class here, so many for each class.
+    Temperature, top-k, nucleus and other truncations that follow then act inside the class.
+    `token_ks` holds a k for each class, if top-k is to be applied here instead.
     """
 
     def __init__(self, ranges, temperature, top_k=None, top_p=1.0, token_ks=None):
@@ -91,7 +91,7 @@ class ClassDraw(LogitsProcessor):
 
 
 def grown_ks(ranges, k, growth):
-    """The k of each class: `k` in the smallest, growing with this power of a class's tokens."""
+    """The k of each class: `k` times its size relative to the smallest, to the power `growth`."""
     if not 0 <= growth < float("inf"):
         raise ValueError(f"top_k_growth must be a number from 0 up; got {growth}")
     if not k:
@@ -139,7 +139,7 @@ class F2ForCausalLM(GPT2PreTrainedModel, GenerationMixin):
         return_dict=None,
         **kwargs,
     ):
-        """`labels` are shifted here, as in `GPT2LMHeadModel`; those of -100 are left out."""
+        """`labels` are shifted here, as in `GPT2LMHeadModel`; those of -100 are ignored."""
         trunk = self.transformer(
             input_ids,
             past_key_values=past_key_values,
@@ -197,8 +197,8 @@ class F2ForCausalLM(GPT2PreTrainedModel, GenerationMixin):
         top_k_growth: with `do_sample`, a class of n tokens keeps top_k * (n / n_min) ** top_k_growth
             of them, where n_min are those of the smallest class. 0 (the default) keeps top_k of each.
 
-        All five may also stand in the generation config, where `f2 export` puts those the model was
-        tuned with; arguments win.
+        All five may also be set in the generation config, where `f2 export` writes those the model
+        was tuned with; arguments take precedence.
         """
         given = [self.generation_config, generation_config]
 
@@ -218,7 +218,7 @@ class F2ForCausalLM(GPT2PreTrainedModel, GenerationMixin):
         if not (joint or searches):
 
             def of_class(name, value, default):
-                # What the config says of drawing is not meant for the likeliest class.
+                # The config's sampling settings do not apply when the likeliest class is taken.
                 usual = option(name, default) if samples else default
                 return usual if value is None else value
 

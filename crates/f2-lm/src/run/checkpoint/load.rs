@@ -40,7 +40,7 @@ pub(in crate::run) fn check_file(path: &Path, expected: &FileRecord) -> Result<(
     }
 }
 
-/// A file that is not there is the checkpoint's fault, any other the disk's.
+/// A missing file is an error of the checkpoint, any other failure one of the disk.
 fn unreadable(path: &Path, source: io::Error) -> Error {
     let path = path.to_path_buf();
     match source.kind() {
@@ -71,8 +71,8 @@ pub(in crate::run) fn check_model(folder: &Path, layout: &Layout) -> Result<(), 
     Tensors::open(&folder.join(MODEL))?.check("", layout)
 }
 
-/// Reads Adam's moments of a checkpoint: those of some pieces of the flat buffers, each with its place in
-/// the moments.
+/// Reads Adam's moments of a checkpoint, for some pieces of the flat buffer, each with its offset
+/// in `moments`.
 pub fn load_moments<D: Device>(
     folder: &Path,
     model: &Model<D>,

@@ -32,7 +32,7 @@ pub fn path(checkpoints: &Path, step: u64) -> PathBuf {
     checkpoints.join(format!("step-{step}"))
 }
 
-/// The steps there are checkpoints of, ascending. Half-written ones have other names.
+/// The steps with a checkpoint, ascending. Incomplete checkpoints have other names.
 pub fn steps(checkpoints: &Path) -> io::Result<Vec<u64>> {
     let entries = match fs::read_dir(checkpoints) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -66,8 +66,8 @@ pub fn save<D: Device>(checkpoints: &Path, contents: &Contents<'_, D>) -> Result
     Ok(staged.publish()?)
 }
 
-/// Writes a model's own two files, parameters and shape, into a folder that is not yet in its
-/// place.
+/// Writes a model's own two files, parameters and shape, into a staged folder: a failure leaves it
+/// incomplete.
 pub fn save_model<D: Device>(folder: &Path, model: &Model<D>) -> Result<(), Error> {
     let Model { device, decoder, weights } = model;
     let fetch = |named: &f2_engine::NamedParameter, to: &mut [f32]| {
@@ -82,8 +82,8 @@ pub fn save_model<D: Device>(folder: &Path, model: &Model<D>) -> Result<(), Erro
         .map_err(|failure| named(folder, failure))
 }
 
-/// The metadata in the headers of tensor files. One entry only: the order of several is not fixed, and equal
-/// runs must be equal files.
+/// The metadata in the headers of tensor files. A single entry: the order of several is not fixed,
+/// and equal runs must give equal files.
 fn about() -> HashMap<String, String> {
     HashMap::from([("format".to_owned(), "f2".to_owned())])
 }

@@ -28,25 +28,25 @@ pub struct TrainingState {
     /// The best validation perplexity so far.
     #[serde(deserialize_with = "read_best")]
     pub best: Option<Best>,
-    /// Evaluations in a row since then; files from before early stopping have none.
+    /// Evaluations in a row since then; missing in files from before early stopping.
     #[serde(default)]
     pub evaluations_since_best: u64,
-    /// Whether the evaluation after this step is still to be made, the run having been stopped
+    /// Whether the evaluation after this step is still to be made, because the run was stopped
     /// before it or in it.
     #[serde(default)]
     pub evaluation_due: bool,
     /// The state of the objective.
     pub objective: serde_json::Value,
-    /// The fewest tokens of a document, where the model is trained on single documents; absent
-    /// where it is not, and in files from before it was recorded.
+    /// The fewest tokens of a document, if the model is trained on single documents; missing if it
+    /// is not, and in files from before it was recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shortest_document: Option<usize>,
-    /// The token between source and target, where the model is trained on pairs.
+    /// The token between source and target, if the model is trained on pairs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub separator: Option<u32>,
-    /// The device it was trained on, in words.
+    /// The name of the device it was trained on.
     pub device: String,
-    /// The threads it was trained on.
+    /// The number of threads it was trained with.
     pub threads: usize,
     /// The other files of the checkpoint.
     pub files: BTreeMap<String, FileRecord>,
@@ -63,7 +63,8 @@ pub struct Best {
     pub perplexity: f64,
 }
 
-/// Earlier versions could call a perplexity the best that JSON has no number for: that is none.
+/// Earlier versions could record a best perplexity that was not finite, which JSON has as `null`:
+/// it is ignored.
 fn read_best<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Best>, D::Error> {
     #[derive(Deserialize)]
     struct Written {
@@ -77,7 +78,7 @@ fn read_best<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Best>,
 }
 
 impl TrainingState {
-    /// Before the first step.
+    /// The state before the first step.
     pub fn start(device: &str, threads: usize) -> Self {
         Self {
             format: FORMAT,
@@ -150,7 +151,7 @@ mod tests {
         }
     }
 
-    /// As a checkpoint was written before early stopping came.
+    /// A checkpoint as it was written before early stopping existed.
     #[test]
     fn a_state_from_before_early_stopping_is_read() {
         let text = TrainingState { step: 41, ..TrainingState::start("cpu", 2) }.text();
@@ -163,7 +164,7 @@ mod tests {
         assert!(TrainingState::from_json(&changed).unwrap_err().contains("checksum"));
     }
 
-    /// As a checkpoint was written whose best perplexity was no number.
+    /// A checkpoint as it was written with a best perplexity that was not finite.
     #[test]
     fn a_best_that_is_no_number_is_none() {
         let best = Some(Best { step: 3, perplexity: f64::INFINITY });

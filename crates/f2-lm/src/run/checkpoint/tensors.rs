@@ -10,7 +10,7 @@ use safetensors::tensor::Dtype;
 use crate::Error;
 use crate::tensor_file::{self, Planned, TensorFile, TensorFileError, float_bytes};
 
-/// Why parameters could not be written.
+/// A failure to write parameters.
 pub(super) type WriteFailure = tensor_file::WriteFailure<Error>;
 
 /// Writes every parameter of some layouts under a prefix and its name.
@@ -51,8 +51,8 @@ impl<'a> Tensors<'a> {
         Ok(Self { path, file })
     }
 
-    /// Says which parameter of a layout is missing or misshapen under `prefix` and its name, or
-    /// which tensor belongs to no parameter.
+    /// Fails if a parameter of a layout is missing or misshapen under `prefix` and its name, or if
+    /// a tensor belongs to no parameter.
     pub(super) fn check(&self, prefix: &str, layout: &Layout) -> Result<(), Error> {
         let bad = |reason| Err(Error::BadCheckpoint { path: self.path.to_path_buf(), reason });
         for named in layout.parameters() {
@@ -79,7 +79,7 @@ impl<'a> Tensors<'a> {
         }
     }
 
-    /// Hands what `values` reads for every parameter of a layout to `put`, after
+    /// Reads every parameter of a layout with `values` and hands it to `put`, after
     /// [`check`](Self::check).
     pub(super) fn read(
         &self,

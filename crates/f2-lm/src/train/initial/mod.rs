@@ -21,13 +21,13 @@ use crate::run::{InitialRecord, Pick, SavedModel};
 pub struct InitialModel {
     model: SavedModel,
     record: InitialRecord,
-    /// The model's row of each of the corpus's ranks; none where they are the same.
+    /// The model's row of each of the corpus's ranks; `None` if they are the same.
     rows: Option<Vec<u32>>,
 }
 
 impl InitialModel {
     /// Opens a run folder (its best checkpoint), one of its checkpoints, or a model's folder.
-    /// Where a corpus is given, its tokens must be the model's, in whatever order.
+    /// If a corpus is given, it must have the same tokens as the model, in any order.
     pub fn open(path: &Path, corpus: Option<&TrainingCorpus>) -> Result<Self, Error> {
         let model = SavedModel::open(path, Pick::Best)?;
         let sha256 = sha256(&model.folder.join(checkpoint::MODEL))?;
@@ -51,19 +51,19 @@ impl InitialModel {
         &self.record
     }
 
-    /// Whether it was trained on another corpus, in whose order its tokens are.
+    /// Whether it was trained on another corpus, so that its tokens are in another order.
     pub fn is_transfer(&self) -> bool {
         self.rows.is_some()
     }
 
-    /// The file of its frequency classes, where it has any and they are those of the corpus.
+    /// The file of its frequency classes, if it has any and they are those of the corpus.
     pub fn classes(&self) -> Option<PathBuf> {
         let classed = !self.model.shape.class_ends.is_empty() && !self.is_transfer();
         classed.then(|| self.model.folder.join(CLASSES))
     }
 
-    /// Adds its settings to those of a run that starts from it: all of its own run's, or its shape
-    /// where it has no run. A transfer unties the output matrix from the embedding.
+    /// Adds its settings to those of a run that starts from it: all those of its own run, or only
+    /// its shape if it has no run. A transfer unties the output matrix from the embedding.
     pub fn settings(&self, layers: ConfigLayers) -> Result<ConfigLayers, Error> {
         let checkpoints = self.model.folder.parent().filter(|path| path.ends_with("checkpoints"));
         let config = checkpoints.and_then(Path::parent).map(|run| run.join("config.toml"));
@@ -81,9 +81,9 @@ impl InitialModel {
         layers.set([("model.tied", "false", words), ("model.vocabulary", &vocabulary, words)])
     }
 
-    /// Refuses a decoder whose parameters it cannot provide. Windows may be
-    /// shorter than the model's, a tied matrix may become two, and classes may be others.
-    /// `origins` are those of the run's settings.
+    /// Refuses a decoder whose parameters it cannot provide. Windows may be shorter than the
+    /// model's, a tied matrix may become two, and classes may differ. `origins` are those of the
+    /// run's settings.
     pub fn check(
         &self,
         decoder: &Decoder,
@@ -123,7 +123,7 @@ fn sha256(path: &Path) -> Result<String, Error> {
     Ok(FileRecord::of(path).map_err(ReadError::of(path))?.sha256)
 }
 
-/// The settings that decide a model's parameters, by name.
+/// The settings that determine a model's parameters, by name.
 fn shape_values(shape: &ModelShape) -> Vec<(&'static str, String)> {
     let model = &shape.model;
     vec![

@@ -6,8 +6,8 @@ use crate::Error;
 use crate::run::{SavedModel, corpus_ids};
 use crate::train::TrainingCorpus;
 
-/// The model's row of each of the corpus's ranks; none where every token has the row of its rank.
-/// Rows of the model that no token has are left out.
+/// The model's row of each of the corpus's ranks; `None` if every token has the row of its rank.
+/// Rows of the model without a token are left out.
 pub(super) fn find(model: &SavedModel, source: &TrainingCorpus) -> Result<Option<Vec<u32>>, Error> {
     let corpus = Corpus::open(&source.record.path)?;
     let renamed = corpus_ids::find(model, &corpus).map_err(|error| match error {

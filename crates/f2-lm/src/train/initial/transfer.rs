@@ -10,10 +10,10 @@ use crate::run::checkpoint;
 
 impl InitialModel {
     /// Loads its parameters into a network it was [checked](Self::check) for: rows of tokens in
-    /// the order of the corpus, positions as many as there are windows, and the output matrix a
-    /// copy of the embedding where the model's is tied and the network's is not. Class vectors
-    /// are copied where the classes are the same; others keep their random values or
-    /// start from their tokens' vectors, weighted by `counts`, which are by rank.
+    /// the order of the corpus, as many positions as the network has, and the embedding also as the
+    /// output matrix if only the model's is tied. Class vectors are copied if the classes are the
+    /// same; otherwise they keep their random values or become the mean of their tokens' vectors,
+    /// weighted by `counts`, which are by rank.
     pub fn load<D: Device>(
         &self,
         network: &mut Network<D>,
@@ -70,7 +70,7 @@ fn parameter(decoder: &Decoder, name: &str) -> Parameter {
 }
 
 /// Makes each class vector the mean of its tokens' vectors, weighted by their counts. Tokens that
-/// never occur count once, as they do where classes are cut.
+/// never occur count once, as they do when classes are chosen.
 fn start_from_tokens<D: Device>(
     device: &D,
     tokens: Parameter,

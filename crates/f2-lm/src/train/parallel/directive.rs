@@ -1,13 +1,13 @@
 //! The directive that rank 0 sends the others after every step.
 
-/// The decisions of the clock and the user, as rank 0 sees them.
+/// The decisions of the clock and the user, made on rank 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(in crate::train) struct Directive {
     /// Seconds of training.
     pub(in crate::train) seconds: f64,
     /// Whether the user asked to stop.
     pub(in crate::train) stop: bool,
-    /// Whether the clock asks for a checkpoint.
+    /// Whether a checkpoint is due by the clock.
     pub(in crate::train) save: bool,
 }
 

@@ -9,7 +9,7 @@ use crate::run::Manifest;
 /// The properties of a run that must be the same on all ranks.
 pub(in crate::train) struct RunIdentity<'a> {
     pub(in crate::train) config: &'a TrainConfig,
-    /// Its corpus, classes and initial model, whose folders may have other names elsewhere.
+    /// Its corpus, classes and initial model, whose folders may differ between ranks.
     pub(in crate::train) manifest: &'a Manifest,
     /// The step of the checkpoint it continues from.
     pub(in crate::train) checkpoint: Option<u64>,

@@ -1,9 +1,10 @@
 //! Training by several ranks: the batch in shards, the optimiser in slices.
 //!
-//! A batch is cut into shards, and their gradients are added along a fixed tree ([`Shards`]), whoever
-//! computed them: any number of ranks gives the same bits. Each rank owns a slice of the moments and
-//! updates that slice of the parameters (`sharded.rs`); gradients go to the owners of their slices in
-//! buckets, during the backward pass (`outgoing.rs`). [`Ranks`] is the connection to the others.
+//! A batch is cut into shards, and their gradients are added along a fixed tree ([`Shards`]),
+//! whichever ranks computed them: any number of ranks gives the same bits. Each rank owns a slice
+//! of the moments and updates that slice of the parameters (`sharded.rs`); gradients are sent to
+//! the owners of their slices in buckets, during the backward pass (`outgoing.rs`). [`Ranks`] is
+//! the connection to the others.
 
 mod directive;
 mod identity;

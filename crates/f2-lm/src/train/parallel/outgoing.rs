@@ -8,15 +8,15 @@ use super::{Ranks, Shards};
 use crate::Error;
 use crate::model::{Decoder, Handover};
 
-/// The part of the flat buffers that each rank owns. Buckets are cut where the backward pass finishes a
-/// part of the gradient.
+/// The part of the flat buffers that each rank owns. Buckets end where the backward pass finishes
+/// a part of the gradient.
 pub(in crate::train) fn partition(decoder: &Decoder, ranks: usize) -> Partition {
     let finals = if ranks == 1 { Vec::new() } else { decoder.finals() };
     Partition::new(decoder.layout.len(), ranks, &finals)
 }
 
-/// The nodes of the tree that this rank's shards add up to, sent as soon as the gradient of the last shard
-/// is final.
+/// The nodes of the tree that this rank's shards add up to, sent bucket by bucket as soon as the
+/// gradient of the last shard is final.
 pub(super) struct Outgoing<'a, D: Device> {
     pub(super) ranks: &'a mut Ranks<D>,
     pub(super) shards: Shards,
@@ -68,14 +68,15 @@ impl<D: Device> Handover<D> for Outgoing<'_, D> {
 
 /// The sums that the gradient of a shard completes.
 pub(super) struct Sums<'a, D: Device> {
-    /// Sums that wait for their other half.
+    /// Sums whose other half is still to come.
     pub(super) kept: &'a mut [D::Floats],
-    /// Those to add to, in turn: the gradient to the first, and each to the one after it.
+    /// Indices of the sums to add to, in order: the gradient is added to the first, and each sum to
+    /// the next.
     pub(super) completed: &'a [usize],
 }
 
 impl<D: Device> Sums<'_, D> {
-    /// Adds up some of the elements.
+    /// Adds up the elements in `range`.
     pub(super) fn add(&mut self, device: &D, gradients: &D::Floats, range: &Range<usize>) {
         for (turn, &left) in self.completed.iter().enumerate() {
             let (lefts, rights) = self.kept.split_at_mut(left + 1);

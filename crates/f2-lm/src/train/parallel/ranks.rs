@@ -6,24 +6,24 @@ use f2_ranks::{Control, Fingerprint, Transport};
 use super::Directive;
 use crate::Error;
 
-/// The connection of this rank to the others: messages between hosts, numbers between devices.
+/// The connection of this rank to the others: messages between hosts, floats between devices.
 pub struct Ranks<D: Device> {
-    /// Numbers. Let go before messages: that may wait for other ranks, and the loss of one is still
-    /// noticed meanwhile.
+    /// Floats between devices. Dropped before `control`: that may wait for other ranks, and the
+    /// loss of one is still noticed meanwhile.
     pub peers: D::Peers,
-    /// Messages.
+    /// Messages between hosts.
     pub control: Control,
     /// Whether gradients are sent during the backward pass. The bits are the same either way, and
     /// ranks need not agree.
     pub overlap: bool,
 }
 
-/// The variable that turns [`overlap`](Ranks::overlap) off where it is 0.
+/// The environment variable that turns [`overlap`](Ranks::overlap) off if it is 0.
 const OVERLAP: &str = "F2_EXCHANGE_OVERLAP";
 
 impl<D: Device> Ranks<D> {
-    /// Connects a device with those of the other ranks, over their hosts. `transport` carries the numbers
-    /// of devices that have no connection of their own.
+    /// Connects a device with those of the other ranks, over their hosts. `transport` carries the
+    /// floats of devices that have no connection of their own.
     pub fn join(
         device: &D,
         mut control: Control,
@@ -35,7 +35,7 @@ impl<D: Device> Ranks<D> {
         Ok(Self { peers, control, overlap })
     }
 
-    /// Whether this is rank 0, which decides and writes.
+    /// Whether this is rank 0, which makes decisions and writes the run.
     pub fn leads(&self) -> bool {
         self.control.leads()
     }
@@ -45,8 +45,8 @@ impl<D: Device> Ranks<D> {
         [self.control.rank(), self.control.size()]
     }
 
-    /// Tells the others why this rank ends, unless they know: they made the same mistake. Nobody waits for
-    /// numbers that do not come.
+    /// Tells the others why this rank ends, unless they fail in the same way. Closing the
+    /// connection then no longer waits for them.
     pub fn tell(&mut self, error: &Error) {
         if matches!(error, Error::NotFinite { .. }) {
             return;
@@ -57,12 +57,12 @@ impl<D: Device> Ranks<D> {
         }
     }
 
-    /// Compares what must be the same on all ranks.
+    /// Refuses ranks whose fingerprints differ.
     pub(in crate::train) fn compare(&mut self, print: &Fingerprint) -> Result<(), Error> {
         Ok(print.compare(&mut self.control)?)
     }
 
-    /// Does something on rank 0 alone. All others learn whether it was done.
+    /// Runs `work` on rank 0 alone. All others learn whether it succeeded.
     pub(in crate::train) fn lead<T>(
         &mut self,
         work: impl FnOnce() -> Result<T, Error>,
@@ -77,7 +77,7 @@ impl<D: Device> Ranks<D> {
         Err(f2_ranks::Error::Failed { rank: 0, reason }.into())
     }
 
-    /// Rank 0's directive, at every rank.
+    /// The directive of rank 0, on every rank.
     pub(in crate::train) fn follow(&mut self, own: Directive) -> Result<Directive, Error> {
         let directive = Directive::from_bytes(&self.control.broadcast(&own.to_bytes())?);
         Ok(directive.ok_or_else(|| garbled(0))?)
@@ -108,7 +108,7 @@ fn garbled(rank: usize) -> f2_ranks::Error {
     f2_ranks::Error::Lost { rank, reason: "its message was garbled".to_owned() }
 }
 
-/// The hosts of the ranks, as a device sees them.
+/// The hosts of the ranks, for a device that joins them.
 struct Hosts<'a> {
     control: &'a mut Control,
     transport: Option<Box<dyn Transport>>,
@@ -138,7 +138,7 @@ fn exchange(error: &f2_ranks::Error) -> f2_engine::Error {
     f2_engine::Error::Exchange { reason: error.to_string() }
 }
 
-/// Carries the numbers of a device that has no connection of its own.
+/// Carries the floats of a device that has no connection of its own.
 struct HostTransport(Box<dyn Transport>);
 
 impl HostPeers for HostTransport {

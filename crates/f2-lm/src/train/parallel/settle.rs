@@ -1,11 +1,11 @@
-//! How many shards a run has: as set, or by the number of ranks it begins with.
+//! The number of shards of a run: as set, or from the number of ranks it begins with.
 
 use super::Shards;
 use crate::Error;
 use crate::config::TrainConfig;
 
-/// Settles the shards of a new run on `ranks` ranks. A run that is started alone leaves them open, so
-/// that they are one.
+/// Sets the number of shards of a new run on `ranks` ranks. With a single rank it may stay 0, which
+/// means one shard.
 pub fn settle_shards(config: &mut TrainConfig, ranks: usize) -> Result<(), Error> {
     let rows = config.batch.size;
     match config.batch.shards {
@@ -21,8 +21,8 @@ pub fn settle_shards(config: &mut TrainConfig, ranks: usize) -> Result<(), Error
     check(config)
 }
 
-/// The settings of a session that resumes a run on `ranks` ranks: the run's own, with more shards where
-/// it has fewer than ranks.
+/// The settings of a session that resumes a run on `ranks` ranks: the run's own, with more shards
+/// if it has fewer than ranks.
 pub(in crate::train) fn session_shards(
     config: &TrainConfig,
     ranks: usize,

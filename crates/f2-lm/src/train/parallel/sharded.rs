@@ -1,5 +1,5 @@
-//! A step in shards: the gradients of this rank's shards, the sum of all ranks', and the update of this
-//! rank's slice.
+//! A step in shards: the gradients of this rank's shards, the sum of those of all ranks, and the
+//! update of this rank's slice.
 
 use std::ops::Range;
 
@@ -17,17 +17,17 @@ pub(in crate::train) struct Sharded<D: Device> {
     rank: usize,
     /// The part of the flat buffers that each rank owns.
     partition: Partition,
-    /// Sums of shards that wait for their other half; the gradient of the last one may be in the
-    /// network's own buffer.
+    /// Sums of shards whose other half is still to come; the gradient of the last shard may be in
+    /// the network's own buffer.
     kept: Vec<D::Floats>,
     nodes: Vec<Range<usize>>,
-    /// `[parts of all ranks, own slice]`; nothing where there is one rank.
+    /// `[parts of all ranks, own slice]`; empty with a single rank.
     received: D::Floats,
     /// `[ranks, most shards]`: the loss of every shard.
     losses: D::Floats,
     /// The loss of the batch.
     pub(in crate::train) loss: D::Floats,
-    /// Sums of squares, two floats to a block of the flat buffer.
+    /// Sums of squares, two floats per block of the flat buffer.
     sums: D::Floats,
 }
 
@@ -54,7 +54,8 @@ impl<D: Device> Sharded<D> {
         })
     }
 
-    /// The floats that [`new`](Self::new) allocates for the gradients of others, or of earlier shards.
+    /// The floats that [`new`](Self::new) allocates for the gradients of other ranks and earlier
+    /// shards.
     pub(in crate::train) fn floats(partition: &Partition, shards: Shards, rank: usize) -> usize {
         shards.kept(rank) * partition.bucket(0).end + received(partition, shards, rank)
     }
@@ -104,7 +105,7 @@ impl<D: Device> Sharded<D> {
         Ok(())
     }
 
-    /// Adds a shard to the nodes, and lists the sums it completes in turn.
+    /// Adds a shard to the nodes, and returns the indices of the sums it completes, in order.
     fn complete(&mut self, shard: usize) -> Vec<usize> {
         self.nodes.push(shard..shard + 1);
         let mut completed = Vec::new();
@@ -126,7 +127,7 @@ impl<D: Device> Sharded<D> {
         device.zero_floats(gradients);
     }
 
-    /// Computes the gradient of the last shard, and begins to send all there is as it becomes final.
+    /// Computes the gradient of the last shard, and begins to send each bucket once it is final.
     fn send(
         &mut self,
         step: &mut Step<'_, D>,
@@ -152,8 +153,8 @@ impl<D: Device> Sharded<D> {
         outgoing.send_rest(&step.network.model.device, &step.network.gradients)
     }
 
-    /// Makes one sum of all ranks' gradients, of this rank's slice, and one loss. Then the norm of
-    /// the whole gradient.
+    /// Sums the gradients of all ranks in this rank's slice, and the losses; then computes the norm
+    /// of the whole gradient.
     pub(in crate::train) fn reduce(
         &mut self,
         network: &mut Network<D>,
@@ -218,7 +219,7 @@ fn received(partition: &Partition, shards: Shards, rank: usize) -> usize {
     parts * partition.owned(rank)
 }
 
-/// The connection, where it leads to another rank.
+/// The connection, if there is another rank.
 fn others<D: Device>(ranks: &mut Option<Ranks<D>>) -> Option<&mut Ranks<D>> {
     ranks.as_mut().filter(|ranks| ranks.place()[1] > 1)
 }

@@ -1,19 +1,19 @@
-//! The shards of a batch, who computes which, and the tree along which their gradients are added.
+//! The shards of a batch, their ranks, and the tree along which their gradients are added.
 
 use std::ops::Range;
 
-/// The shards of a batch, dealt out to ranks.
+/// The shards of a batch, distributed over ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shards {
     /// How many there are.
     pub count: usize,
-    /// How many ranks share them, at most as many.
+    /// How many ranks share them; no more than there are shards.
     pub ranks: usize,
 }
 
 impl Shards {
-    /// The fewest shards that a batch of `rows` can be cut into so that every rank has one; none where
-    /// there are more ranks than rows.
+    /// The fewest equal shards of a batch of `rows` that give every rank one; `None` if there are
+    /// more ranks than rows.
     pub fn fewest(rows: usize, ranks: usize) -> Option<usize> {
         (ranks..=rows).find(|count| rows.is_multiple_of(*count))
     }
@@ -28,8 +28,8 @@ impl Shards {
         self.count.div_ceil(self.ranks)
     }
 
-    /// Whether two neighbouring ranges of shards are the two halves of a node of the tree: a node is
-    /// cut behind the largest power of two of its shards that leaves some over.
+    /// Whether two neighbouring ranges of shards are the two halves of a node of the tree. The left
+    /// half of a node of n shards has the largest power of two below n.
     pub(super) fn are_halves(self, left: &Range<usize>, right: &Range<usize>) -> bool {
         let mut node = 0..self.count;
         while node.len() > 1 {
@@ -52,7 +52,7 @@ impl Shards {
         nodes
     }
 
-    /// Joins the last two nodes where they are halves of one.
+    /// Joins the last two nodes if they are halves of one; returns whether they are.
     pub(super) fn joined(self, nodes: &mut Vec<Range<usize>>) -> bool {
         let [.., left, right] = &nodes[..] else { return false };
         if !self.are_halves(left, right) {
@@ -69,8 +69,8 @@ impl Shards {
         (0..self.ranks).map(|rank| self.nodes(rank).len()).collect()
     }
 
-    /// The additions that make one sum of all ranks' nodes, in their order: the row that is added to,
-    /// and the one that is added. The sum is in row 0.
+    /// The additions that sum the nodes of all ranks, in order: the row that is added to, and the
+    /// one that is added. The sum is in row 0.
     pub(super) fn additions(self) -> Vec<(usize, usize)> {
         let all = (0..self.ranks).flat_map(|rank| self.nodes(rank));
         let (mut nodes, mut rows, mut additions) = (Vec::new(), Vec::new(), Vec::new());
@@ -91,7 +91,7 @@ impl Shards {
         let own = self.of_rank(rank);
         for shard in own.clone() {
             nodes.push(shard..shard + 1);
-            // The last one stays where it is, unless it is added to another.
+            // The last gradient stays in the network's buffer, unless it is added to a kept sum.
             let joined = self.joined(&mut nodes);
             while self.joined(&mut nodes) {}
             if joined || shard + 1 < own.end {
@@ -106,7 +106,7 @@ impl Shards {
 mod tests {
     use super::*;
 
-    /// The sum of a node in words, as the definition has it.
+    /// The sum of a node as an expression, by definition.
     fn defined(node: Range<usize>) -> String {
         if node.len() == 1 {
             return node.start.to_string();

@@ -12,8 +12,8 @@ use crate::run::checkpoint::{self, Contents, SavedMoments};
 use crate::train::{Ranks, Trainer};
 
 impl<D: Device> Session<'_, D> {
-    /// Whether steps or minutes ask for a checkpoint. Amid steps without a finite loss the
-    /// parameters are not worth one.
+    /// Whether a checkpoint is due, by steps or by the clock; never after a step without a finite
+    /// loss, since the parameters may be ruined.
     pub(super) fn save_is_due(&self) -> bool {
         let every_steps = self.run.config.checkpoint.every_steps;
         self.saved != Some(self.state.step)
@@ -21,14 +21,14 @@ impl<D: Device> Session<'_, D> {
             && (self.directive.save || is_due(every_steps, self.state.step))
     }
 
-    /// Whether the last checkpoint is long ago.
+    /// Whether a checkpoint is due by the clock.
     pub(super) fn clock_asks_to_save(&self) -> bool {
         let minutes = self.run.config.checkpoint.every_minutes;
         minutes > 0.0 && self.last_save.elapsed().as_secs_f64() / 60.0 >= minutes
     }
 
-    /// A checkpoint that cannot be written is no reason to lose what is being learned.
-    /// One whose parts cannot be collected ends the run: ranks would no longer be in step.
+    /// Saves. If the checkpoint cannot be written, reports why and lets training continue. If its
+    /// parts cannot be collected the run ends: the ranks would be out of step.
     pub(super) fn save_or_say_why(&mut self) -> Result<(), Error> {
         let collected = self.trainer.collect()?;
         if let Err(error) = self.write(collected.as_ref()) {
@@ -44,7 +44,7 @@ impl<D: Device> Session<'_, D> {
         self.write(collected.as_ref())
     }
 
-    /// Writes a checkpoint. `collected` are the moments of all ranks, where there are several.
+    /// Writes a checkpoint. `collected` are the moments of all ranks, if there are several.
     fn write(&mut self, collected: Option<&[Vec<f32>; 2]>) -> Result<(), Error> {
         self.state.objective = self.trainer.objective.state();
         self.state.seconds = self.seconds();
@@ -68,7 +68,7 @@ impl<D: Device> Session<'_, D> {
             self.proven = Some(step);
         }
         let best = self.state.best.map_or(step, |best| best.step);
-        // Else the update just made shows only in the next step what it was worth.
+        // Only the next step shows whether this update ruined the parameters: keep the last proven.
         let proven = self.proven.unwrap_or(step);
         if !self.leads() {
             return Ok(());
@@ -76,9 +76,8 @@ impl<D: Device> Session<'_, D> {
         Ok(checkpoint::prune(&checkpoints, &[step, best, proven])?)
     }
 
-    /// Removes the checkpoint that was written after the last proven one. One that another session
-    /// wrote stays where it is the only one. Returns the step of the newest good one, where there
-    /// is any.
+    /// Removes the checkpoint that was written after the last proven one. One of an earlier session
+    /// stays if it is the only one. Returns the step of the newest good one, if there is any.
     pub(super) fn remove_ruined(&mut self) -> Result<Option<u64>, Error> {
         let checkpoints = self.run.checkpoints();
         let mut steps = checkpoint::steps(&checkpoints).map_err(ReadError::of(&checkpoints))?;

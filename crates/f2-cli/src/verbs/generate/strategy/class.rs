@@ -20,21 +20,21 @@ pub(super) struct ClassFlags {
     /// F²: keep the k most likely classes.
     #[arg(long, value_name = "K", conflicts_with = "joint")]
     class_top_k: Option<usize>,
-    /// F²: keep the most likely classes up to this mass, never beyond it; 1 as in the paper's text,
-    /// 0.9 as in the authors' code [default: 1].
+    /// F²: keep the most likely classes up to this mass, never beyond it; 1 as in the paper's
+    /// text, 0.9 as in the authors' code [default: 1].
     #[arg(long, value_name = "P", conflicts_with = "joint")]
     class_top_p: Option<f64>,
     /// F²: what top-k does in a class with fewer than k tokens.
     #[arg(long, value_parser = small_class(), conflicts_with = "joint")]
     small_class: Option<SmallClass>,
-    /// F²: let the k of top-k grow with the class: with this power of its tokens, from K in the smallest
-    /// class [default: 0, the same k in all].
+    /// F²: let the k of top-k grow with the class: with this power of its tokens, from K in the
+    /// smallest class [default: 0, the same k in all].
     #[arg(long, value_name = "POWER", conflicts_with = "joint")]
     top_k_growth: Option<f64>,
 }
 
 impl ClassFlags {
-    /// The flags of a decoding of the tables.
+    /// The flags for a decoding of the paper's tables.
     pub(super) fn of_decoding(decoding: Decoding) -> Self {
         match decoding {
             Decoding::Given | Decoding::Greedy | Decoding::TopK { .. } => Self::default(),
@@ -48,7 +48,7 @@ impl ClassFlags {
         }
     }
 
-    /// Refuses them for a model without classes.
+    /// Refuses the flags for a model without classes.
     pub(super) fn refuse(&self, model: &SavedModel) -> Result<(), Failure> {
         let given = [
             ("--joint", self.joint),

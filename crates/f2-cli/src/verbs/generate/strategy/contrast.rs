@@ -10,8 +10,8 @@ use crate::failure::Failure;
 
 #[derive(Args, Debug, Default)]
 pub(in crate::verbs::generate) struct ContrastFlags {
-    /// Contrastive decoding: prefer tokens that MODEL finds likelier than this amateur does, a model with
-    /// the same tokenizer. Greedy unless a temperature, a truncation or a beam is given.
+    /// Contrastive decoding: prefer tokens that MODEL finds likelier than this amateur does, a
+    /// model with the same tokenizer. Greedy unless a temperature, a truncation or a beam is given.
     #[arg(long, value_name = "AMATEUR", conflicts_with_all = ["gpus", "interactive"])]
     contrast: Option<PathBuf>,
     /// Contrastive decoding: keep tokens at least this share as likely as the most likely
@@ -36,7 +36,7 @@ impl ContrastFlags {
         })
     }
 
-    /// The amateur of a model; none without the flag.
+    /// The amateur for a model; `None` without the flag.
     pub(in crate::verbs::generate) fn amateur(
         &self,
         model: &SavedModel,

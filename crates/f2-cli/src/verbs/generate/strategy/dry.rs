@@ -35,7 +35,7 @@ pub(super) struct DryFlags {
 }
 
 impl DryFlags {
-    /// The penalty; none without its multiplier.
+    /// The penalty; `None` without its multiplier.
     pub(super) fn penalty(&self, vocabulary: &Vocabulary) -> Result<Option<Dry>, Failure> {
         let Some(multiplier) = self.multiplier else { return Ok(None) };
         let breakers = if self.breaker.is_empty() {

@@ -1,4 +1,4 @@
-//! The flags of the truncation rules, which follow from the list of rules.
+//! The flags of the truncation rules, made from the list of rules.
 
 use clap::error::Error;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
@@ -9,7 +9,7 @@ use f2_lm::decode::{TruncationRule, TruncationSetting, Truncations};
 pub(super) struct TruncationFlags(pub(super) Truncations);
 
 impl TruncationFlags {
-    /// The flags, as clap knows them.
+    /// The clap ids of the flags.
     pub(super) fn ids() -> impl Iterator<Item = &'static str> {
         Truncations::rules_for_readers().map(|rule| rule.key)
     }
