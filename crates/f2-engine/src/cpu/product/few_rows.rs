@@ -106,7 +106,7 @@ impl FewRows<'_> {
         }
         // SAFETY: these columns of the output, as the caller guarantees.
         unsafe {
-            pack::transpose([m, columns], transposed.as_ptr(), width, out.start().add(column), n)
-        };
+            pack::transpose([m, columns], transposed.as_ptr(), width, out.start().add(column), n);
+        }
     }
 }
