@@ -204,7 +204,7 @@ def refusals():
     yield "outside, renamed", lambda: metrics.bands([[5]], [1, 3]), ValueError, "token id 5"
     yield "no counts", lambda: metrics.bands(ids, []), ValueError, "there are no counts"
     yield "zero counts", lambda: metrics.bands(ids, [0, 0]), ValueError, "all 2 counts are zero"
-    yield "word bands", lambda: metrics.bands(words, [1, 2]), ValueError, "words have no place"
+    yield "word bands", lambda: metrics.bands(words, [1, 2]), ValueError, "words cannot be looked up"
     yield "all empty", lambda: metrics.kld([[]], [[]]), ValueError, "hold no tokens"
 
 
