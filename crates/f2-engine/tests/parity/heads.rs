@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use f2_engine::{Classes, Device, Head, IGNORED, Labels, Layout, Penalties, Weighting};
 
-use super::{Bench, Outcome, Scenario, compare, random};
+use super::{Bench, Outcome, Scenario, compare, is_emulated, random};
 
 struct Heads {
     positions: usize,
@@ -146,6 +146,10 @@ fn heads_of_every_position() {
 /// More logits than fit one chunk.
 #[test]
 fn heads_of_the_papers_size() {
+    if is_emulated() {
+        println!("skipped: the emulator is too slow for heads of the paper's size");
+        return;
+    }
     let ends = vec![4, 17, 70, 260, 900, 3000, 9600, 30_000];
     compare(&Heads { positions: 3000, width: 512, ends, ignored: 50, penalties: false });
 }

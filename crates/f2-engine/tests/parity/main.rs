@@ -126,6 +126,12 @@ fn compare(scenario: &impl Scenario) {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
+/// Whether the GPU is the one of `emulator/`, which is too slow for the largest cases.
+fn is_emulated() -> bool {
+    let model = Cuda::<F32>::new(0).and_then(|device| device.model());
+    model.is_ok_and(|model| model.starts_with("emulated"))
+}
+
 /// The outputs whose error exceeds the tolerance: the norm of the difference to the CPU's, divided
 /// by the norm of the latter. Prints all errors.
 fn differences(
