@@ -75,9 +75,10 @@ fn gpus_give_the_bits_of_one() {
 fn gpus_write_the_texts_of_one() {
     let Some(workshop) = workshop() else { return };
     done(workshop.0.f2(&[&MODEL[..], &["run", "--steps", "2", "--device", "cuda:0"]].concat()));
+    workshop.0.write("prompts.txt", "a\nthe\n".repeat(20));
     let written = |device: &[&str]| {
-        let texts = ["generate", "run", "--prompt", "a", "--samples", "40", "--batch", "8"];
-        let arguments = [&texts[..], &["--max-tokens", "6", "--seed", "3"], device].concat();
+        let texts = ["generate", "run", "--prompts", "prompts.txt", "--batch", "8"];
+        let arguments = [&texts[..], &["--new-tokens", "6", "--top-k", "3"], device].concat();
         done(workshop.0.f2_with(&arguments, &[SHARED])).stdout
     };
     let one = written(&["--device", "cuda:0"]);
