@@ -115,6 +115,8 @@ constexpr size_t PAGE = 4096;
 
 struct Module {
     void* library;
+    // Open as long as the library is: another one of the same name would be taken for it.
+    int file;
 };
 
 struct Index {
@@ -530,15 +532,15 @@ Result cuModuleLoadData(Module** module, const void* image) {
         return OUT_OF_MEMORY;
     std::string path = "/proc/self/fd/" + std::to_string(file);
     void* loaded = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    close(file);
     if (!loaded) fail(dlerror());
-    *module = new Module{loaded};
+    *module = new Module{loaded, file};
     return SUCCESS;
 }
 
 Result cuModuleUnload(Module* module) {
     wait_for_all(false);
     dlclose(module->library);
+    close(module->file);
     delete module;
     return SUCCESS;
 }
