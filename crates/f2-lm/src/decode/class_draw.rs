@@ -95,7 +95,8 @@ impl ClassDraw {
 
     /// The distribution a class is drawn from, given the classes' log-probabilities.
     pub fn distribution(&self, logs: &[f32]) -> Distribution {
-        let Self { temperature, top_k: k, top_p, .. } = *self;
+        // How many tokens a class keeps does not matter to the draw of the class.
+        let Self { temperature, top_k: k, top_p, small: _, top_k_growth: _ } = *self;
         let logs = (0..).zip(logs.iter().copied());
         if temperature == 0.0 {
             return Distribution::from_weights([(most_likely(logs), 1.0)]);

@@ -102,6 +102,26 @@ impl Strategy {
         Self { factorisation: Factorisation::Joint, ..self }
     }
 
+    /// This strategy with the penalties of another, which apply to searches as to sampling.
+    #[must_use]
+    pub fn with_penalties_of(self, other: Self) -> Self {
+        let Self {
+            temperature: _,
+            truncations: _,
+            repetition_penalty,
+            block_ngrams,
+            dry,
+            xtc: _,
+            mirostat: _,
+            factorisation: _,
+            deterministic: _,
+            beam: _,
+            contrastive_search: _,
+            contrast: _,
+        } = other;
+        Self { repetition_penalty, block_ngrams, dry, ..self }
+    }
+
     /// Whether texts are searched for, by beam or contrastive search, which a
     /// [`Scheduler`](super::Scheduler) does not support.
     pub fn is_search(&self) -> bool {
@@ -175,5 +195,34 @@ impl Strategy {
             format!("it is the truncation itself: leave {} and XTC out", Truncations::names())
         })?;
         require("mirostat", self.temperature != 0.0, || "it needs a temperature above 0".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_keeps_only_the_penalties() {
+        let penalties = Strategy {
+            repetition_penalty: 1.2,
+            block_ngrams: 3,
+            dry: Some(Dry::default()),
+            ..Strategy::default()
+        };
+        let sampling = Strategy {
+            temperature: 0.7,
+            truncations: Truncations::default().with_top_k(5),
+            xtc: Some(Xtc::default()),
+            mirostat: Some(Mirostat::default()),
+            deterministic: true,
+            beam: Some(BeamSearch::default()),
+            contrastive_search: Some(ContrastiveSearch::default()),
+            ..penalties.clone()
+        }
+        .joint();
+        assert_eq!(Strategy::default().with_penalties_of(sampling.clone()), penalties);
+        let greedy = Strategy::greedy().with_penalties_of(sampling);
+        assert_eq!(greedy.with_penalties_of(Strategy::default()), Strategy::greedy());
     }
 }

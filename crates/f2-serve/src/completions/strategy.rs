@@ -63,13 +63,12 @@ fn usual(fields: Fields<'_>, served: &Served, contrasts: bool) -> Result<Strateg
         }
     };
     let mut usual = decoding.unwrap_or_default();
-    let Strategy { repetition_penalty, block_ngrams, .. } = usual;
     let searches = fields.count("num_beams")?.is_some_and(|width| width > 1);
     let greedy = fields.number("temperature")? == Some(0.0);
     if greedy || contrasts || searches {
         let mut best = if searches { Strategy::default() } else { Strategy::greedy() };
         best.temperature = 1.0;
-        return Ok(Strategy { repetition_penalty, block_ngrams, ..best });
+        return Ok(best.with_penalties_of(usual));
     }
     let given = |name: &str| fields.any(name).is_some();
     let truncates = Truncations::rules().iter().any(|rule| given(rule.field));

@@ -147,7 +147,6 @@ impl StrategyFlags {
 
     /// The strategy `usual`, changed by the flags.
     fn over(&self, usual: Strategy) -> Strategy {
-        let Strategy { repetition_penalty, block_ngrams, .. } = usual;
         let greedy = self.is_greedy();
         let base = self.base(usual, greedy);
         let truncations = self.truncations(base.truncations);
@@ -155,8 +154,8 @@ impl StrategyFlags {
         Strategy {
             temperature: if greedy { 0.0 } else { self.temperature.unwrap_or(base.temperature) },
             truncations,
-            repetition_penalty: self.repetition_penalty.unwrap_or(repetition_penalty),
-            block_ngrams: self.block_ngrams.unwrap_or(block_ngrams),
+            repetition_penalty: self.repetition_penalty.unwrap_or(base.repetition_penalty),
+            block_ngrams: self.block_ngrams.unwrap_or(base.block_ngrams),
             dry: None,
             xtc: self.adaptive.xtc().or(base.xtc),
             mirostat: self.adaptive.mirostat().or(base.mirostat),
@@ -169,13 +168,14 @@ impl StrategyFlags {
     }
 
     /// The part of a strategy that is compatible with the flags: a search for the likeliest text
-    /// drops the settings of sampling, and a rule that excludes others drops those.
+    /// keeps only the penalties, and a rule that excludes others drops those.
     fn base(&self, usual: Strategy, greedy: bool) -> Strategy {
         if greedy {
-            return Strategy::greedy();
+            return Strategy::greedy().with_penalties_of(usual);
         }
         if self.penalty_alpha.is_some() {
-            return Strategy { temperature: 1.0, ..Strategy::greedy() };
+            let likeliest = Strategy { temperature: 1.0, ..Strategy::greedy() };
+            return likeliest.with_penalties_of(usual);
         }
         let adapts = self.adaptive.is_given();
         let draws = self.temperature.is_some()
@@ -184,7 +184,7 @@ impl StrategyFlags {
             || self.classes.draws()
             || self.deterministic;
         if self.beam.is_given() || (usual.beam.is_some() && draws) {
-            return Strategy::default();
+            return Strategy::default().with_penalties_of(usual);
         }
         let mut base = usual;
         if self.adaptive.mirostat().is_some() {
