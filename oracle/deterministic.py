@@ -27,17 +27,17 @@ def philox(counter, key):
     return counter
 
 
-def phase(prompt, sample, book, rank):
+def phase(prompt, sample, context, rank):
     if prompt is None:
         return 0.0
     content = struct.pack(f"<{len(prompt)}I", *prompt) + struct.pack("<Q", sample)
     words = struct.unpack("<2I", hashlib.sha256(content).digest()[:8])
-    first, second = philox([0, *words, rank], [book & MASK, book >> 32])[:2]
+    first, second = philox([0, *words, rank], [context & MASK, context >> 32])[:2]
     return ((first << 32 | second) >> 11) / 2.0**53 - 0.5
 
 
 def text(random, prompt, sample, classes, steps):
-    books, draws = {}, []
+    contexts, draws = {}, []
     for _ in range(steps):
         kind = ["vocabulary", "classes", "class"][random.integers(3)]
         # Some previous tokens, in few bands; few classes.
@@ -47,13 +47,13 @@ def text(random, prompt, sample, classes, steps):
         weights = random.integers(1, 9, random.integers(1, 12)) ** 2
         order = np.argsort(-weights, kind="stable")
         number = {"vocabulary": band, "classes": 64 + band, "class": 128 + which}[kind]
-        accounts = books.setdefault(number, [])
-        accounts += [phase(prompt, sample, number, rank) for rank in range(len(accounts), len(weights))]
-        balances = np.array(accounts[: len(weights)]) + weights[order] / weights.sum()
-        richest = int(np.argmax(balances))
-        balances[richest] -= 1.0
-        accounts[: len(weights)] = balances.tolist()
-        draws.append([kind, which, weights.tolist(), int(order[richest])])
+        errors = contexts.setdefault(number, [])
+        errors += [phase(prompt, sample, number, rank) for rank in range(len(errors), len(weights))]
+        added = np.array(errors[: len(weights)]) + weights[order] / weights.sum()
+        largest = int(np.argmax(added))
+        added[largest] -= 1.0
+        errors[: len(weights)] = added.tolist()
+        draws.append([kind, which, weights.tolist(), int(order[largest])])
     return {"prompt": prompt, "sample": sample, "draws": draws}
 
 

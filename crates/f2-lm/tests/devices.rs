@@ -42,9 +42,9 @@ fn texts_of_several_devices_are_those_of_one() {
         .collect();
     let beam = BeamSearch { width: 4, groups: 1, ..BeamSearch::default() };
     let beam = Strategy { beam: Some(beam), ..Strategy::default() };
-    let accounts = Strategy { deterministic: true, ..Strategy::top_k(3) };
+    let deterministic = Strategy { deterministic: true, ..Strategy::top_k(3) };
     let (drawn, greedy) = (Strategy::top_k(3), Strategy::greedy());
-    for (strategy, samples) in [(drawn, 3), (greedy, 1), (accounts, 2), (beam, 2)] {
+    for (strategy, samples) in [(drawn, 3), (greedy, 1), (deterministic, 2), (beam, 2)] {
         for batch in [None, Some(1), Some(4), Some(8)] {
             let request = Request {
                 prompts: &prompts,

@@ -4,7 +4,7 @@ use super::distribution::most_likely;
 use super::mirostat::Limit;
 use super::sampler::Wanted;
 use super::truncation::kth_largest;
-use super::{Book, Contrast, Distribution, Strategy, Truncations};
+use super::{Context, Contrast, Distribution, Strategy, Truncations};
 use crate::Error;
 
 /// The log-probabilities of some tokens, in runs of consecutive ids.
@@ -132,12 +132,12 @@ impl<'a> Candidates<'a> {
         before.map(|(_, log)| *log).or_else(unchanged).unwrap_or(f32::NEG_INFINITY)
     }
 
-    /// Chooses a token, by the accounts of `book` in deterministic decoding; `None` if the
+    /// Chooses a token, by error diffusion in deterministic decoding; `None` if the
     /// log-probabilities are not numbers.
     pub(super) fn choose(
         &self,
         strategy: &Strategy,
-        book: Book,
+        context: Context,
         wanted: &mut Wanted<'_>,
     ) -> Option<u32> {
         if strategy.temperature == 0.0 {
@@ -148,7 +148,7 @@ impl<'a> Candidates<'a> {
         if let Some(xtc) = &strategy.xtc {
             distribution = xtc.apply(distribution, &mut wanted.random);
         }
-        (!distribution.entries().is_empty()).then(|| wanted.decide(book, &distribution))
+        (!distribution.entries().is_empty()).then(|| wanted.decide(context, &distribution))
     }
 
     /// The distribution a token is drawn from at a temperature above zero, before XTC. `limit` is

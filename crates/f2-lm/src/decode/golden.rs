@@ -108,7 +108,7 @@ impl Bench {
             random: Philox::new(1, [place, 0, 0]),
             limit: None,
             amateur: None,
-            accounts: None,
+            diffusion: None,
         };
         let mut wanted: Vec<Wanted<'_>> = (0..count as u32).map(wanted).collect();
         let tokens = choose(&mut scores, strategy, &hidden, &mut wanted).unwrap();

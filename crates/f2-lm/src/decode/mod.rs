@@ -7,7 +7,7 @@
 //! A `step` of the `scheduler` feeds the newest token of every running `sequence` to the model.
 //! `sampler` then chooses the next tokens from the log-probabilities that `scores` computes: in the
 //! class drawn by `class_draw`, among the `candidates` left by penalties and `truncation`. In
-//! `deterministic` decoding, accounts replace the random numbers.
+//! `deterministic` decoding, error diffusion replaces the random numbers.
 //!
 //! A server drives the [`Scheduler`] directly: sequences of many requests join and leave one batch,
 //! each with its own strategy and, on request, the alternatives to its tokens and its
@@ -48,7 +48,7 @@ pub use class_draw::{ClassDraw, SmallClass, fill_order};
 pub use contrast::Contrast;
 pub use contrastive_search::ContrastiveSearch;
 pub use decoding_file::{DECODING, DecodingKeys};
-pub use deterministic::{Accounts, Book};
+pub use deterministic::{Context, ErrorDiffusion};
 pub use distribution::Distribution;
 pub use dry::Dry;
 pub use generator::{Continuation, Event, Generated, Generator, Request, Token};

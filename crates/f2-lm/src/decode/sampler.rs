@@ -7,7 +7,9 @@ use super::candidates::{Candidates, Run, blocked};
 use super::class_draw::fill_order;
 use super::mirostat::Limit;
 use super::scores::Scores;
-use super::{Accounts, Book, ClassDraw, Distribution, Factorisation, SmallClass, Strategy, Token};
+use super::{
+    ClassDraw, Context, Distribution, ErrorDiffusion, Factorisation, SmallClass, Strategy, Token,
+};
 use crate::Error;
 
 /// A sequence whose next token is to be chosen.
@@ -16,8 +18,8 @@ pub(super) struct Wanted<'a> {
     pub(super) history: &'a [u32],
     /// The random numbers for this position.
     pub(super) random: Philox,
-    /// The accounts that replace random numbers in deterministic decoding.
-    pub(super) accounts: Option<&'a mut Accounts>,
+    /// Replaces random numbers in deterministic decoding.
+    pub(super) diffusion: Option<&'a mut ErrorDiffusion>,
     /// Mirostat's limit, if the strategy uses mirostat.
     pub(super) limit: Option<Limit>,
     /// The amateur's log-probabilities of all tokens, in contrastive decoding.
@@ -25,11 +27,11 @@ pub(super) struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    /// Chooses an id from the distribution: by the accounts of this book in deterministic decoding,
+    /// Chooses an id from the distribution: by error diffusion in deterministic decoding,
     /// otherwise at random.
-    pub(super) fn decide(&mut self, book: Book, distribution: &Distribution) -> u32 {
-        match &mut self.accounts {
-            Some(accounts) => accounts.choose(book, distribution),
+    pub(super) fn decide(&mut self, context: Context, distribution: &Distribution) -> u32 {
+        match &mut self.diffusion {
+            Some(diffusion) => diffusion.choose(context, distribution),
             None => distribution.draw(self.random.uniform()),
         }
     }
@@ -144,8 +146,8 @@ fn joint<D: Device>(
     for (row, (logs, wanted)) in rows.enumerate() {
         let run = Run { first: 0, class: 0.0, logs };
         let candidates = wanted.candidates(strategy, vec![run])?;
-        let book = Book::Vocabulary { after: Book::band(wanted.history) };
-        let id = candidates.choose(strategy, book, wanted).ok_or(Error::NoProbabilities)?;
+        let context = Context::Vocabulary { after: Context::band(wanted.history) };
+        let id = candidates.choose(strategy, context, wanted).ok_or(Error::NoProbabilities)?;
         let class = classes.as_ref().map(|(classes, logs)| {
             let class = classes.class_of(id);
             (class as u32, logs[row * classes.count() + class])
@@ -172,8 +174,8 @@ fn decoupled<D: Device>(
         let drawn = plans[row][0];
         let truncations = draw.truncations(strategy.truncations, classes, drawn);
         let candidates = wanted.candidates(strategy, runs)?.truncated(truncations);
-        let book = Book::Class(drawn);
-        let id = candidates.choose(strategy, book, wanted).ok_or(Error::NoProbabilities)?;
+        let context = Context::Class(drawn);
+        let id = candidates.choose(strategy, context, wanted).ok_or(Error::NoProbabilities)?;
         let class = classes.class_of(id);
         let class = Some((class as u32, class_logs[row * classes.count() + class]));
         tokens.push(Token { id, log_probability: candidates.log_probability(id), class });
@@ -223,8 +225,8 @@ fn planned(
     if distribution.entries().is_empty() {
         return Err(Error::NoProbabilities);
     }
-    let book = Book::Classes { after: Book::band(wanted.history) };
-    let class = wanted.decide(book, &distribution);
+    let context = Context::Classes { after: Context::band(wanted.history) };
+    let class = wanted.decide(context, &distribution);
     Ok(match (draw.small, strategy.truncations.top_k()) {
         (SmallClass::Fill, Some(k)) => {
             let sizes: Vec<usize> =

@@ -14,7 +14,7 @@ use super::prompt_scores::PromptScores;
 use super::sampler::Wanted;
 use super::scores::{Scored, Scores};
 use super::sequence::{RandomStream, Sequence};
-use super::{Accounts, Mirostat, Strategy, Token};
+use super::{ErrorDiffusion, Mirostat, Strategy, Token};
 use crate::Error;
 use crate::memory::{Purpose, available_memory, check_memory};
 use crate::model::{Incremental, Model};
@@ -98,7 +98,7 @@ pub(super) struct Running {
     /// `None` if the prompt is not to be scored, or has been.
     pub(super) prompt_scores: Option<PromptScores>,
     /// `None` unless decoding is deterministic.
-    pub(super) accounts: Option<Accounts>,
+    pub(super) diffusion: Option<ErrorDiffusion>,
     pub(super) tokens: Vec<Token>,
     /// Mirostat's limit, if the strategy uses mirostat.
     pub(super) limit: Option<Limit>,
@@ -121,8 +121,8 @@ impl Running {
     /// log-probabilities of all tokens.
     pub(super) fn wanted<'r>(&'r mut self, amateur: Option<&'r [f32]>) -> Wanted<'r> {
         let random = self.stream.at(self.seed, self.tokens.len());
-        let (accounts, limit) = (self.accounts.as_mut(), self.limit);
-        Wanted { history: &self.sequence.history, random, accounts, limit, amateur }
+        let (diffusion, limit) = (self.diffusion.as_mut(), self.limit);
+        Wanted { history: &self.sequence.history, random, diffusion, limit, amateur }
     }
 }
 
@@ -200,7 +200,7 @@ impl<'a, D: Device> Scheduler<'a, D> {
             .score_prompt
             .then(|| PromptScores::new(prompt.len(), alternatives.unwrap_or(0)));
         let limit = strategy.mirostat.as_ref().map(Mirostat::start);
-        let accounts = strategy.deterministic.then(|| Accounts::new(stream));
+        let diffusion = strategy.deterministic.then(|| ErrorDiffusion::new(stream));
         self.running.push(Running {
             slot,
             number,
@@ -211,7 +211,7 @@ impl<'a, D: Device> Scheduler<'a, D> {
             end,
             alternatives,
             prompt_scores,
-            accounts,
+            diffusion,
             tokens: Vec::new(),
             limit,
             left: new_tokens,

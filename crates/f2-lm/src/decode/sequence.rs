@@ -74,9 +74,9 @@ impl RandomStream {
         Self([word(0), word(4)])
     }
 
-    /// A number from [−½, ½) for the account `(book, rank)`, independent of the seed.
-    pub(super) fn phase(self, book: u64, rank: u32) -> f64 {
-        Philox::new(book, [self.0[0], self.0[1], rank]).uniform() - 0.5
+    /// A number from [−½, ½) for the rank of a context, independent of the seed.
+    pub(super) fn phase(self, context: u64, rank: u32) -> f64 {
+        Philox::new(context, [self.0[0], self.0[1], rank]).uniform() - 0.5
     }
 
     /// The random numbers for the token at `position` of the continuation.

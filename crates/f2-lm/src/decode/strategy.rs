@@ -29,7 +29,7 @@ pub struct Strategy {
     pub mirostat: Option<Mirostat>,
     /// How an F² model's two softmaxes are used.
     pub factorisation: Factorisation,
-    /// Replaces random numbers by accounts: a prompt's text is the same with every seed.
+    /// Replaces random numbers by error diffusion: a prompt's text is the same with every seed.
     pub deterministic: bool,
     /// Searches for likely texts instead of drawing them.
     pub beam: Option<BeamSearch>,
@@ -151,7 +151,7 @@ impl Strategy {
         self.beam.as_ref().map_or(Ok(()), |beam| beam.check(self, shape.vocabulary))
     }
 
-    /// Accounts replace random draws, so the strategy must draw.
+    /// Error diffusion replaces random draws, so the strategy must draw.
     fn check_deterministic(&self) -> Result<(), Error> {
         let option = "deterministic";
         if !self.deterministic {

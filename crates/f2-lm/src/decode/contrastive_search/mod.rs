@@ -228,7 +228,7 @@ impl<'a, D: Device> Searcher<'a, D> {
             history: &text.history,
             random: streams.of(text.number).at(request.seed, text.tokens.len()),
             limit: None,
-            accounts: None,
+            diffusion: None,
             amateur: None,
         });
         let mut wanted: Vec<Wanted<'_>> = wanted.collect();
