@@ -58,18 +58,12 @@ pub use convention::Convention;
 pub use distinct::distinct;
 pub use error::Error;
 pub use evaluate::{Evaluation, Settings, evaluate, evaluate_watched};
-pub use further::{
-    Features, Frontier, Further, FurtherMetrics, FurtherSettings, FurtherTexts, MATTR_WINDOW,
-    MauveSettings, NOVELTY_ORDERS, Need, REP_WINDOWS, SELF_REPETITION_ORDER, SEQ_REP_ORDER,
-    TrainingTokens, VENDI_ORDERS, VENDI_TEXTS, ZIPF_RANKS, coherence, compression_ratio, frontier,
-    longest_match, mattr, mauve, mauve_counts, ngram_entropy, novelty, rep_l, rep_n,
-    self_repetition, seq_rep, training_matches, vendi_score, zipf_coefficient,
-};
+pub use further::*;
 pub use halves::Halves;
 pub use human_scale::{DISTANCE_METRICS, HumanScale, distance, distance_over};
 pub use kld::kl_divergence;
 pub use matched::{Rouge, chrf, corpus_bleu, rouge};
-pub use measure::{Better, Measure};
+pub use measure::{Better, Measure, Need};
 pub use metrics::{Metric, Metrics, Value};
 pub use ms_jaccard::ms_jaccard;
 pub use perplexity::perplexity;

@@ -1,4 +1,7 @@
-//! A single value of an evaluation, and the direction in which it is better.
+//! A single value of an evaluation, the direction in which it is better, and the inputs that
+//! metrics need.
+
+use std::fmt;
 
 use crate::{Further, Metric, Metrics};
 
@@ -22,6 +25,38 @@ pub enum Better {
     Higher,
     /// A smaller distance to the value of human text.
     CloserToHuman,
+}
+
+/// An input that a metric needs besides the texts' tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Need {
+    /// A model, for its likelihood of a text.
+    Likelihood,
+    /// Human texts to compare with.
+    References,
+    /// The texts as strings, not as token ids alone.
+    Strings,
+    /// The text the model was trained on.
+    Training,
+    /// A model's hidden states of human texts and of these.
+    HumanStates,
+    /// A model's hidden states of the prompts and of the texts.
+    PromptStates,
+}
+
+impl fmt::Display for Need {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Likelihood => "the models",
+            Self::References => "references",
+            Self::Strings => "the texts as strings, not as token ids alone",
+            Self::Training => "the training text",
+            Self::HumanStates => "references, and a model whose hidden states stand for the texts",
+            Self::PromptStates => {
+                "the prompts that the texts continue, and a model whose hidden states stand for both"
+            }
+        })
+    }
 }
 
 impl Measure {

@@ -6,7 +6,7 @@ use std::slice::from_ref;
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::measure::{Better, Measure};
+use crate::measure::{Better, Measure, Need};
 use crate::{BandShares, Convention, FurtherMetrics, Interval};
 
 /// The seven metrics, in the order of the paper's tables.
@@ -117,6 +117,15 @@ impl Metric {
             Self::Ppl | Self::Kld => Better::Lower,
             Self::MsJaccard => Better::Higher,
             Self::SelfBleu | Self::Distinct | Self::Rep | Self::Uniq => Better::CloserToHuman,
+        }
+    }
+
+    /// The input it needs besides the texts' tokens.
+    pub fn needs(self) -> Option<Need> {
+        match self {
+            Self::Ppl => Some(Need::Likelihood),
+            Self::Kld | Self::MsJaccard => Some(Need::References),
+            Self::SelfBleu | Self::Distinct | Self::Rep | Self::Uniq => None,
         }
     }
 

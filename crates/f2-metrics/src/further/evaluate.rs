@@ -5,13 +5,13 @@ use rayon::prelude::*;
 use super::rep_n::{Repeats, repeats};
 use super::statistic::Statistic;
 use super::{
-    Features, Further, FurtherMetrics, MATTR_WINDOW, MauveSettings, Need, SELF_REPETITION_ORDER,
+    Features, Further, FurtherMetrics, MATTR_WINDOW, MauveSettings, SELF_REPETITION_ORDER,
     SEQ_REP_ORDER, VENDI_ORDERS, ZIPF_RANKS, coherence, compression_ratio, entropy, mattr, mauve,
     novelty, rep_l, rep_n, self_repetition, seq_rep, vendi, zipf,
 };
 use crate::bootstrap::{self, Weights};
 use crate::ngrams::NgramIndex;
-use crate::{Bootstrap, Error, Evaluation, Metrics};
+use crate::{Bootstrap, Error, Evaluation, Metrics, Need};
 
 /// Which further metrics to compute, and how.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,6 +60,8 @@ impl<'a, T> FurtherTexts<'a, T> {
 
     fn has(&self, need: Need) -> bool {
         match need {
+            // Inputs of the paper's metrics alone.
+            Need::Likelihood | Need::References => false,
             Need::Strings => self.strings.is_some(),
             Need::Training => self.matches.is_some(),
             Need::HumanStates => self.human_and_own.is_some(),

@@ -1,12 +1,10 @@
 //! The list of the further metrics: names, directions, definitions and required inputs.
 
-use std::fmt;
-
 use super::{
     MATTR_WINDOW, NOVELTY_ORDERS, REP_WINDOWS, SELF_REPETITION_ORDER, SEQ_REP_ORDER, VENDI_ORDERS,
     ZIPF_RANKS,
 };
-use crate::measure::Better;
+use crate::measure::{Better, Need};
 
 /// The metrics beyond the paper's seven, in the order of tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -39,32 +37,6 @@ pub enum Further {
     Mauve,
     /// The similarity of continuations to their prompts (Su et al., 2022).
     Coherence,
-}
-
-/// An input that a metric needs besides the texts' tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Need {
-    /// The texts as strings, not as token ids alone.
-    Strings,
-    /// The text the model was trained on.
-    Training,
-    /// A model's hidden states of human texts and of these.
-    HumanStates,
-    /// A model's hidden states of the prompts and of the texts.
-    PromptStates,
-}
-
-impl fmt::Display for Need {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Strings => "the texts as strings, not as token ids alone",
-            Self::Training => "the training text",
-            Self::HumanStates => "references, and a model whose hidden states stand for the texts",
-            Self::PromptStates => {
-                "the prompts that the texts continue, and a model whose hidden states stand for both"
-            }
-        })
-    }
 }
 
 impl Further {

@@ -1,6 +1,6 @@
 //! The metrics beyond the paper's seven: their list, and a file for each.
 //!
-//! To add a metric, add its file with a line here and in `lib.rs`, an entry of [`Further`] in
+//! To add a metric, add its file with a line here, an entry of [`Further`] in
 //! `list.rs`, and its statistic in `evaluate.rs`.
 
 mod automaton;
@@ -26,7 +26,7 @@ pub use coherence::coherence;
 pub use compression::compression_ratio;
 pub use entropy::ngram_entropy;
 pub use evaluate::{FurtherSettings, FurtherTexts};
-pub use list::{Further, Need};
+pub use list::Further;
 pub use mattr::{MATTR_WINDOW, mattr};
 pub use mauve::{Features, Frontier, MauveSettings, frontier, mauve, mauve_counts};
 pub use novelty::{NOVELTY_ORDERS, TrainingTokens, longest_match, novelty, training_matches};

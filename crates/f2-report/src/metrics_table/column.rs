@@ -1,6 +1,6 @@
 //! A column of a table of metrics: its heading, its cells, and how values are ranked.
 
-use f2_metrics::{Better, Interval, Measure, Metric};
+use f2_metrics::{Better, Interval, Measure, Need};
 
 use crate::record::{HumanRecord, ResultRecord};
 use crate::table::Cell;
@@ -13,14 +13,19 @@ pub(crate) struct Column(pub(crate) Measure);
 const BAND_HEADINGS: [&str; 4] = ["frequent", "medium", "rare", "very rare (VR)"];
 
 impl Column {
-    /// The metrics of some models: PPL and KLD if they are known, the others always.
+    /// The metrics of some models: those that need a model or references if they are known, the
+    /// others always.
     pub(crate) fn of_metrics(records: &[ResultRecord]) -> Vec<Self> {
         let metrics = || records.iter().map(|record| &record.metrics);
         let compared = metrics().any(|each| each.kld.is_some() || !each.ms_jaccard.is_empty());
+        let scored = metrics().any(|each| each.ppl.is_some());
         let shown = |measure: &Measure| match measure {
-            Measure::Metric(Metric::Ppl, _) => metrics().any(|each| each.ppl.is_some()),
-            Measure::Metric(Metric::Kld, _) => compared,
-            _ => true,
+            Measure::Metric(metric, _) => match metric.needs() {
+                Some(Need::Likelihood) => scored,
+                Some(Need::References) => compared,
+                _ => true,
+            },
+            Measure::Band(_) | Measure::Further(..) => true,
         };
         let all = Measure::of_metrics(&metrics().collect::<Vec<_>>());
         all.into_iter().filter(shown).map(Self).collect()

@@ -50,7 +50,9 @@ impl Choice {
         match metric.needs() {
             None | Some(Need::Strings) => Some(Self::Texts),
             Some(Need::Training) => Some(Self::Training),
-            Some(Need::HumanStates | Need::PromptStates) => None,
+            Some(Need::Likelihood | Need::References | Need::HumanStates | Need::PromptStates) => {
+                None
+            }
         }
     }
 
@@ -81,9 +83,9 @@ impl Chosen {
         }
     }
 
-    /// Whether any of these is among the chosen.
-    pub(super) fn has(&self, metrics: &[Further]) -> bool {
-        self.further.iter().any(|metric| metrics.contains(metric))
+    /// Whether any of the chosen further metrics needs one of these.
+    pub(super) fn need(&self, needs: &[Need]) -> bool {
+        self.further.iter().filter_map(|metric| metric.needs()).any(|need| needs.contains(&need))
     }
 }
 

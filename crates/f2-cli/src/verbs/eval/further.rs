@@ -19,11 +19,6 @@ use crate::interrupt;
 use crate::progress::{Progress, Unit};
 use crate::texts::Texts;
 
-/// The metrics that read the training text.
-const OF_TRAINING: [Further; 2] = [Further::Novelty, Further::LongestMatch];
-/// The metrics that read hidden states.
-const OF_STATES: [Further; 2] = [Further::Mauve, Further::Coherence];
-
 /// The state shared by the further metrics of all files.
 pub(super) struct FurtherScorer<'a> {
     models: &'a ModelFlags,
@@ -45,9 +40,10 @@ impl<'a> FurtherScorer<'a> {
         bootstrap: Option<Bootstrap>,
         tokenizer: Option<&Path>,
     ) -> Result<Self, Failure> {
-        let corpus = models.corpus.as_ref().filter(|_| chosen.has(&OF_TRAINING));
+        let corpus = models.corpus.as_ref().filter(|_| chosen.need(&[Need::Training]));
         let training = corpus.map(|corpus| Training::open(corpus, tokenizer)).transpose()?;
-        let embedder = if chosen.has(&OF_STATES) { models.open_embedder()? } else { None };
+        let reads_states = chosen.need(&[Need::HumanStates, Need::PromptStates]);
+        let embedder = if reads_states { models.open_embedder()? } else { None };
         let settings = FurtherSettings {
             chosen: chosen.further.clone(),
             bootstrap,
@@ -144,23 +140,29 @@ impl<'a> FurtherScorer<'a> {
         for error in missing {
             match error {
                 Error::Needs { need, .. } if !self.reported.insert(*need) => {}
-                Error::Needs { need, .. } => remark!("note: {error}; {}", self.remedy(*need)),
+                Error::Needs { need, .. } => {
+                    remark!("note: {error}; {}", remedy(*need, self.training.is_some()));
+                }
                 error => remark!("note: {}: {error}", texts.path.display()),
             }
         }
     }
+}
 
-    fn remedy(&self, need: Need) -> &'static str {
-        match need {
-            Need::Strings => "give files with `text`, such as those of `f2 generate`",
-            Need::Training if self.training.is_some() => {
-                "words are not tokens of the corpus: give its tokenizer with `--tokenizer`"
-            }
-            Need::Training => "name the corpus of the training with `--corpus`",
-            Need::HumanStates => "give texts with `--refs` and a model with `--embedder`",
-            Need::PromptStates => {
-                "give files of `f2 generate`, which hold prompts, and a model with `--embedder`"
-            }
+/// How to give the input that a metric needs. If the training text is `open`, only the tokenizer is
+/// missing.
+pub(super) fn remedy(need: Need, open: bool) -> &'static str {
+    match need {
+        Need::Likelihood => "give them with `--models` and `--corpus`, or numbers with `--ppl`",
+        Need::References => "give them with `--refs`",
+        Need::Strings => "give files with `text`, such as those of `f2 generate`",
+        Need::Training if open => {
+            "words are not tokens of the corpus: give its tokenizer with `--tokenizer`"
+        }
+        Need::Training => "name the corpus of the training with `--corpus`",
+        Need::HumanStates => "give texts with `--refs` and a model with `--embedder`",
+        Need::PromptStates => {
+            "give files of `f2 generate`, which hold prompts, and a model with `--embedder`"
         }
     }
 }

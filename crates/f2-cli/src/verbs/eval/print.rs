@@ -1,11 +1,12 @@
 //! The output of `f2 eval`: tables with notes under them, or JSON; and remarks on metrics that were
 //! requested and are not available.
 
-use f2_metrics::Metric;
+use f2_metrics::{Metric, Need};
 use f2_report::{ResultRecord, further_definitions, metric_tables_of};
 
 use super::Eval;
 use super::chosen::{Choice, Chosen};
+use super::further::remedy;
 use crate::failure::Outcome;
 use crate::output;
 
@@ -15,18 +16,14 @@ impl Eval {
         if self.metrics == [Choice::Paper] {
             return;
         }
-        let lacks = |metric: Metric| match metric {
-            Metric::Ppl if self.ppl.is_empty() && self.models.models.is_empty() => Some(
-                "the models: give them with `--models` and `--corpus`, or numbers with `--ppl`",
-            ),
-            Metric::Kld | Metric::MsJaccard if self.refs.is_none() => {
-                Some("references: give them with `--refs`")
-            }
-            _ => None,
+        let lacks = |need: &Need| match need {
+            Need::Likelihood => self.ppl.is_empty() && self.models.models.is_empty(),
+            Need::References => self.refs.is_none(),
+            _ => false,
         };
         for metric in &chosen.paper {
-            if let Some(what) = lacks(*metric) {
-                remark!("note: {} needs {what}", metric.name());
+            if let Some(need) = metric.needs().filter(lacks) {
+                remark!("note: {} needs {need}: {}", metric.name(), remedy(need, false));
             }
         }
     }
@@ -42,9 +39,9 @@ impl Eval {
         }
         let mut notes = vec![format!("convention: {}", self.convention)];
         let chosen = Chosen::new(&self.metrics).paper;
-        let shown = |metric: &&Metric| match metric {
-            Metric::Ppl => records.iter().any(|record| record.metrics.ppl.is_some()),
-            Metric::Kld | Metric::MsJaccard => self.refs.is_some(),
+        let shown = |metric: &&Metric| match metric.needs() {
+            Some(Need::Likelihood) => records.iter().any(|record| record.metrics.ppl.is_some()),
+            Some(Need::References) => self.refs.is_some(),
             _ => true,
         };
         let definition =
