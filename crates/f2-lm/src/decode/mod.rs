@@ -60,10 +60,7 @@ pub use sequence::{RandomStream, RandomStreams};
 pub use several::{generate_against, generate_on};
 pub use stop::StopSequences;
 pub use strategy::{Factorisation, Strategy};
-pub use truncation::{
-    TruncationRule, TruncationSetting, Truncations, epsilon_cutoff, eta_cutoff, min_p, nucleus,
-    top_k, typical,
-};
+pub use truncation::*;
 pub use xtc::Xtc;
 
 pub(crate) use truncation::Foreign;
