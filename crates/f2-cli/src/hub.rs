@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use f2_corpus::names::{CLASSES, COUNTS, MERGES, TOKENIZER, VOCABULARY};
 use f2_hub::{Environment, Hub, Observer, Repository, Snapshot};
 
 use crate::failure::Failure;
@@ -16,11 +17,11 @@ fn is_of_a_model(name: &str) -> bool {
     let others = [
         "config.json",
         "model.safetensors.index.json",
-        "tokenizer.json",
-        "vocab.json",
-        "merges.txt",
-        "classes.json",
-        "counts.json",
+        TOKENIZER,
+        VOCABULARY,
+        MERGES,
+        CLASSES,
+        COUNTS,
     ];
     weights || others.contains(&name)
 }

@@ -14,6 +14,11 @@ pub const RANKS: &str = "ranks.json";
 /// The frequency classes, added later by `f2 classes`.
 pub const CLASSES: &str = "classes.json";
 
+/// The vocabulary of a tokenizer in GPT-2's older pair of files, which are only read.
+pub const VOCABULARY: &str = "vocab.json";
+/// Its merges.
+pub const MERGES: &str = "merges.txt";
+
 /// The tokens of a split: its only file, or one of several.
 pub(crate) fn shard(split: Split, file: Option<usize>) -> String {
     match file {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use f2_experiment::read_run;
 use f2_files::{ReadError, read_text, regular_file};
+use f2_lm::run::CONFIG;
 use f2_report::results::{Decoding, LoadError, ScoreSet};
 use f2_report::{Report, ResultRecord, Results};
 use serde_json::json;
@@ -85,7 +86,7 @@ fn gather(folder: &Path) -> Result<Results, Failure> {
     let mut records = Vec::new();
     for path in paths {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        if path.join("config.toml").is_file() {
+        if path.join(CONFIG).is_file() {
             results.runs.push(read_run(&name, &path)?);
         } else if path.extension().is_some_and(|ending| ending == "json") {
             let text = regular_file(&path).and_then(read_text).unwrap_or_default();

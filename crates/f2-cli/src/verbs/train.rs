@@ -13,6 +13,7 @@ use clap::Args;
 use f2_engine::Device;
 use f2_experiment::TrainTask;
 use f2_lm::batch::{Shortened, TokenSource as _};
+use f2_lm::run::CHECKPOINTS;
 use f2_lm::run::checkpoint::{self, TrainingState};
 use f2_lm::train::{Ending, InitialModel, NewRun, PreparedRun, Ranks, ResumedRun, TrainingCorpus};
 use serde_json::json;
@@ -259,7 +260,7 @@ impl Trained {
     }
 
     fn newest_checkpoint(&self) -> PathBuf {
-        checkpoint::path(&self.folder.join("checkpoints"), self.state.step)
+        checkpoint::path(&self.folder.join(CHECKPOINTS), self.state.step)
     }
 
     fn to_json(&self) -> String {

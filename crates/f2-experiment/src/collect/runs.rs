@@ -144,7 +144,19 @@ fn plain(value: &toml::Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use f2_lm::config::ObjectiveName;
+
     use super::*;
+
+    /// The report does not depend on the objectives and has the names of some.
+    #[test]
+    fn a_run_starts_from_the_model_its_objective_names() {
+        for objective in ObjectiveName::ALL {
+            let name = ("objective.name".to_owned(), objective.as_str().to_owned());
+            let run = RunResult { settings: [name].into(), ..RunResult::default() };
+            assert_eq!(run.starts_from(), objective.starts_from().map(ObjectiveName::title));
+        }
+    }
 
     #[test]
     fn the_perplexity_is_that_of_the_checkpoint_that_is_used() {

@@ -11,11 +11,12 @@ use crate::{Corpora, Plan};
 
 /// The names of the stages' files.
 pub(crate) mod files {
+    pub(crate) use f2_corpus::names::CLASSES;
+
     pub(crate) const CORPUS: &str = "corpus";
     pub(crate) const CORPUS_MANIFEST: &str = "corpus/manifest.json";
     pub(crate) const CORPUS_COUNTS: &str = "corpus/counts.json";
     pub(crate) const CORPUS_TOKENIZER: &str = "corpus/tokenizer.json";
-    pub(crate) const CLASSES: &str = "classes.json";
     pub(crate) const RUN: &str = "run";
     pub(crate) const RUN_CHECKPOINTS: &str = "run/checkpoints";
     pub(crate) const PERPLEXITY: &str = "perplexity.json";
@@ -234,5 +235,25 @@ fn decoding_name(decoding: Decoding) -> String {
         Decoding::Joint { k } => format!("joint-{k}"),
         Decoding::ClassNucleus { k, p } => format!("top-{k}-nucleus-{p}"),
         Decoding::AuthorsProgram { k } => format!("authors-{k}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use f2_corpus::names::{COUNTS, MANIFEST, TOKENIZER};
+    use f2_lm::run::CHECKPOINTS;
+
+    use super::files;
+
+    #[test]
+    fn files_are_named_as_their_crates_name_them() {
+        for (path, folder, name) in [
+            (files::CORPUS_MANIFEST, files::CORPUS, MANIFEST),
+            (files::CORPUS_COUNTS, files::CORPUS, COUNTS),
+            (files::CORPUS_TOKENIZER, files::CORPUS, TOKENIZER),
+            (files::RUN_CHECKPOINTS, files::RUN, CHECKPOINTS),
+        ] {
+            assert_eq!(path, format!("{folder}/{name}"));
+        }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use f2_corpus::Split;
+
 use super::permutation::{Permutation, mix};
 use crate::Error;
 use crate::config::{BatchConfig, WindowOrder};
@@ -64,7 +66,7 @@ impl TrainingWindows {
         let needed = if streams { batch.size as u64 } else { 1 };
         if windows < needed {
             return Err(Error::SplitTooShort {
-                split: "train",
+                split: Split::Train.name(),
                 tokens,
                 needed: needed * sequence + 1,
                 sequence: batch.sequence,

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use f2_corpus::names::TOKENIZER;
 use f2_corpus::{END_OF_TEXT, Ranks, Tokenizer};
 use f2_engine::NamedParameter;
 use f2_files::{WriteError, disk, regular_file};
@@ -12,7 +13,7 @@ use serde_json::json;
 use super::ExchangeError;
 use super::card::Card;
 use super::config::{self, CONFIG};
-use super::files::{CARD, GENERATION_CONFIG, TOKENIZER, TOKENIZER_CONFIG, check_is_free, publish};
+use super::files::{CARD, GENERATION_CONFIG, TOKENIZER_CONFIG, check_is_free, publish};
 use super::generation;
 use super::names::{Foreign, PREFIX, foreign, transpose};
 use super::remote;

@@ -4,21 +4,17 @@ use std::fs;
 use std::path::Path;
 
 use f2_corpus::Tokenizer;
+use f2_corpus::names::{MERGES, TOKENIZER, VOCABULARY};
 use f2_files::{Lock, StagedFolder};
 
 use super::ExchangeError;
 
-/// A tokenizer in one file.
-pub(super) const TOKENIZER: &str = "tokenizer.json";
 /// Its settings in `transformers`.
 pub(super) const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
 /// The model card.
 pub(super) const CARD: &str = "README.md";
 /// The tokens that begin, end and pad texts, and the default decoding.
 pub(super) const GENERATION_CONFIG: &str = "generation_config.json";
-/// GPT-2's older pair of files.
-const VOCABULARY: &str = "vocab.json";
-const MERGES: &str = "merges.txt";
 
 /// The tokenizer of a model with `rows` token vectors.
 pub(super) fn read_tokenizer(folder: &Path, rows: usize) -> Result<Tokenizer, ExchangeError> {

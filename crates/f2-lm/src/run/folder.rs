@@ -9,11 +9,14 @@ use super::{Manifest, checkpoint, settings_file};
 use crate::Error;
 use crate::config::{ConfigLayers, TrainConfig, flatten};
 
-const CONFIG: &str = "config.toml";
+/// Its settings.
+pub const CONFIG: &str = "config.toml";
 const MANIFEST: &str = "manifest.json";
-const EVENTS: &str = "events.jsonl";
+/// Its log.
+pub const EVENTS: &str = "events.jsonl";
 const TENSORBOARD: &str = "tensorboard";
-const CHECKPOINTS: &str = "checkpoints";
+/// The folder of its checkpoints.
+pub const CHECKPOINTS: &str = "checkpoints";
 const RANKS: &str = "ranks";
 
 /// Keys that determine the parameters: if one changes, no checkpoint can be loaded.

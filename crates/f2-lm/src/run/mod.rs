@@ -13,7 +13,7 @@ mod tensorboard;
 mod vocabulary;
 
 pub use events::{Event, EventLog, read_events};
-pub use folder::{Differences, RunFolder};
+pub use folder::{CHECKPOINTS, CONFIG, Differences, EVENTS, RunFolder};
 pub use manifest::{CorpusRecord, InitialRecord, Manifest};
 pub(crate) use model_file::ModelFile;
 pub use saved_model::{Pick, SavedModel};

@@ -1,5 +1,7 @@
 //! The splits of a run, cut into batches and windows.
 
+use f2_corpus::Split;
+
 use crate::Error;
 use crate::batch::{TokenSource, TrainingBatches};
 use crate::config::{ObjectiveName, TrainConfig};
@@ -61,7 +63,8 @@ pub(super) fn cut(
     let (sequence, max_tokens) = (config.batch.sequence, config.evaluation.max_tokens);
     if valid.len() < 2 {
         let tokens = valid.len();
-        return Err(Error::SplitTooShort { split: "valid", tokens, needed: 2, sequence });
+        let split = Split::Valid.name();
+        return Err(Error::SplitTooShort { split, tokens, needed: 2, sequence });
     }
     let sliding = SlidingWindows::new(None, None, sequence)?;
     let contexts = Contexts::of_text(valid, &config.batch);

@@ -15,7 +15,7 @@ use crate::Error;
 use crate::config::TrainConfig;
 use crate::model::{Decoder, ModelShape};
 use crate::run::checkpoint::{self, CLASSES, TrainingState};
-use crate::run::{Event, Manifest, RunFolder};
+use crate::run::{CHECKPOINTS, Event, Manifest, RunFolder};
 
 /// A run to start.
 #[derive(Clone, Debug)]
@@ -295,7 +295,7 @@ fn check_memory<D: Device>(
 
 /// The run folder of a path, and the checkpoint if the path is one.
 fn run_and_checkpoint(path: &Path) -> (PathBuf, Option<PathBuf>) {
-    let parent = path.parent().filter(|parent| parent.ends_with("checkpoints"));
+    let parent = path.parent().filter(|parent| parent.ends_with(CHECKPOINTS));
     match parent.and_then(Path::parent) {
         Some(run) if path.join(checkpoint::STATE).exists() => {
             (run.to_path_buf(), Some(path.to_path_buf()))

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use f2_corpus::TokenizerChoice;
+use f2_corpus::names::{MERGES, TOKENIZER, VOCABULARY};
 use f2_files::regular_file;
-use f2_lm::run::checkpoint;
+use f2_lm::run::{CHECKPOINTS, checkpoint};
 
 use super::Prepare;
 use crate::failure::Failure;
@@ -26,12 +27,13 @@ impl Prepare {
 
 /// The tokenizer in the folder of a corpus, a run or a model, or in any other.
 fn tokenizer_in(folder: &Path) -> Result<TokenizerChoice, Failure> {
-    let newest = checkpoint::steps(&folder.join("checkpoints")).ok().and_then(|steps| {
-        steps.last().map(|&step| checkpoint::path(&folder.join("checkpoints"), step))
-    });
+    let checkpoints = folder.join(CHECKPOINTS);
+    let newest = checkpoint::steps(&checkpoints)
+        .ok()
+        .and_then(|steps| steps.last().map(|&step| checkpoint::path(&checkpoints, step)));
     for place in [Some(folder.to_path_buf()), newest].into_iter().flatten() {
         let [whole, vocabulary, merges] =
-            ["tokenizer.json", "vocab.json", "merges.txt"].map(|name| place.join(name));
+            [TOKENIZER, VOCABULARY, MERGES].map(|name| place.join(name));
         if whole.exists() {
             regular_file(&whole)?;
             return Ok(TokenizerChoice::File(whole));
@@ -43,7 +45,7 @@ fn tokenizer_in(folder: &Path) -> Result<TokenizerChoice, Failure> {
         }
     }
     let message = format!(
-        "{} holds no tokenizer: neither tokenizer.json nor vocab.json and merges.txt",
+        "{} holds no tokenizer: neither {TOKENIZER} nor {VOCABULARY} and {MERGES}",
         folder.display()
     );
     Err(Failure::data(message).advise("name a corpus, a run, a model, or the file itself"))

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use f2_files::{ReadError, write_text_atomically};
-use f2_lm::run::{Event, read_events};
+use f2_lm::run::{EVENTS, Event, read_events};
 use f2_report::{Axis, LineChart, Series};
 
 use crate::failure::Outcome;
@@ -15,7 +15,7 @@ pub(super) const FILE: &str = "loss.svg";
 /// Draws the curve next to the log. After an interruption the log can hold a step twice; the later
 /// one counts.
 pub(super) fn draw(run: &Path) -> Outcome {
-    let log = run.join("events.jsonl");
+    let log = run.join(EVENTS);
     let events = read_events(&log).map_err(ReadError::of(&log))?;
     let (mut training, mut validation) = (BTreeMap::new(), BTreeMap::new());
     for event in events {

@@ -14,7 +14,7 @@ use crate::Error;
 use crate::config::{ConfigLayers, Origin};
 use crate::model::{Decoder, ModelShape};
 use crate::run::checkpoint::{self, CLASSES};
-use crate::run::{InitialRecord, Pick, SavedModel};
+use crate::run::{CHECKPOINTS, CONFIG, InitialRecord, Pick, SavedModel};
 
 /// A trained model that a run starts from.
 #[derive(Clone, Debug)]
@@ -65,8 +65,8 @@ impl InitialModel {
     /// Adds its settings to those of a run that starts from it: all those of its own run, or only
     /// its shape if it has no run. A transfer unties the output matrix from the embedding.
     pub fn settings(&self, layers: ConfigLayers) -> Result<ConfigLayers, Error> {
-        let checkpoints = self.model.folder.parent().filter(|path| path.ends_with("checkpoints"));
-        let config = checkpoints.and_then(Path::parent).map(|run| run.join("config.toml"));
+        let checkpoints = self.model.folder.parent().filter(|path| path.ends_with(CHECKPOINTS));
+        let config = checkpoints.and_then(Path::parent).map(|run| run.join(CONFIG));
         let words = format!("the model in {}", self.model.folder.display());
         let layers = match config.filter(|config| config.exists()) {
             Some(config) => layers.file(&config)?,
