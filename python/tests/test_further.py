@@ -52,7 +52,7 @@ def test_points():
     assert 0.0 < score < 1.0
     assert metrics.mauve(model.astype("float32").tolist(), human.tolist()) == pytest.approx(score)
     assert metrics.coherence(human, 2 * human) == pytest.approx(1.0)
-    with pytest.raises(ValueError, match="points of 6 numbers cannot be compared with points of 5"):
+    with pytest.raises(ValueError, match="vectors of dimension 6 and 5 cannot be compared"):
         metrics.mauve(model[:, :5], human)
     with pytest.raises(ValueError, match="80 prompts for 79 texts"):
         metrics.coherence(human, model[:79])

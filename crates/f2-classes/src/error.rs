@@ -53,7 +53,7 @@ pub enum ClassesError {
         tokens: usize,
     },
     /// The authors' rule ran out of mass before the last class.
-    #[error("the authors' rule cannot cut {k} classes: the tokens that were seen fill fewer")]
+    #[error("the authors' rule cannot form {k} classes: too few tokens occur")]
     Unreachable {
         /// Number of classes requested.
         k: usize,

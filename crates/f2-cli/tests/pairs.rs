@@ -211,11 +211,11 @@ fn pairs_and_running_text_are_not_taken_for_one_another() {
     refused(&folder, &study, 2, "holds pairs");
     let order = train(&folder, &["--steps", "2", "--set", "batch.order=streams", "--out", "x"]);
     assert_eq!(order.code, 2, "{}", order.stderr);
-    assert!(order.stderr.contains("a pair to a row"), "{}", order.stderr);
+    assert!(order.stderr.contains("each row is one pair"), "{}", order.stderr);
     let sequence = ["--init", "pairs", "--objective", "unlikelihood-sequence", "--out", "x"];
     let short = ["--set", "unlikelihood.prefix=2", "--set", "unlikelihood.continuation=3"];
     let train = [&["train", "corpus"][..], &sequence, &short].concat();
-    refused(&folder, &train, 2, "the corpus is of pairs");
+    refused(&folder, &train, 2, "the corpus consists of pairs");
 }
 
 #[test]

@@ -237,7 +237,7 @@ pub enum Error {
         difference: String,
     },
     /// Parts that use a given tokenizer, so there is no vocabulary to learn.
-    #[error("the parts in {path} have a tokenizer that was given: there is nothing to learn")]
+    #[error("the parts in {path} use a given tokenizer: there is no vocabulary to learn")]
     NothingToLearn {
         /// The folder of parts.
         path: PathBuf,

@@ -39,7 +39,7 @@ pub enum Error {
     /// A message between ranks was not delivered.
     #[error("the exchange between ranks failed: {reason}")]
     Exchange {
-        /// What failed, and with which rank.
+        /// The failure, and the rank.
         reason: String,
     },
     /// The device cannot be opened, or failed while running an operation.

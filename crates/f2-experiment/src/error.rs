@@ -31,7 +31,7 @@ pub enum Error {
         reason: String,
     },
     /// A corpus or text does not exist.
-    #[error("{path} is not there")]
+    #[error("{path} does not exist")]
     NoText {
         /// Its path.
         path: PathBuf,
@@ -57,7 +57,7 @@ pub enum Error {
         paths: Vec<PathBuf>,
     },
     /// The tokenizers differ, so a model of one corpus cannot be transferred to the other.
-    #[error("{} and {} are cut into different tokens: {reason}", main.display(), pretraining.display())]
+    #[error("{} and {} are tokenized differently: {reason}", main.display(), pretraining.display())]
     Tokenizers {
         /// The corpus to transfer to.
         main: PathBuf,

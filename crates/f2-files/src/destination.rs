@@ -1,4 +1,4 @@
-//! What an output path refers to: a file that is replaced, or a stream that is written to.
+//! The destination of an output path: a file that is replaced, or a stream that is written to.
 
 use std::fs::{self, File, Metadata};
 use std::io;

@@ -24,7 +24,7 @@ pub enum Error {
         reason: &'static str,
     },
     /// The hub refuses it or does not have it.
-    #[error("{endpoint} does not give {repository}: {reason} (status {status})")]
+    #[error("{endpoint} refused {repository}: {reason} (status {status})")]
     Refused {
         /// The hub.
         endpoint: String,
@@ -54,7 +54,7 @@ pub enum Error {
     Answer {
         /// The address.
         url: String,
-        /// What the response contains instead.
+        /// The unexpected content.
         reason: String,
     },
     /// A downloaded file has another hash than the hub announced.

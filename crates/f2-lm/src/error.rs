@@ -83,11 +83,11 @@ pub enum Error {
         document: usize,
     },
     /// Windows that would span several pairs.
-    #[error("a corpus of pairs is trained a pair to a row: `batch.order` must be \"documents\"")]
+    #[error("with pairs, each row is one pair: `batch.order` must be \"documents\"")]
     OrderOfPairs,
     /// An objective that has no meaning on pairs.
     #[error(
-        "the objective {objective} continues pieces of running text, and the corpus is of pairs"
+        "the objective {objective} continues pieces of running text, but the corpus consists of pairs"
     )]
     ObjectiveOfPairs {
         /// Its name.
@@ -356,7 +356,7 @@ pub enum Error {
         differences: Differences,
     },
     /// Settings that determine the parameters differ.
-    #[error("settings that decide the parameters cannot change within a run: {differences}")]
+    #[error("settings that determine the model's shape cannot change within a run: {differences}")]
     ShapeChanged {
         /// The settings that differ.
         differences: Differences,

@@ -50,7 +50,7 @@ pub enum Error {
     #[error("the Zipf coefficient needs two different tokens")]
     OneToken,
     /// There are more texts than a metric supports.
-    #[error("{metric} of {texts} texts is not computed: {most} are the most")]
+    #[error("{metric} is computed for at most {most} texts, not {texts}")]
     TooManyTexts {
         /// The metric.
         metric: &'static str,
@@ -63,7 +63,7 @@ pub enum Error {
     #[error("MAUVE needs at least two texts on either side, not {0}")]
     FewPoints(usize),
     /// The features have different widths.
-    #[error("points of {} numbers cannot be compared with points of {}", .0[0], .0[1])]
+    #[error("vectors of dimension {} and {} cannot be compared", .0[0], .0[1])]
     Widths([usize; 2]),
     /// The numbers of prompts and texts differ.
     #[error("there are {prompts} prompts for {texts} texts")]
@@ -95,7 +95,7 @@ pub enum Error {
         known: usize,
     },
     /// Frequency bands need training counts.
-    #[error("the counts are empty or all zero, so they cut no frequency bands")]
+    #[error("the counts are empty or all zero, so they define no frequency bands")]
     NoCounts,
     /// The counts must not increase with rank.
     #[error(

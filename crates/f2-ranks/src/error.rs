@@ -30,7 +30,10 @@ pub enum Error {
         reason: String,
     },
     /// Some ranks did not connect in time.
-    #[error("rank {} of {size} did not come to {address} within {seconds} seconds", list(missing))]
+    #[error(
+        "rank {} of {size} did not connect to {address} within {seconds} seconds",
+        list(missing)
+    )]
     Absent {
         /// Their numbers.
         missing: Vec<usize>,

@@ -203,7 +203,7 @@ fn nobody_at_the_address() {
     let start = format!("rank 1 did not reach rank 0 at 127.0.0.1:{port} within 1 seconds");
     assert!(error.starts_with(&start), "{error}");
     let error = rendezvous(&place(0, 3, port, 0), never).unwrap_err().to_string();
-    let expected = format!("rank 1, 2 of 3 did not come to 127.0.0.1:{port} within 0 seconds");
+    let expected = format!("rank 1, 2 of 3 did not connect to 127.0.0.1:{port} within 0 seconds");
     assert_eq!(error, expected);
 }
 

@@ -19,12 +19,12 @@ impl From<Error> for Failure {
                 "train, generate and score by hand: `f2 train`, `f2 generate --protocol pairs`, `f2 eval --pairs`",
             ),
             Error::CorpusAndText { .. } => Self::usage(error).advise(
-                "make a corpus of the text with `f2 prepare` first; files and folders of text are one \
-                 corpus together",
+                "make a corpus of the text with `f2 prepare` first; files and folders of text form \
+                 one corpus",
             ),
             Error::SeveralCorpora { .. } => Self::usage(error).advise("name one of them"),
             Error::Tokenizers { .. } => Self::data(error).advise(
-                "name the text of one of them instead of its corpus: it is cut into the tokens of the other",
+                "give the text of one of them; it is tokenized with the other's tokenizer",
             ),
             Error::Damaged { .. } | Error::Classes(_) => Self::data(error)
                 .advise("remove the folder of that stage; the same command makes it again"),

@@ -54,7 +54,7 @@ fn kind(error: &Error) -> Kind {
 }
 
 /// Advice on a run that has lost a rank.
-const RESUME: &str = "the last checkpoint is whole: resume with `f2 train --resume RUN`, on any \
+const RESUME: &str = "the last checkpoint is complete: resume with `f2 train --resume RUN`, on any \
                       number of ranks";
 
 fn ranks(error: &f2_ranks::Error) -> &'static str {
@@ -71,7 +71,7 @@ fn ranks(error: &f2_ranks::Error) -> &'static str {
             "start all ranks with the same program, flags, corpus and run folder"
         }
         f2_ranks::Error::Start { .. } | f2_ranks::Error::Threads { .. } => FREE_THREADS,
-        f2_ranks::Error::Ended { .. } => "its own message, if it left one, is above",
+        f2_ranks::Error::Ended { .. } => "its own error message, if any, is above",
         f2_ranks::Error::Lost { .. } | f2_ranks::Error::Failed { .. } => RESUME,
     }
 }
@@ -299,7 +299,7 @@ fn strategy(option: &str) -> Option<&'static str> {
             "fewer `--streams`, a shorter `--prefix` and a shorter `--continuation` need less text; \
              all are from 1 up"
         }
-        "window" => "leave `--window` out to take all the model sees",
+        "window" => "leave `--window` out to take the model's maximum",
         "stride" => "leave `--stride` out for windows that follow one another",
         option => return Truncations::rule_named(option).map(|rule| rule.advice),
     })

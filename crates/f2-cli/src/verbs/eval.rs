@@ -93,7 +93,7 @@ pub(crate) struct Eval {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     bootstrap: Option<u32>,
 
-    /// The seed of these draws, and of the cut of the references into halves.
+    /// Seed of the bootstrap and of the split of the references.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "bootstrap")]
     seed: u64,
 

@@ -96,8 +96,7 @@ pub(crate) struct Generate {
     /// another answer, except with --deterministic.
     #[arg(long, short, conflicts_with_all = ["prompt", "prompts", "corpus", "out"])]
     interactive: bool,
-    /// Texts worked on at a time; it changes the speed, never the texts [default: what suits the
-    /// device and its memory].
+    /// Texts generated at a time; affects only speed [default: chosen for the device].
     #[arg(long, value_name = "N", value_parser = from_one)]
     batch: Option<NonZeroUsize>,
     /// Write the texts to this file, as JSON lines.

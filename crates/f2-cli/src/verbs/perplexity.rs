@@ -47,7 +47,7 @@ pub(crate) struct Perplexity {
     /// The split of a corpus.
     #[arg(long, value_parser = split(), default_value = "test")]
     split: Split,
-    /// Tokens in a window [default: all the model sees].
+    /// Tokens in a window [default: the model's maximum].
     #[arg(long, value_name = "N")]
     window: Option<usize>,
     /// Tokens from one window to the next [default: the window].
@@ -94,7 +94,7 @@ pub(super) struct PerplexityReport {
     documents: Option<usize>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     shortest_document: Option<usize>,
-    /// Pairs scored, if the corpus is of pairs.
+    /// Pairs scored, if the corpus consists of pairs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pairs: Option<usize>,
 }

@@ -29,7 +29,7 @@ Examples:
   f2 reproduce corpus --out study --preset paper --gpus all
 
 Several corpora make one study, with the ranking over all of them; each has a plan of its own, in
-the same order, or all have the same. Files and folders of text are one corpus together.
+the same order, or all have the same. Files and folders of text form one corpus.
 Started again with the same --out it does only what is missing or changed; a study that was killed
 and started again has the same tables. With --gpus stages that do not need each other run side by
 side, one on each GPU. `f2 reproduce --preset tiny --show-plan` prints a plan to start your own
@@ -129,7 +129,7 @@ impl Reproduce {
             ))
             .advise(
                 "name one plan for all, or one for each corpus in the same order; files and \
-                 folders of text are one corpus together, and `f2 prepare` makes corpora of them",
+                 folders of text form one corpus, and `f2 prepare` makes corpora of them",
             )),
         }
     }

@@ -46,8 +46,8 @@ pub(crate) struct Serve {
     /// The port to listen on; 0 takes any that is free.
     #[arg(long, value_name = "PORT", default_value_t = 8080)]
     port: u16,
-    /// Texts worked on at a time, for each model; it changes the speed, never the texts [default:
-    /// what suits the device and its memory].
+    /// Texts generated at a time, for each model; affects only speed [default: chosen for the
+    /// device].
     #[arg(long, value_name = "N", value_parser = from_one)]
     max_batch: Option<NonZeroUsize>,
     /// Texts that may wait for a model before further requests are refused (429).

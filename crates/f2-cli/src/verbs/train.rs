@@ -45,9 +45,9 @@ Examples:
 
 Settings: a flag wins over the file, the file over the preset, the preset over the default;
 docs/settings.md explains each, --show-config prints the resulting values. Started by torchrun, srun
-or mpirun, each process is a rank and takes the GPU of its number on the host; docs/scaling.md
-explains it. On Ctrl-C, `kill` or a closed connection the step is finished and a checkpoint saved; a
-second signal ends at once.")]
+or mpirun, each process is a rank and takes the GPU of its local rank; docs/scaling.md explains it.
+On Ctrl-C, `kill` or a closed connection the step is finished and a checkpoint saved; a second
+signal ends at once.")]
 pub(crate) struct Train {
     /// The corpus folder `f2 prepare` wrote.
     #[arg(value_name = "CORPUS", required_unless_present_any = ["resume", "dry_run", "show_config"])]

@@ -68,8 +68,7 @@ pub(crate) struct Tune {
     /// The seed of texts, halves and search.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Texts worked on at a time; it changes the speed, never the texts [default: what suits the
-    /// device and its memory].
+    /// Texts generated at a time; affects only speed [default: chosen for the device].
     #[arg(long, value_name = "N", value_parser = from_one)]
     batch: Option<NonZeroUsize>,
     /// The folder for decoding.toml, tune.json and tune.svg [default: the run's].

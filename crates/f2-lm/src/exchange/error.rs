@@ -35,8 +35,8 @@ pub enum ExchangeError {
     },
     /// Weights in another format.
     #[error(
-        "{} holds weights in a format that is not read: only safetensors are, since a pickled \
-         file can run any program",
+        "{} holds weights in an unsupported format: only safetensors, since pickled files can run \
+         code",
         path.display()
     )]
     ForeignWeights {
@@ -105,7 +105,7 @@ pub enum ExchangeError {
         name: String,
     },
     /// An F² model without its `classes.json`.
-    #[error("{} is missing, which says how the frequency classes were cut", path.display())]
+    #[error("{} is missing; it defines the frequency classes", path.display())]
     NoClasses {
         /// The file.
         path: PathBuf,

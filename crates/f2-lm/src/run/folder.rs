@@ -279,6 +279,6 @@ mod tests {
         assert_eq!(RunFolder::open(folder.path()).unwrap().config, longer);
         longer.model.layers = 9;
         let refused = run.change_config(longer, &["model".to_owned()]).unwrap_err();
-        insta::assert_snapshot!(refused, @"settings that decide the parameters cannot change within a run: model.layers: 4 → 9");
+        insta::assert_snapshot!(refused, @"settings that determine the model's shape cannot change within a run: model.layers: 4 → 9");
     }
 }

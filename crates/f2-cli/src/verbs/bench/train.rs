@@ -105,7 +105,7 @@ impl BenchTrain {
         }
         if self.steps == 0 {
             return Err(Failure::usage("--steps 0 leaves nothing to time")
-                .advise("time at least one; more give a steadier figure"));
+                .advise("time at least one; more give a more precise result"));
         }
         let heads = self.heads.unwrap_or((self.width / 64).max(1));
         let flag = |key: &'static str, flag: &str, value: String| {

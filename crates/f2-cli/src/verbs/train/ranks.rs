@@ -61,7 +61,7 @@ impl Train {
             (Some(_), Some(_)) => Err(Failure::usage(
                 "`--gpus` starts the ranks of this host, and a launcher has started some already",
             )
-            .advise("leave `--gpus` out: every process takes the GPU of its number on the host")),
+            .advise("leave `--gpus` out: every process takes the GPU of its local rank")),
             (Some(launch), None) => self.as_process(&launch),
             (None, Some(_)) => self.as_parent(),
             (None, None) => self.alone(),

@@ -27,9 +27,8 @@ pub(super) struct ClassFlags {
     /// F²: what top-k does in a class with fewer than k tokens.
     #[arg(long, value_parser = small_class(), conflicts_with = "joint")]
     small_class: Option<SmallClass>,
-    /// F²: let the k of top-k grow with the class: with this power of its tokens, from K in the
-    /// smallest class [default: 0, the same k in all].
-    #[arg(long, value_name = "POWER", conflicts_with = "joint")]
+    /// F²: scale k by (class size / smallest class)^G [default: 0, the same k in all].
+    #[arg(long, value_name = "G", conflicts_with = "joint")]
     top_k_growth: Option<f64>,
 }
 
