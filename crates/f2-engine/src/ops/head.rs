@@ -1,15 +1,10 @@
-//! Output heads: losses, predictions, posteriors and draws.
-
-mod labels;
-mod sampling;
+//! Output heads: losses, predictions, posteriors and draws; the targets of a batch, on the host, and
+//! how a device samples tokens.
 
 use std::ops::Range;
 
 use super::Memory;
 use crate::{Error, Parameter};
-
-pub use labels::{IGNORED, Labels, Penalties, Weighting};
-pub use sampling::{ClassSampling, Drawn, Sampling, TokenSampling};
 
 /// Output heads.
 #[allow(clippy::too_many_arguments, reason = "an operation names all it reads and writes")]
@@ -170,4 +165,108 @@ impl Classes {
     pub fn class_of(&self, id: u32) -> usize {
         self.ends.partition_point(|&end| end <= id)
     }
+}
+
+/// The target of an ignored position, which contributes no likelihood and no gradient of it.
+pub const IGNORED: u32 = u32::MAX;
+
+/// The weights of the positions' losses.
+///
+/// A mean over `n` positions is `Uniform(1.0 / n as f32)`, with `n` counted over the whole step so
+/// that micro-batches add up.
+#[derive(Clone, Copy, Debug)]
+pub enum Weighting<'a> {
+    /// The same weight for all.
+    Uniform(f32),
+    /// A weight for each: `[positions]`.
+    Each(&'a [f32]),
+}
+
+impl Weighting<'_> {
+    /// The weight of one position.
+    pub fn of(self, position: usize) -> f32 {
+        match self {
+            Self::Uniform(weight) => weight,
+            Self::Each(weights) => weights[position],
+        }
+    }
+}
+
+/// Unlikelihood's negative candidates.
+///
+/// Each candidate `c` adds `-weight · ln max(1 - p(c), floor)`; at the floor it has no gradient.
+/// A position's own target is skipped, so the earlier targets of a row can be given as one list of
+/// distinct tokens in order of appearance, with a growing range of it for every position. An
+/// [`IGNORED`] target skips no candidate.
+#[derive(Clone, Copy, Debug)]
+pub struct Penalties<'a> {
+    /// Lists of distinct tokens, concatenated.
+    pub candidates: &'a [u32],
+    /// The range of `candidates` for each position; ranges may overlap or be empty.
+    pub ranges: &'a [Range<u32>],
+    /// α divided by the number of positions.
+    pub weight: f32,
+    /// The lower bound of `1 - p`.
+    pub floor: f32,
+}
+
+/// One batch's targets.
+#[derive(Clone, Copy, Debug)]
+pub struct Labels<'a> {
+    /// `[positions]`: the next token at each, or [`IGNORED`].
+    pub ids: &'a [u32],
+    /// The weight of each.
+    pub weights: Weighting<'a>,
+    /// Unlikelihood, for the plain softmax only.
+    pub penalties: Option<Penalties<'a>>,
+}
+
+impl<'a> Labels<'a> {
+    /// Targets of equal weight, without penalties.
+    pub fn uniform(ids: &'a [u32], weight: f32) -> Self {
+        Self { ids, weights: Weighting::Uniform(weight), penalties: None }
+    }
+}
+
+/// How the next token is drawn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sampling {
+    /// Draws a class first, then a token within it; `None` draws a token from the full posterior.
+    /// Only for a head with classes.
+    pub class: Option<ClassSampling>,
+    /// How the token is drawn, within its class or from all tokens.
+    pub token: TokenSampling,
+}
+
+/// How a class is drawn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ClassSampling {
+    /// Divides the log-probabilities; 0 selects the most likely class.
+    pub temperature: f64,
+    /// Keeps the k most likely classes and any that tie with the last of them.
+    pub top_k: Option<usize>,
+    /// Keeps the most likely classes whose total probability does not exceed this, at least one.
+    pub top_p: f64,
+}
+
+/// How a token is drawn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TokenSampling {
+    /// Divides the log-probabilities; 0 selects the most likely token.
+    pub temperature: f64,
+    /// Keeps the k most likely tokens and any that tie with the last of them.
+    pub top_k: Option<usize>,
+    /// Keeps tokens with at least this fraction of the highest probability.
+    pub min_p: Option<f64>,
+}
+
+/// A drawn token, with its probability under the model.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Drawn {
+    /// The token; `None` if the model's logits are NaN.
+    pub id: Option<u32>,
+    /// The logarithm of its probability, including that of its class.
+    pub log_probability: f32,
+    /// Its class and the logarithm of the class's probability; `None` for the plain softmax.
+    pub class: Option<(u32, f32)>,
 }
