@@ -1,9 +1,10 @@
-//! The decoder's shape, the layout of its parameters, and the order in which their gradients become
-//! final.
+//! The decoder's shape, the layout of its parameters, the order in which their gradients become
+//! final, and the parameters on a device.
 
-use f2_engine::{AttentionHeads, Classes, Embedding, Head, Layout, Norm};
+use f2_engine::{AttentionHeads, Classes, Device, Embedding, Head, Layout, Norm, Parameter};
 
 use super::block::{Block, add_norm};
+use crate::Error;
 use crate::config::ModelConfig;
 
 /// The sizes that determine the parameters of a decoder.
@@ -88,6 +89,43 @@ impl Decoder {
         };
         let blocks = self.blocks.iter().rev().map(|block| block.qkv.weight.offset);
         [head].into_iter().chain(blocks).chain([0]).collect()
+    }
+}
+
+/// A decoder with its parameters on a device.
+pub struct Model<D: Device> {
+    /// The device that holds the parameters and computes.
+    pub device: D,
+    /// The layout of the parameters.
+    pub decoder: Decoder,
+    /// The parameters.
+    pub weights: D::Weights,
+}
+
+impl<D: Device> Model<D> {
+    /// A model whose parameters are all zero.
+    pub fn zeros(device: D, decoder: Decoder) -> Result<Self, Error> {
+        let weights = device.weights(decoder.layout.len())?;
+        Ok(Self { device, decoder, weights })
+    }
+
+    /// A model before training, its parameters drawn at random from `seed`.
+    pub fn initialised(device: D, decoder: Decoder, seed: u64) -> Result<Self, Error> {
+        let mut model = Self::zeros(device, decoder)?;
+        model.initialise(seed);
+        Ok(model)
+    }
+
+    /// The values of a parameter, row by row.
+    pub fn values(&self, parameter: Parameter) -> Result<Vec<f32>, Error> {
+        let mut values = vec![0.0; parameter.len()];
+        self.device.read_weights(&self.weights, parameter, &mut values)?;
+        Ok(values)
+    }
+
+    /// Overwrites the values of a parameter, row by row.
+    pub fn set_values(&mut self, parameter: Parameter, values: &[f32]) {
+        self.device.write_weights(values, parameter, &mut self.weights);
     }
 }
 

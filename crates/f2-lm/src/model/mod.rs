@@ -11,18 +11,15 @@ mod decoder;
 mod greedy;
 mod incremental;
 mod initialise;
-#[allow(clippy::module_inception, reason = "it holds the type the module is named after")]
-mod model;
 mod network;
 mod passes;
 mod work;
 mod workspace;
 
 pub use block::Block;
-pub use decoder::{Decoder, ModelShape};
+pub use decoder::{Decoder, Model, ModelShape};
 pub use greedy::GreedyContinuation;
 pub use incremental::{Feed, Incremental};
-pub use model::Model;
 pub use network::Network;
 use passes::Activations;
 pub use work::Work;
