@@ -8,11 +8,9 @@ mod pairs;
 mod permutation;
 mod renamed;
 mod training;
-mod windows;
 
 pub use documents::DocumentRows;
 pub use pairs::{Pair, SeparatedTokens, Shortened};
 pub use permutation::Permutation;
 pub use renamed::RenamedTokens;
-pub use training::TrainingBatches;
-pub use windows::{TokenSource, TrainingWindows};
+pub use training::{TokenSource, TrainingBatches, TrainingWindows};
