@@ -1,10 +1,16 @@
-//! A sequence being continued: its tokens, its part in the cache, and its random stream.
+//! A sequence being continued: its tokens, its part in the cache, its slot in a batch, and its
+//! random stream.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use f2_engine::Philox;
 use sha2::{Digest as _, Sha256};
 
+use super::mirostat::Limit;
+use super::prompt_scores::PromptScores;
+use super::sampler::Wanted;
+use super::{ErrorDiffusion, Strategy, Token};
 use crate::model::Feed;
 
 /// A sequence of tokens that grows, and the part of it that the cache holds.
@@ -55,6 +61,48 @@ impl Sequence {
     /// How many tokens the cache holds after the last feed.
     pub(super) fn cached(&self) -> usize {
         self.cached
+    }
+}
+
+/// A sequence in its slot.
+pub(super) struct Running {
+    pub(super) slot: usize,
+    /// The caller's number for it.
+    pub(super) number: usize,
+    pub(super) sequence: Sequence,
+    pub(super) stream: RandomStream,
+    pub(super) seed: u64,
+    pub(super) strategy: Arc<Strategy>,
+    pub(super) end: Option<u32>,
+    pub(super) alternatives: Option<usize>,
+    /// `None` if the prompt is not to be scored, or has been.
+    pub(super) prompt_scores: Option<PromptScores>,
+    /// `None` unless decoding is deterministic.
+    pub(super) diffusion: Option<ErrorDiffusion>,
+    pub(super) tokens: Vec<Token>,
+    /// Mirostat's limit, if the strategy uses mirostat.
+    pub(super) limit: Option<Limit>,
+    /// Tokens still to be chosen.
+    pub(super) left: usize,
+}
+
+impl Running {
+    /// Mirostat's limit after the next token.
+    pub(super) fn limit_after(&self, token: &Token) -> Option<Limit> {
+        let mirostat = self.strategy.mirostat.as_ref()?;
+        Some(mirostat.after(self.limit?, token.log_probability))
+    }
+
+    pub(super) fn is_finished(&self) -> bool {
+        self.left == 0 && self.prompt_scores.is_none()
+    }
+
+    /// The inputs to the choice of its next token. `amateur` holds the other model's
+    /// log-probabilities of all tokens.
+    pub(super) fn wanted<'r>(&'r mut self, amateur: Option<&'r [f32]>) -> Wanted<'r> {
+        let random = self.stream.at(self.seed, self.tokens.len());
+        let (diffusion, limit) = (self.diffusion.as_mut(), self.limit);
+        Wanted { history: &self.sequence.history, random, diffusion, limit, amateur }
     }
 }
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use f2_engine::Device;
 
 use super::sampler::{Wanted, choose};
-use super::scheduler::{Output, Running, Scheduler};
+use super::scheduler::{Output, Scheduler};
 use super::scores::Scored;
-use super::sequence::Sequence;
+use super::sequence::{Running, Sequence};
 use super::{Strategy, Token};
 use crate::Error;
 use crate::model::Feed;
