@@ -13,7 +13,9 @@ use super::product::{Packed, Write};
 use super::threads::{Shared, with_scratch};
 use crate::{Attention, AttentionHeads, Error, Sequences, Span};
 use cache::Cache;
-use strip::{Backward, Head, HeadInput, KeysAndValues, Strip, backward_strip_rows, strip_rows};
+use strip::{
+    AttentionHead, Backward, HeadInput, KeysAndValues, Strip, backward_strip_rows, strip_rows,
+};
 
 impl Attention for Cpu {
     type Cache = Cache;
@@ -41,7 +43,7 @@ impl Attention for Cpu {
         let out = Shared::new(out);
         let log_sums = &mut log_sums[..heads.count * sequences.positions()];
         self.threads.zip_chunks([(log_sums, sequences.length)], |task, [log_sums]| {
-            let head = Head::of(sequences, heads, task);
+            let head = AttentionHead::of(sequences, heads, task);
             let packed = Packed::len(head.width, head.length);
             let lens = [strip_rows * head.length, packed, Packed::len(head.length, head.width)];
             with_scratch(lens, |[scores, keys, values]| {
@@ -73,7 +75,7 @@ impl Attention for Cpu {
         let strip_rows = backward_strip_rows(precision);
         let d_qkv = Shared::new(d_qkv);
         self.threads.each(sequences.count * heads.count, |task| {
-            let head = Head::of(sequences, heads, task);
+            let head = AttentionHead::of(sequences, heads, task);
             let log_sums = &from.log_sums[task * head.length..][..head.length];
             let strip = strip_rows * head.length;
             let transposed = Packed::len(head.width, head.length);

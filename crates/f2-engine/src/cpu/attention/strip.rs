@@ -28,7 +28,7 @@ pub(super) fn backward_strip_rows(precision: Precision) -> usize {
 
 /// The location of one head of one sequence in the batch.
 #[derive(Clone, Copy)]
-pub(super) struct Head {
+pub(super) struct AttentionHead {
     first_position: usize,
     pub(super) length: usize,
     column: usize,
@@ -36,7 +36,7 @@ pub(super) struct Head {
     total: usize,
 }
 
-impl Head {
+impl AttentionHead {
     pub(super) fn of(sequences: Sequences, heads: AttentionHeads, task: usize) -> Self {
         Self {
             first_position: task % sequences.count * sequences.length,
@@ -67,7 +67,7 @@ impl Head {
 /// A head of `qkv` to be packed for products, and the precision of the packed copies.
 #[derive(Clone, Copy)]
 pub(super) struct HeadInput<'a> {
-    pub(super) head: Head,
+    pub(super) head: AttentionHead,
     pub(super) qkv: &'a [f32],
     pub(super) precision: Precision,
 }
@@ -75,13 +75,13 @@ pub(super) struct HeadInput<'a> {
 impl HeadInput<'_> {
     /// Packs a part, `[length, width]`.
     pub(super) fn pack(self, part: usize, panels: &mut [f32]) -> Packed<'_> {
-        let Head { length, width, .. } = self.head;
+        let AttentionHead { length, width, .. } = self.head;
         Packed::new(self.precision, self.head.part(self.qkv, part, 0), length, width, panels)
     }
 
     /// Packs the transpose of a part, `[width, length]`.
     pub(super) fn pack_transposed(self, part: usize, panels: &mut [f32]) -> Packed<'_> {
-        let Head { length, width, .. } = self.head;
+        let AttentionHead { length, width, .. } = self.head;
         let matrix = self.head.part(self.qkv, part, 0).transposed();
         Packed::new(self.precision, matrix, width, length, panels)
     }
@@ -90,7 +90,7 @@ impl HeadInput<'_> {
 /// Consecutive queries of a head, each of which sees the keys up to its own.
 #[derive(Clone, Copy)]
 pub(super) struct Strip {
-    pub(super) head: Head,
+    pub(super) head: AttentionHead,
     pub(super) start: usize,
     pub(super) rows: usize,
 }
