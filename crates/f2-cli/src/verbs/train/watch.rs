@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use f2_lm::run::Event;
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
+use unicode_width::UnicodeWidthStr as _;
 
 use crate::output::{draws_progress, progress_width};
 
@@ -176,7 +177,7 @@ impl Watch {
     }
 }
 
-/// As many of the words as fit into `width` characters, those that matter most.
+/// As many of the words as fit into `width` columns, those that matter most.
 fn fitting(words: &[(u8, String)], width: usize) -> String {
     let least = words.iter().map(|(matters, _)| *matters).max().unwrap_or(0);
     let line = |least: u8| {
@@ -184,7 +185,7 @@ fn fitting(words: &[(u8, String)], width: usize) -> String {
         kept.map(|(_, words)| words.as_str()).collect::<Vec<_>>().join(", ")
     };
     let lines = (0..=least).rev().map(line);
-    lines.into_iter().find(|line| line.chars().count() <= width).unwrap_or_default()
+    lines.into_iter().find(|line| line.width() <= width).unwrap_or_default()
 }
 
 /// A warning if the learning rate never reaches its top.
