@@ -14,7 +14,7 @@ use super::scores::Scores;
 use super::{
     ClassDraw, Distribution, Factorisation, SmallClass, Strategy, Truncations, fill_order,
 };
-use super::{min_p, nucleus, top_k, typical};
+use super::{min_p, top_k, top_p, typical};
 use crate::config::ModelConfig;
 use crate::model::{Decoder, Model, ModelShape};
 
@@ -338,13 +338,13 @@ fn joint_draws_follow_the_posterior_as_it_was_cut() {
         let cases = [
             (base.clone(), distribution()),
             (truncated(none.with_top_k(3)), top_k(distribution(), 3)),
-            (truncated(none.with_top_p(0.7)), nucleus(distribution(), 0.7)),
+            (truncated(none.with_top_p(0.7)), top_p(distribution(), 0.7)),
             (truncated(none.with_min_p(0.2)), min_p(distribution(), 0.2)),
             (truncated(none.with_typical(0.6)), typical(distribution(), 0.6)),
             (Strategy { temperature: 2.5, ..base.clone() }, flat(2.5)),
             (
                 Strategy { temperature: 0.5, ..truncated(none.with_top_k(4).with_top_p(0.9)) },
-                nucleus(top_k(flat(0.5), 4), 0.9),
+                top_p(top_k(flat(0.5), 4), 0.9),
             ),
         ];
         for (strategy, distribution) in cases {

@@ -25,7 +25,7 @@ pub use min_p::min_p;
 pub use rule::{TruncationRule, TruncationSetting};
 pub use settings::Truncations;
 pub use top_k::top_k;
-pub use top_p::nucleus;
+pub use top_p::top_p;
 pub use typical::typical;
 
 pub(crate) use rule::Foreign;

@@ -29,7 +29,7 @@ proptest! {
     /// The mass is reached, and without the least likely of those kept it is not.
     #[test]
     fn the_nucleus_is_the_smallest_that_reaches_its_mass(distribution in distribution(), p in 0.01..1.0_f64) {
-        let kept = ids(&nucleus(distribution.clone(), p));
+        let kept = ids(&top_p(distribution.clone(), p));
         let mut masses: Vec<f64> = kept.iter().map(|id| distribution.probability(*id)).collect();
         let all: f64 = masses.iter().sum();
         prop_assert!(all > p - 1e-9);

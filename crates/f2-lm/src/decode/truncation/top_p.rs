@@ -16,7 +16,7 @@ pub(super) const RULE: TruncationRule = TruncationRule {
     field: "top_p",
     none: &[1.0],
     transformers: Some(Foreign { name: "top_p", unset: None }),
-    effect: Effect::Probabilities(nucleus),
+    effect: Effect::Probabilities(top_p),
     on_device: host_alone_below_one,
 };
 
@@ -35,7 +35,7 @@ impl Truncations {
 
 /// The fewest that together reach the mass `p`, the most likely first.
 #[must_use]
-pub fn nucleus(distribution: Distribution, p: f64) -> Distribution {
+pub fn top_p(distribution: Distribution, p: f64) -> Distribution {
     if p >= 1.0 {
         return distribution;
     }
