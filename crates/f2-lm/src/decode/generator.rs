@@ -1,15 +1,12 @@
 //! Generation requests and their results.
 
-use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::Arc;
 
 use f2_engine::Device;
 
-use super::scheduler::{Joining, Output, Scheduler};
-use super::sequence::RandomStreams;
-use super::stop::{StopSequences, StopWatch};
-use super::{Contrast, Strategy, beam, contrastive_search};
+use super::scheduler::Scheduler;
+use super::stop::StopSequences;
+use super::{Contrast, Strategy, beam, contrastive_search, sampling};
 use crate::Error;
 use crate::memory::{Purpose, available_memory, check_memory};
 use crate::model::Model;
@@ -158,7 +155,9 @@ impl<D: Device> Generator<'_, D> {
             (None, Some(search)) => {
                 contrastive_search::search(self, request, search, sequences, parts, observer, stop)
             }
-            (None, None) => self.sample(request, amateur, sequences, parts, observer, stop),
+            (None, None) => {
+                sampling::sample(self, amateur, request, sequences, parts, observer, stop)
+            }
         }
     }
 
@@ -202,82 +201,6 @@ impl<D: Device> Generator<'_, D> {
     pub(super) fn capacity(&self, request: &Request<'_>) -> usize {
         let longest = request.prompts.iter().map(Vec::len).max().unwrap_or(0);
         longest.saturating_add(request.new_tokens).clamp(1, self.model.decoder.shape.positions)
-    }
-
-    fn sample(
-        &self,
-        request: &Request<'_>,
-        amateur: Option<&Model<D>>,
-        sequences: usize,
-        parts: &mut dyn Iterator<Item = Range<usize>>,
-        observer: &mut dyn FnMut(Event<'_>),
-        stop: &dyn Fn() -> bool,
-    ) -> Result<Vec<Continuation>, Error> {
-        // Nobody waits for a first token: prompts are fed whole.
-        let prefill = usize::MAX;
-        let capacity = self.capacity(request);
-        let mut scheduler = Scheduler::new(self.model, sequences, capacity, prefill)?;
-        if let Some(amateur) = amateur {
-            scheduler = scheduler.against(amateur, capacity)?;
-        }
-        observer(Event::Ready);
-        let strategy = Arc::new(request.strategy.clone());
-        let streams = RandomStreams::after(request.earlier, request.prompts, request.samples)
-            .repeating(strategy.deterministic);
-        let mut waiting = 0..0;
-        let mut watches: HashMap<usize, StopWatch<'_>> = HashMap::new();
-        let mut finished = Vec::new();
-        loop {
-            if waiting.is_empty() && scheduler.running() == 0 {
-                let Some(part) = parts.next() else { break };
-                waiting = part;
-            }
-            while scheduler.has_room()
-                && let Some(number) = waiting.next()
-            {
-                scheduler.join(Joining {
-                    number,
-                    prompt: &request.prompts[number / request.samples],
-                    stream: streams.of(number),
-                    seed: request.seed,
-                    strategy: strategy.clone(),
-                    new_tokens: request.new_tokens,
-                    end: request.end,
-                    alternatives: None,
-                    score_prompt: false,
-                });
-            }
-            let before = finished.len();
-            while let Some((number, tokens)) = scheduler.take_finished() {
-                let (prompt, sample) = (number / request.samples, number % request.samples);
-                let text = Continuation { prompt, sample, tokens };
-                observer(Event::Finished(&text));
-                finished.push(text);
-            }
-            let has_left = finished.len() > before;
-            if scheduler.running() == 0 || (has_left && !waiting.is_empty()) {
-                continue;
-            }
-            if stop() {
-                break;
-            }
-            let outputs = scheduler.step()?;
-            for output in &outputs {
-                if let Output::Token { number, token, is_end: false, .. } = output {
-                    observer(Event::Token { text: *number, token });
-                    if let Some((stops, vocabulary)) = request.stops
-                        && watches
-                            .entry(*number)
-                            .or_insert_with(|| StopWatch::new(stops, vocabulary))
-                            .ends(token.id)?
-                    {
-                        scheduler.end(*number);
-                    }
-                }
-            }
-            observer(Event::Step { tokens: outputs.len() });
-        }
-        Ok(finished)
     }
 }
 

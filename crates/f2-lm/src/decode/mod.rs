@@ -9,6 +9,7 @@
 //! class drawn by `class_draw`, among the `candidates` left by penalties and `truncation`. In
 //! `deterministic` decoding, error diffusion replaces the random numbers.
 //!
+//! `sampling` drives the scheduler for one request; `beam` and `contrastive_search` search instead.
 //! A server drives the [`Scheduler`] directly: sequences of many requests join and leave one batch,
 //! each with its own strategy and, on request, the alternatives to its tokens and its
 //! `prompt_scores`.
@@ -33,6 +34,7 @@ mod mirostat;
 mod prompt_scores;
 mod protocol;
 mod sampler;
+mod sampling;
 mod scheduler;
 mod scores;
 mod sequence;
