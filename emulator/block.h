@@ -16,21 +16,13 @@
 #include <utility>
 #include <vector>
 
+#include "launch.h"
+
 #ifndef __x86_64__
 #error "the emulator switches stacks on x86-64 only"
 #endif
 
 namespace emulator {
-
-struct Index {
-    unsigned x, y, z;
-};
-
-// How a kernel is launched: blocks, threads per block, bytes of dynamic shared memory.
-struct Launch {
-    Index grid, block;
-    size_t shared;
-};
 
 constexpr unsigned WARP = 32;
 constexpr unsigned MOST_THREADS = 1024;

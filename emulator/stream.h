@@ -6,7 +6,6 @@
 
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -59,6 +58,10 @@ struct Stream {
 
 // Protects the fields of all streams and events; not held while an operation runs.
 std::mutex& lock();
+using Guard = std::lock_guard<std::mutex>;
+
+// Milliseconds since some point in time.
+double now();
 
 // The stream of a handle of the driver, null for the default one.
 Stream* stream_of(void* handle);

@@ -1,18 +1,16 @@
 //! `--gpus`: processes that share one GPU give the bits of one, and all end when one is killed.
 //!
 //! Needs an NVIDIA GPU and NCCL, or the emulator in `emulator/`; skipped elsewhere.
-#![cfg(unix)]
+#![cfg(target_os = "linux")]
 
 mod support;
 
-use std::fs;
-use std::process::Child;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use f2_engine::{cuda_is_present, nccl_version};
 use support::workshop::{Workshop, newest, tensors};
-use support::{Run, wait_for};
+use support::{Run, children, wait_for};
 
 /// One GPU counts as several.
 const SHARED: (&str, &str) = ("F2_SHARE_GPU", "1");
@@ -84,16 +82,6 @@ fn gpus_write_the_texts_of_one() {
     let one = written(&["--device", "cuda:0"]);
     assert!(one.lines().count() >= 40, "{one}");
     assert_eq!(written(&["--gpus", "3"]), one);
-}
-
-/// The processes that a process started.
-fn children(parent: &Child) -> Vec<i32> {
-    let tasks = fs::read_dir(format!("/proc/{}/task", parent.id())).unwrap().flatten();
-    let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
-    lists
-        .flat_map(|list| list.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
-        .filter_map(|id| id.parse().ok())
-        .collect()
 }
 
 #[test]

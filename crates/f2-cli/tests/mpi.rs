@@ -6,11 +6,12 @@ mod support;
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use support::workshop::Workshop;
+use support::children;
+use support::workshop::{Workshop, newest};
 
 const SETTINGS: &[&str] = &[
     "--objective",
@@ -69,25 +70,6 @@ fn processes_give_the_bits_of_one() {
     }
 }
 
-/// The processes that `mpirun` started.
-fn children(parent: &Child) -> Vec<i32> {
-    let tasks = format!("/proc/{}/task", parent.id());
-    let lists = fs::read_dir(tasks).into_iter().flatten().flatten();
-    let lists = lists.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
-    lists
-        .flat_map(|list| {
-            list.split(' ').filter_map(|id| id.trim().parse().ok()).collect::<Vec<_>>()
-        })
-        .collect()
-}
-
-/// The step of the latest checkpoint. Earlier ones are removed as training continues, so polling
-/// may miss the checkpoint of a given step.
-fn latest_checkpoint(run: &Path) -> Option<u64> {
-    let names = fs::read_dir(run.join("checkpoints")).ok()?.flatten();
-    names.filter_map(|entry| entry.file_name().to_str()?.strip_prefix("step-")?.parse().ok()).max()
-}
-
 fn within_a_minute(mut done: impl FnMut() -> bool) -> bool {
     let began = Instant::now();
     while !done() {
@@ -107,7 +89,7 @@ fn killing_one_ends_all_and_leaves_a_whole_checkpoint() {
     train(&mut command, &workshop.path("corpus"), &out, "1000000");
     command.args(["--set", "checkpoint.every_steps=5", "--set", "evaluation.every_steps=0"]);
     let mut mpirun = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    assert!(within_a_minute(|| latest_checkpoint(&out) >= Some(10)), "no checkpoint");
+    assert!(within_a_minute(|| newest(&out) >= Some(10)), "no checkpoint");
     let ranks = children(&mpirun);
     assert_eq!(ranks.len(), 3, "{ranks:?}");
     // SAFETY: sends a signal to a process that this test started.

@@ -100,6 +100,16 @@ pub fn interrupt(child: Child) -> Run {
     child.wait_with_output().unwrap().into()
 }
 
+/// The processes that a process started.
+pub fn children(parent: &Child) -> Vec<i32> {
+    let tasks = fs::read_dir(format!("/proc/{}/task", parent.id())).unwrap().flatten();
+    let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    lists
+        .flat_map(|list| list.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+        .filter_map(|id| id.parse().ok())
+        .collect()
+}
+
 /// Sends a signal.
 pub fn signal(child: &Child, name: &str) {
     let sent = Command::new("kill").args(["-s", name, &child.id().to_string()]).status().unwrap();
