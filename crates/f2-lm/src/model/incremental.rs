@@ -42,7 +42,7 @@ pub struct Incremental<D: Device> {
 }
 
 /// Some rows of one pass: a whole feed or a part of it.
-struct Part {
+struct FeedRows {
     feed: usize,
     span: Span,
     /// Whether the feed's last token is in it.
@@ -109,7 +109,7 @@ impl<D: Device> Incremental<D> {
             device.write_indices(&ids, &mut self.tokens);
             device.load_spans(&spans, &mut self.spans);
             self.pass(model, ids.len());
-            let ended: Vec<&Part> = parts.iter().filter(|part| part.last).collect();
+            let ended: Vec<&FeedRows> = parts.iter().filter(|part| part.last).collect();
             let rows: Vec<u32> =
                 ended.iter().map(|part| part.span.first_row + part.span.rows - 1).collect();
             device.write_indices(&rows, &mut self.picked);
@@ -179,7 +179,7 @@ impl<D: Device> Incremental<D> {
     }
 }
 
-impl Part {
+impl FeedRows {
     fn tokens<'a>(&self, feeds: &[Feed<'a>]) -> &'a [u32] {
         let feed = feeds[self.feed];
         &feed.tokens[self.span.cached as usize - feed.cached..][..self.span.rows as usize]
@@ -187,7 +187,7 @@ impl Part {
 }
 
 /// Splits the feeds' tokens into passes of at most `rows` rows.
-fn cut(feeds: &[Feed<'_>], rows: usize) -> Vec<Vec<Part>> {
+fn cut(feeds: &[Feed<'_>], rows: usize) -> Vec<Vec<FeedRows>> {
     let mut passes = vec![Vec::new()];
     let mut used = 0;
     for (index, feed) in feeds.iter().enumerate() {
@@ -207,7 +207,7 @@ fn cut(feeds: &[Feed<'_>], rows: usize) -> Vec<Vec<Part>> {
             taken += part;
             used += part;
             let last = taken == feed.tokens.len();
-            passes.last_mut().expect("there is a first").push(Part { feed: index, span, last });
+            passes.last_mut().expect("there is a first").push(FeedRows { feed: index, span, last });
         }
     }
     passes

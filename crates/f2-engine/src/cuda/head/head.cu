@@ -1,22 +1,22 @@
 // Softmax losses of rows of logits; the gradient overwrites the logits.
 
-// The part of a row of logits that a softmax is over: columns `begin..end`. Rows begin at multiples
+// The columns `begin..end` of a row of logits that a softmax is over. Rows begin at multiples
 // of eight elements.
-struct Part {
+struct Columns {
     u32 begin, end;
 };
 
-// The largest logit and the sum of exponentials of one thread's share of a part.
-__device__ __forceinline__ void share_of_sum(const real* row, Part part, int stride, int thread,
+// The largest logit and the sum of exponentials of one thread's share of these columns.
+__device__ __forceinline__ void share_of_sum(const real* row, Columns span, int stride, int thread,
                                              int threads, float& largest, float& sum) {
     largest = NEVER, sum = 0.0f;
-    for (u32 column = part.begin / 8 * 8 + thread * 8; column < part.end; column += threads * 8) {
+    for (u32 column = span.begin / 8 * 8 + thread * 8; column < span.end; column += threads * 8) {
         float x[8];
         load8(row, column, stride, x);
         float most = NEVER;
 #pragma unroll
         for (int i = 0; i < 8; i++) {
-            if (column + i < part.begin || column + i >= part.end) x[i] = NEVER;
+            if (column + i < span.begin || column + i >= span.end) x[i] = NEVER;
             most = fmaxf(most, x[i]);
         }
         if (most > largest) sum *= __expf(largest - most), largest = most;
@@ -25,17 +25,17 @@ __device__ __forceinline__ void share_of_sum(const real* row, Part part, int str
     }
 }
 
-// Writes probability times `factor`, minus `weight` at the target; zero outside the part.
-__device__ __forceinline__ void write_gradient(real* row, Part part, int stride, int thread,
+// Writes probability times `factor`, minus `weight` at the target; zero outside these columns.
+__device__ __forceinline__ void write_gradient(real* row, Columns span, int stride, int thread,
                                                int threads, float log_sum, float factor,
                                                u32 target, float weight) {
     for (u32 column = thread * 8; column < stride; column += threads * 8) {
         float x[8] = {};
-        if (column < part.end && column + 8 > part.begin) {
+        if (column < span.end && column + 8 > span.begin) {
             load8(row, column, stride, x);
 #pragma unroll
             for (int i = 0; i < 8; i++) {
-                bool inside = column + i >= part.begin && column + i < part.end;
+                bool inside = column + i >= span.begin && column + i < span.end;
                 x[i] = inside ? factor * __expf(x[i] - log_sum) : 0.0f;
                 if (column + i == target) x[i] -= weight;
             }
@@ -56,10 +56,10 @@ softmax_short_rows(int rows, u32 columns, int stride, int first, const u32* orde
     int entry = first + index;
     real* row = logits + (i64)index * stride;
     u32 target = targets[entry];
-    Part part = {begins ? begins[entry] : 0, ends ? min(ends[entry], columns) : columns};
+    Columns span = {begins ? begins[entry] : 0, ends ? min(ends[entry], columns) : columns};
     float weight = target == NONE ? 0.0f : weights[entry];
     float largest, sum;
-    share_of_sum(row, part, stride, lane, 32, largest, sum);
+    share_of_sum(row, span, stride, lane, 32, largest, sum);
     float most = warp_max(largest);
     sum = warp_sum(sum * __expf(largest - most));
     float log_sum = most + __logf(sum);
@@ -67,7 +67,7 @@ softmax_short_rows(int rows, u32 columns, int stride, int first, const u32* orde
         losses[order ? order[entry] : entry] =
             target == NONE ? 0.0f : weight * (log_sum - widen(row[target]));
     __syncwarp();
-    if (backward) write_gradient(row, part, stride, lane, 32, log_sum, weight, target, weight);
+    if (backward) write_gradient(row, span, stride, lane, 32, log_sum, weight, target, weight);
 }
 
 // The unlikelihood candidates of a row; its target is left out.
@@ -137,8 +137,8 @@ softmax_long_rows(int columns, int stride, int first, const u32* order, const u3
     u32 target = targets[entry];
     float weight = target == NONE ? 0.0f : weights[entry];
     float largest, sum;
-    Part part = {0, (u32)columns};
-    share_of_sum(row, part, stride, threadIdx.x, blockDim.x, largest, sum);
+    Columns span = {0, (u32)columns};
+    share_of_sum(row, span, stride, threadIdx.x, blockDim.x, largest, sum);
     float most = block_max(largest);
     sum = block_sum(sum * __expf(largest - most));
     float log_sum = most + __logf(sum);
@@ -156,7 +156,7 @@ softmax_long_rows(int columns, int stride, int first, const u32* order, const u3
     }
     if (!backward) return;
     __syncthreads();
-    write_gradient(row, part, stride, threadIdx.x, blockDim.x, log_sum, weight - pull, target, weight);
+    write_gradient(row, span, stride, threadIdx.x, blockDim.x, log_sum, weight - pull, target, weight);
     if (!count) return;
     __syncthreads();
     for (u32 i = threadIdx.x; i < count; i += blockDim.x) {

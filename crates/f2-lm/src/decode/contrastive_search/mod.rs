@@ -7,14 +7,14 @@
 //! token all of them become copies of the chosen one.
 
 mod ranked;
-mod text;
+mod searched_text;
 
 use std::ops::Range;
 
 use f2_engine::Device;
 
 use self::ranked::ranked;
-use self::text::Text;
+use self::searched_text::SearchedText;
 use super::checks::{check_k, require};
 use super::generator::{Generator, Request};
 use super::sampler::Wanted;
@@ -132,14 +132,14 @@ impl<'a, D: Device> Searcher<'a, D> {
         stop: &dyn Fn() -> bool,
     ) -> Result<Option<Vec<Continuation>>, Error> {
         let Self { request, search, .. } = *self;
-        let begin = |(place, number): (usize, usize)| Text {
+        let begin = |(place, number): (usize, usize)| SearchedText {
             number,
             sequence: place * search.k,
             history: request.prompts[number / request.samples].clone(),
             watch: request.stops.map(|(stops, vocabulary)| StopWatch::new(stops, vocabulary)),
-            ..Text::default()
+            ..SearchedText::default()
         };
-        let mut running: Vec<Text<'_>> = numbers.enumerate().map(begin).collect();
+        let mut running: Vec<SearchedText<'_>> = numbers.enumerate().map(begin).collect();
         let mut finished = Vec::new();
         for _ in 0..request.new_tokens {
             if stop() {
@@ -174,7 +174,7 @@ impl<'a, D: Device> Searcher<'a, D> {
     }
 
     /// Chooses the next token of every text.
-    fn step(&mut self, texts: &mut [Text<'_>]) -> Result<Vec<Token>, Error> {
+    fn step(&mut self, texts: &mut [SearchedText<'_>]) -> Result<Vec<Token>, Error> {
         self.feed(texts)?;
         let found = self.candidates(texts)?;
         let states = self.advance(texts, &found)?;
@@ -189,13 +189,13 @@ impl<'a, D: Device> Searcher<'a, D> {
             parents[text.sequence..][..self.search.k].fill((text.sequence + best) as u32);
             tokens.push(found[best].0);
         }
-        let longest = texts.iter().map(Text::seen).max().unwrap_or(0);
+        let longest = texts.iter().map(SearchedText::seen).max().unwrap_or(0);
         self.memory.reorder(&self.scores.model.device, &parents, longest);
         Ok(tokens)
     }
 
     /// Feeds the context of texts that are new or have no position left for another token.
-    fn feed(&mut self, texts: &mut [Text<'_>]) -> Result<(), Error> {
+    fn feed(&mut self, texts: &mut [SearchedText<'_>]) -> Result<(), Error> {
         let model = self.scores.model;
         let shape = &model.decoder.shape;
         let mut parents: Vec<u32> = (0..self.sequences as u32).collect();
@@ -220,7 +220,7 @@ impl<'a, D: Device> Searcher<'a, D> {
     }
 
     /// The likeliest next tokens of every text and their probabilities.
-    fn candidates(&mut self, texts: &[Text<'_>]) -> Result<Vec<Vec<(Token, f64)>>, Error> {
+    fn candidates(&mut self, texts: &[SearchedText<'_>]) -> Result<Vec<Vec<(Token, f64)>>, Error> {
         let Self { request, search, streams, scores, states, .. } = self;
         let last: Vec<f32> = texts.iter().flat_map(|text| &text.state).copied().collect();
         scores.model.device.write_activations(&last, states);
@@ -238,7 +238,7 @@ impl<'a, D: Device> Searcher<'a, D> {
     /// Feeds every candidate to a sequence of its own, and returns the states they lead to.
     fn advance(
         &mut self,
-        texts: &[Text<'_>],
+        texts: &[SearchedText<'_>],
         found: &[Vec<(Token, f64)>],
     ) -> Result<Vec<f32>, Error> {
         let Self { scores, memory, .. } = self;

@@ -6,7 +6,7 @@ use crate::Error;
 
 /// A text, and the hidden states of its tokens in the model's context.
 #[derive(Default)]
-pub(super) struct Text<'a> {
+pub(super) struct SearchedText<'a> {
     pub(super) number: usize,
     /// The first of its sequences in the cache.
     pub(super) sequence: usize,
@@ -21,7 +21,7 @@ pub(super) struct Text<'a> {
     pub(super) context: Vec<Vec<f32>>,
 }
 
-impl Text<'_> {
+impl SearchedText<'_> {
     /// How many tokens the model has seen.
     pub(super) fn seen(&self) -> usize {
         self.context.len()
