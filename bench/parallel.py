@@ -33,6 +33,7 @@ PAPER = [
     *("--preset", "wikitext103", "--objective", "f2", "--set", "batch.size=8"),
     *("--set", "schedule.warmup_steps=10", "--set", "evaluation.every_steps=0"),
 ]
+PARTS = ["bits", "one-rank", "overlap", "killed", "gpus", "generate", "refused"]
 LIMIT = 120  # seconds for any one command
 
 
@@ -185,6 +186,15 @@ def same_bits(bench, steps):
             bench.check(len(gaps) == 2 and max(gaps) <= 1e-3, f"  their losses differ by {gaps}")
 
 
+def reference(bench, steps):
+    """The small model in f32, trained by one rank, unless `same_bits` has trained it."""
+    run = bench.work / "small-f32-1"
+    if not run.exists():
+        bench.must("train", "small", *SMALL, "--set", "batch.shards=4", "--precision", "f32", "--steps", steps,
+                   "--device", "cuda:0", "--threads", "4", "--out", run)
+    return run
+
+
 def overhead(bench, rounds, steps):
     """One rank with the code for several ranks against training without ranks, in alternating runs; and a batch in four
     shards against the same four micro-batches in one shard, for which no limit is checked."""
@@ -293,7 +303,7 @@ def is_running(pid):
 def by_itself(bench, steps):
     """`--gpus` without a launcher: identical results, and the effects of a signal to the parent or to a child."""
     common = ["train", "small", *SMALL, "--set", "batch.shards=4", "--precision", "f32"]
-    whole = digest(bench.work / "small-f32-1")
+    whole = digest(reference(bench, steps))
     for gpus in [2, 4]:
         run = bench.work / f"children-{gpus}"
         code, _, error, _ = bench.f2(
@@ -327,9 +337,9 @@ def by_itself(bench, steps):
         bench.check(resumed[0] == 0, f"  and the run resumes with {resumed[0]}: {resumed[2].strip()[-200:]}")
 
 
-def shared_work(bench):
+def shared_work(bench, steps):
     """Texts and perplexity with the code for several GPUs."""
-    run = bench.work / "small-f32-1"
+    run = reference(bench, steps)
     for words in [
         ["generate", run, "--corpus", "small", "--protocol", "paper", "--streams", "300", "--out", "texts"],
         ["perplexity", run, "small", "--json"],
@@ -345,13 +355,13 @@ def shared_work(bench):
         bench.check(equal, f"`f2 {words[0]} --gpus` gives the bytes of one GPU")
 
 
-def refused(bench):
+def refused(bench, steps):
     """The error for more GPUs than there are."""
     gpus = len(json.loads(bench.must("doctor", "--json"))["cuda"]["devices"])
     for words in [
         ["train", "small", *SMALL, "--steps", "5", "--out", "never"],
-        ["generate", bench.work / "small-f32-1", "--prompt", "ka"],
-        ["perplexity", bench.work / "small-f32-1", "small"],
+        ["generate", reference(bench, steps), "--prompt", "ka"],
+        ["perplexity", reference(bench, steps), "small"],
         ["reproduce", "text.txt", "--out", "never"],
     ]:
         code, _, error, seconds = bench.f2(*words, "--gpus", str(gpus + 1), limit=60)
@@ -368,25 +378,26 @@ def main():
     arguments.add_argument("--rounds", type=int, default=3)
     arguments.add_argument("--speed-steps", type=int, default=200)
     arguments.add_argument("--overlap-steps", type=int, default=40)
+    arguments.add_argument("--only", nargs="+", choices=PARTS, help="these parts instead of all")
     a = arguments.parse_args()
     shutil.rmtree(a.work, ignore_errors=True)
     a.work.mkdir(parents=True)
     bench = Bench(a.program.resolve(), a.work.resolve())
     print(bench.must("doctor"), flush=True)
-    parts = [
-        ("the corpus", lambda: write_corpus(bench)),
-        ("the same bits", lambda: same_bits(bench, a.steps)),
-        ("one rank", lambda: overhead(bench, a.rounds, a.speed_steps)),
-        ("overlap", lambda: overlapping(bench, a.rounds, a.overlap_steps)),
-        ("a killed rank", lambda: killed_and_resumed(bench, a.steps)),
-        ("without a launcher", lambda: by_itself(bench, a.steps)),
-        ("generation and perplexity", lambda: shared_work(bench)),
-        ("too many GPUs", lambda: refused(bench)),
-    ]
-    for name, part in parts:
+    parts = {
+        "bits": lambda: same_bits(bench, a.steps),
+        "one-rank": lambda: overhead(bench, a.rounds, a.speed_steps),
+        "overlap": lambda: overlapping(bench, a.rounds, a.overlap_steps),
+        "killed": lambda: killed_and_resumed(bench, a.steps),
+        "gpus": lambda: by_itself(bench, a.steps),
+        "generate": lambda: shared_work(bench, a.steps),
+        "refused": lambda: refused(bench, a.steps),
+    }
+    write_corpus(bench)
+    for name in a.only or parts:
         began = time.monotonic()
         print(f"\n== {name}", flush=True)
-        part()
+        parts[name]()
         print(f"({name}: {time.monotonic() - began:.0f} s)", flush=True)
     print(f"\n{bench.check.failed} checks did not hold" if bench.check.failed else "\nall checks hold")
     sys.exit(bool(bench.check.failed))

@@ -2,6 +2,7 @@
 //! on the host.
 
 use f2_engine::{Classes, Device, Head, Philox, Sampling};
+use rayon::prelude::*;
 
 use super::candidates::{Candidates, Run, blocked};
 use super::class_draw::fill_order;
@@ -141,9 +142,9 @@ fn joint<D: Device>(
         None => None,
     };
     let posterior = scores.posterior(wanted.len(), hidden)?;
-    let mut tokens = Vec::with_capacity(wanted.len());
-    let rows = posterior.chunks_mut(decoder.shape.vocabulary).zip(wanted);
-    for (row, (logs, wanted)) in rows.enumerate() {
+    let vocabulary = decoder.shape.vocabulary;
+    let rows = posterior.par_chunks_mut(vocabulary).zip(wanted).enumerate();
+    let choose = |(row, (logs, wanted)): (usize, (&mut [f32], &mut Wanted<'_>))| {
         let run = Run { first: 0, class: 0.0, logs };
         let candidates = wanted.candidates(strategy, vec![run])?;
         let context = Context::Vocabulary { after: Context::band(wanted.history) };
@@ -152,9 +153,9 @@ fn joint<D: Device>(
             let class = classes.class_of(id);
             (class as u32, logs[row * classes.count() + class])
         });
-        tokens.push(Token { id, log_probability: candidates.log_probability(id), class });
-    }
-    Ok(tokens)
+        Ok(Token { id, log_probability: candidates.log_probability(id), class })
+    };
+    rows.with_min_len(least_rows(vocabulary)).map(choose).collect()
 }
 
 /// Chooses a class, then a token in it: only the chosen classes' token vectors are read.
@@ -166,11 +167,11 @@ fn decoupled<D: Device>(
     hidden: &D::Activations,
     wanted: &mut [Wanted<'_>],
 ) -> Result<Vec<Token>, Error> {
+    let mean_class = scores.model.decoder.shape.vocabulary / classes.count();
     let class_logs = scores.classes(wanted.len(), hidden)?;
     let plans = class_plans(classes, strategy, draw, &class_logs, wanted)?;
     let rows = chosen_runs(scores, classes, hidden, &class_logs, &plans)?;
-    let mut tokens = Vec::with_capacity(wanted.len());
-    for (row, (runs, wanted)) in rows.into_iter().zip(wanted).enumerate() {
+    let choose = |(row, (runs, wanted)): (usize, (Vec<Run<'_>>, &mut Wanted<'_>))| {
         let drawn = plans[row][0];
         let truncations = draw.truncations(strategy.truncations, classes, drawn);
         let candidates = wanted.candidates(strategy, runs)?.truncated(truncations);
@@ -178,9 +179,15 @@ fn decoupled<D: Device>(
         let id = candidates.choose(strategy, context, wanted).ok_or(Error::NoProbabilities)?;
         let class = classes.class_of(id);
         let class = Some((class as u32, class_logs[row * classes.count() + class]));
-        tokens.push(Token { id, log_probability: candidates.log_probability(id), class });
-    }
-    Ok(tokens)
+        Ok(Token { id, log_probability: candidates.log_probability(id), class })
+    };
+    let rows = rows.into_par_iter().zip(wanted).enumerate();
+    rows.with_min_len(least_rows(mean_class)).map(choose).collect()
+}
+
+/// The fewest rows of so many log-probabilities that are worth a thread.
+pub(super) fn least_rows(columns: usize) -> usize {
+    (1 << 15) / columns.max(1) + 1
 }
 
 /// Draws the classes from which each sequence's token is chosen. `class_logs: [wanted, classes]`.

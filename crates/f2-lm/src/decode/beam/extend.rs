@@ -1,10 +1,11 @@
 //! The candidate extensions of every hypothesis.
 
 use f2_engine::{Classes, Device};
+use rayon::prelude::*;
 
 use super::super::candidates::{Candidates, Run, blocked};
 use super::super::contrast::Amateur;
-use super::super::sampler::{chosen_runs, open_classes};
+use super::super::sampler::{chosen_runs, least_rows, open_classes};
 use super::super::scores::Scores;
 use super::super::{Strategy, Token};
 use crate::Error;
@@ -53,11 +54,12 @@ fn joint<D: Device>(
         None => Vec::new(),
     };
     let posterior = scores.posterior(histories.len(), hidden)?;
-    let rows = posterior.chunks_mut(decoder.shape.vocabulary).zip(histories);
-    rows.enumerate()
-        .map(|(row, (logs, history))| {
+    let vocabulary = decoder.shape.vocabulary;
+    let contexts = histories.par_iter().zip(amateur_rows(amateur, histories.len()));
+    let rows = posterior.par_chunks_mut(vocabulary).zip(contexts).enumerate();
+    rows.with_min_len(least_rows(vocabulary))
+        .map(|(row, (logs, (history, amateur)))| {
             let run = Run { first: 0, class: 0.0, logs };
-            let amateur = amateur.map(|amateur| amateur.after(row));
             best(vec![run], amateur, strategy, history, count, |id| {
                 classes.map(|classes| class_of(classes, id, row, &class_logs))
             })
@@ -85,13 +87,21 @@ fn decoupled<D: Device>(
         })
         .collect();
     let rows = chosen_runs(scores, classes, hidden, &class_logs, &plans)?;
-    let rows = rows.into_iter().zip(histories).enumerate();
-    let extend = |(row, (runs, history)): (usize, (Vec<Run<'_>>, &&[u32]))| {
+    let contexts = histories.par_iter().zip(amateur_rows(amateur, histories.len()));
+    let rows = rows.into_par_iter().zip(contexts).enumerate();
+    rows.map(|(row, (runs, (history, amateur)))| {
         let class = |id| Some(class_of(classes, id, row, &class_logs));
-        let amateur = amateur.map(|amateur| amateur.after(row));
         best(runs, amateur, strategy, history, count, class)
-    };
-    rows.map(extend).collect()
+    })
+    .collect()
+}
+
+/// The amateur's log-probabilities for every row, if there is an amateur.
+fn amateur_rows<'a, D: Device>(
+    amateur: Option<&'a Amateur<'_, D>>,
+    rows: usize,
+) -> Vec<Option<&'a [f32]>> {
+    (0..rows).map(|row| amateur.map(|amateur| amateur.after(row))).collect()
 }
 
 fn likeliest(logs: &[f32], count: usize) -> Vec<u32> {

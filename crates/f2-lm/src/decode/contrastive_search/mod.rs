@@ -12,6 +12,7 @@ mod searched_text;
 use std::ops::Range;
 
 use f2_engine::Device;
+use rayon::prelude::*;
 
 use self::ranked::ranked;
 use self::searched_text::SearchedText;
@@ -180,11 +181,17 @@ impl<'a, D: Device> Searcher<'a, D> {
         let states = self.advance(texts, &found)?;
         let width = self.scores.model.decoder.shape.model.width;
         let mut states = states.chunks(width);
+        let mut of_text = |found: &Vec<_>| states.by_ref().take(found.len()).collect();
+        let states: Vec<Vec<&[f32]>> = found.iter().map(&mut of_text).collect();
+        let candidates = found.par_iter().zip(&states);
+        let best = texts
+            .par_iter()
+            .zip(candidates)
+            .map(|(text, (found, states))| text.best(self.search.alpha, found, states));
+        let best: Vec<usize> = best.collect();
         let mut parents: Vec<u32> = (0..self.sequences as u32).collect();
         let mut tokens = Vec::with_capacity(texts.len());
-        for (text, found) in texts.iter_mut().zip(found) {
-            let states: Vec<&[f32]> = states.by_ref().take(found.len()).collect();
-            let best = text.best(self.search.alpha, &found, &states);
+        for (((text, found), states), best) in texts.iter_mut().zip(found).zip(states).zip(best) {
             text.see(states[best]);
             parents[text.sequence..][..self.search.k].fill((text.sequence + best) as u32);
             tokens.push(found[best].0);

@@ -1,9 +1,10 @@
 //! The likeliest next tokens: of the whole vocabulary, or of the class that is drawn first.
 
 use f2_engine::{Classes, Device};
+use rayon::prelude::*;
 
 use super::super::candidates::{Candidates, Run, blocked};
-use super::super::sampler::{Wanted, chosen_runs, class_plans};
+use super::super::sampler::{Wanted, chosen_runs, class_plans, least_rows};
 use super::super::scores::Scores;
 use super::super::truncation::kth_largest;
 use super::super::{ClassDraw, Strategy, Token};
@@ -41,8 +42,9 @@ fn joint<D: Device>(
         None => None,
     };
     let posterior = scores.posterior(wanted.len(), hidden)?;
-    let rows = posterior.chunks_mut(decoder.shape.vocabulary).zip(wanted).enumerate();
-    let found = rows.map(|(row, (logs, wanted))| {
+    let vocabulary = decoder.shape.vocabulary;
+    let rows = posterior.par_chunks_mut(vocabulary).zip(wanted).enumerate();
+    let found = rows.with_min_len(least_rows(vocabulary)).map(|(row, (logs, wanted))| {
         let run = Run { first: 0, class: 0.0, logs };
         let class = |id| classes.as_ref().map(|(classes, logs)| class_of(classes, logs, row, id));
         best(vec![run], strategy, wanted.history, k, class)
@@ -61,7 +63,7 @@ fn decoupled<D: Device>(
     let class_logs = scores.classes(wanted.len(), hidden)?;
     let plans = class_plans(classes, strategy, draw, &class_logs, wanted)?;
     let rows = chosen_runs(scores, classes, hidden, &class_logs, &plans)?;
-    let rows = rows.into_iter().zip(wanted).enumerate();
+    let rows = rows.into_par_iter().zip(wanted).enumerate();
     let found = rows.map(|(row, (runs, wanted))| {
         let class = |id| Some(class_of(classes, &class_logs, row, id));
         best(runs, strategy, wanted.history, k, class)
