@@ -59,6 +59,25 @@ proptest! {
     }
 }
 
+/// A nucleus of thousands of tokens, which is sorted in several parts, with many ties.
+#[test]
+fn a_large_nucleus_is_that_of_a_full_sort() {
+    let weight = |id: u32| f64::from(1 + id.wrapping_mul(2_654_435_761) % 1009);
+    let distribution = Distribution::from_weights((0..5000).map(|id| (id, weight(id))));
+    for p in [0.001, 0.3, 0.9, 0.9999] {
+        let mut mass = 0.0;
+        let needed = distribution.descending().into_iter().take_while(|(_, probability)| {
+            let is_needed = mass < p;
+            mass += probability;
+            is_needed
+        });
+        let mut expected: Vec<u32> = needed.map(|(id, _)| id).collect();
+        expected.sort_unstable();
+        let kept = top_p::keep_until((distribution.clone(), 0.0), p, |_, q| -q);
+        assert_eq!(ids(&kept), expected, "{p}");
+    }
+}
+
 #[test]
 fn typical_sampling_may_leave_out_the_most_likely() {
     let distribution = Distribution::from_weights([(0, 0.46), (1, 0.18), (2, 0.18), (3, 0.18)]);

@@ -60,16 +60,39 @@ pub(super) fn keep_until(
     p: f64,
     rank: impl Fn(u32, f64) -> f64,
 ) -> Distribution {
-    let mut sorted: Vec<(f64, u32, f64)> =
+    let mut ranked: Vec<Ranked> =
         distribution.entries().iter().map(|(id, q)| (rank(*id, *q), *id, *q)).collect();
-    sorted.sort_unstable_by(|left, right| left.0.total_cmp(&right.0).then(left.1.cmp(&right.1)));
-    let mut mass = 0.0;
-    let needed = sorted.iter().take_while(|(_, _, probability)| {
-        let before = mass;
-        mass += probability * (1.0 - dropped);
-        before < p
-    });
-    let mut kept: Vec<u32> = needed.map(|(_, id, _)| *id).collect();
+    let (mut kept, mut mass, mut rest) = (Vec::new(), 0.0, &mut ranked[..]);
+    // Few entries are needed of many: only as many as are needed are sorted.
+    while !rest.is_empty() {
+        let (first, later) = sort_first(rest, FIRST_SORTED.max(kept.len()));
+        for (_, id, probability) in first {
+            if mass >= p {
+                break;
+            }
+            mass += probability * (1.0 - dropped);
+            kept.push(*id);
+        }
+        rest = if mass < p { later } else { &mut [] };
+    }
     kept.sort_unstable();
     distribution.retain(|id, _| kept.binary_search(&id).is_ok())
+}
+
+/// An entry's rank, id and probability.
+type Ranked = (f64, u32, f64);
+
+/// Entries sorted at once, at least.
+const FIRST_SORTED: usize = 256;
+
+/// Splits off the `count` smallest entries, or all, sorted.
+fn sort_first(entries: &mut [Ranked], count: usize) -> (&[Ranked], &mut [Ranked]) {
+    let order =
+        |left: &Ranked, right: &Ranked| left.0.total_cmp(&right.0).then(left.1.cmp(&right.1));
+    if count < entries.len() {
+        entries.select_nth_unstable_by(count, order);
+    }
+    let (first, later) = entries.split_at_mut(count.min(entries.len()));
+    first.sort_unstable_by(order);
+    (first, later)
 }
