@@ -123,7 +123,8 @@ __device__ __forceinline__ void load8_values(const float* row, int column, int w
     }
 }
 
-__device__ __forceinline__ float warp_sum(float x) {
+template <class T>
+__device__ __forceinline__ T warp_sum(T x) {
 #pragma unroll
     for (int step = 16; step > 0; step /= 2) x += __shfl_xor_sync(0xffffffffu, x, step);
     return x;
@@ -137,14 +138,15 @@ __device__ __forceinline__ float warp_max(float x) {
 }
 
 // The sum over all threads of a block, in a fixed order; every thread gets the result.
-__device__ float block_sum(float x) {
-    __shared__ float parts[32];
+template <class T>
+__device__ T block_sum(T x) {
+    __shared__ T parts[32];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     x = warp_sum(x);
     __syncthreads();
     if (lane == 0) parts[warp] = x;
     __syncthreads();
-    return warp_sum(lane < (blockDim.x + 31) / 32 ? parts[lane] : 0.0f);
+    return warp_sum(lane < (blockDim.x + 31) / 32 ? parts[lane] : T(0));
 }
 
 __device__ float block_max(float x) {
