@@ -249,15 +249,46 @@ pub struct ClassSampling {
     pub top_p: f64,
 }
 
-/// How a token is drawn.
+/// How a token is drawn: the temperature, and the rules that decide which tokens may be drawn.
+///
+/// Top-nσ and top-k are applied first, both to all tokens, before the temperature; then the others
+/// in this order, each to the distribution left by those before it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TokenSampling {
     /// Divides the log-probabilities; 0 selects the most likely token.
     pub temperature: f64,
+    /// Keeps tokens whose log-probability is within this many standard deviations of the largest.
+    pub top_n_sigma: Option<f64>,
     /// Keeps the k most likely tokens and any that tie with the last of them.
     pub top_k: Option<usize>,
+    /// Keeps the fewest tokens that reach this mass, those first whose information is closest to
+    /// the entropy.
+    pub typical: Option<f64>,
+    /// Keeps the fewest tokens that reach this mass, the most likely first.
+    pub top_p: Option<f64>,
     /// Keeps tokens with at least this fraction of the highest probability.
     pub min_p: Option<f64>,
+    /// Keeps tokens with at least this probability, and the most likely.
+    pub epsilon_cutoff: Option<f64>,
+    /// Keeps tokens with at least the probability `min(η, √η · exp(−entropy))`, and the most
+    /// likely.
+    pub eta_cutoff: Option<f64>,
+}
+
+impl TokenSampling {
+    /// A draw from all tokens.
+    pub fn all(temperature: f64) -> Self {
+        Self {
+            temperature,
+            top_n_sigma: None,
+            top_k: None,
+            typical: None,
+            top_p: None,
+            min_p: None,
+            epsilon_cutoff: None,
+            eta_cutoff: None,
+        }
+    }
 }
 
 /// A drawn token, with its probability under the model.

@@ -1,13 +1,6 @@
 // Drawing tokens from logits, one block per row. Sums and draws are in double precision and in the
 // order of ids, as on the host.
 
-// Keeps the `k` most likely tokens and all that tie with the last of them (0: all), if they are at
-// least `least` times as likely as the most likely one.
-struct Truncation {
-    double temperature, least;
-    int k;
-};
-
 // The index of the weight that `rest` falls on, weights in order; run by one thread.
 __device__ int draw_of(int count, const double* weights, double rest) {
     int last = -1;
@@ -96,54 +89,16 @@ __device__ int draw_class(int classes, const float* logits, float log_sum, doubl
     return drawn;
 }
 
-// The log-probability of a token: that within its class plus that of the class.
-struct Logs {
-    const float* logits;
-    float log_sum, class_log;
-
-    __device__ __forceinline__ float of(u32 i) const { return logits[i] - log_sum + class_log; }
-};
-
-// The k-th largest log-probability of `count` tokens, and the largest.
-__device__ float kth_largest(Logs logs, u32 count, int k, float& largest) {
-    float bound = __int_as_float(0x7f800000);
-    largest = NEVER;
-    do {
-        float own = NEVER, ties = 0.0f;
-        for (u32 i = threadIdx.x; i < count; i += blockDim.x) {
-            float log = logs.of(i);
-            if (log >= bound) continue;
-            if (log > own) own = log, ties = 0.0f;
-            if (log == own) ties += 1.0f;
-        }
-        float next = block_max(own);
-        if (next <= NEVER) return next;
-        k -= (int)block_sum(own == next ? ties : 0.0f);
-        largest = fmaxf(largest, next);
-        bound = next;
-    } while (k > 0);
-    return bound;
-}
-
 // The token that `uniform` falls on; -1 if no token has a positive probability.
-__device__ int draw_token(Logs logs, u32 count, Truncation truncation, double uniform) {
+__device__ int draw_token(const Tokens& tokens, double uniform) {
     __shared__ double sums[256];
     __shared__ double rest;
     __shared__ int owner, drawn;
-    float largest;
-    float threshold = kth_largest(logs, count, truncation.k > 0 ? truncation.k : 1, largest);
-    if (truncation.k == 0) threshold = NEVER;
-    auto weight = [=](u32 i) {
-        float log = logs.of(i);
-        if (!(log >= threshold)) return 0.0;
-        double weight = exp((double)(log - largest) / truncation.temperature);
-        return weight >= truncation.least ? weight : 0.0;
-    };
     // Each thread takes neighbouring tokens, so that sums follow the order of ids.
-    u32 share = (count + 255) / 256, begin = min(count, share * threadIdx.x);
-    u32 end = min(count, begin + share);
+    u32 share = (tokens.count + 255) / 256, begin = min(tokens.count, share * threadIdx.x);
+    u32 end = min(tokens.count, begin + share);
     double sum = 0.0;
-    for (u32 i = begin; i < end; i++) sum += weight(i);
+    for (u32 i = begin; i < end; i++) sum += tokens.weight(i);
     sums[threadIdx.x] = sum;
     if (threadIdx.x == 0) drawn = -1;
     __syncthreads();
@@ -163,7 +118,7 @@ __device__ int draw_token(Logs logs, u32 count, Truncation truncation, double un
     if (threadIdx.x == owner) {
         double left = rest;
         for (u32 i = begin; i < end; i++) {
-            double own = weight(i);
+            double own = tokens.weight(i);
             if (!(own > 0.0)) continue;
             drawn = i;
             if (left < own) break;
@@ -177,33 +132,33 @@ __device__ int draw_token(Logs logs, u32 count, Truncation truncation, double un
 // `logits: [rows, vocabulary]`, `class_logits: [rows, classes]`, `uniforms: [rows, 2]`. With
 // `decoupled` a class is drawn first; otherwise the logits of an F² head are already
 // log-probabilities. `drawn: [rows, 4]` gets token, log-probability, class and the class's
-// log-probability.
-KERNEL __launch_bounds__(256)
-draw_tokens(int classes, u32 vocabulary, const u32* ends, const float* class_logits,
-            const float* logits, int decoupled, double class_temperature, int class_k, double class_p,
-            double temperature, int k, double least, const double* uniforms, u32* drawn) {
+// log-probability. Logits of dropped tokens are overwritten. Few registers per thread let six
+// blocks share a processor, since all wait for memory.
+KERNEL __launch_bounds__(256, 6)
+draw_tokens(int classes, u32 vocabulary, const u32* ends, const float* class_logits, float* logits,
+            int decoupled, double class_temperature, int class_k, double class_p, const Rules* rules,
+            const double* uniforms, u32* drawn) {
     extern __shared__ double class_weights[];
-    const float* row = logits + (i64)blockIdx.x * vocabulary;
     const float* by_class = class_logits + (i64)blockIdx.x * classes;
     float class_sum = classes ? log_sum_of(by_class, classes) : 0.0f;
     u32 start = 0, end = vocabulary;
     int class_ = -1, token = -1;
-    Logs logs = {row, 0.0f, 0.0f};
     if (decoupled) {
         class_ = draw_class(classes, by_class, class_sum, class_temperature, class_k, class_p,
                             uniforms[2 * blockIdx.x], class_weights, class_weights + classes);
         start = class_ > 0 ? ends[class_ - 1] : 0, end = class_ >= 0 ? ends[class_] : 0;
-        logs.class_log = class_ >= 0 ? by_class[class_] - class_sum : 0.0f;
     }
-    logs.logits += start;
-    if (decoupled || !classes) logs.log_sum = log_sum_of(logs.logits, end - start);
-    Truncation truncation = {temperature, least, k};
-    double uniform = uniforms[2 * blockIdx.x + decoupled];
-    if (end > start) token = draw_token(logs, end - start, truncation, uniform);
+    Tokens tokens = {logits + (i64)blockIdx.x * vocabulary + start, end - start};
+    if (decoupled && class_ >= 0) tokens.class_log = by_class[class_] - class_sum;
+    if (decoupled || !classes) tokens.log_sum = log_sum_of(tokens.logits, tokens.count);
+    if (end > start) {
+        apply(tokens, *rules);
+        token = draw_token(tokens, uniforms[2 * blockIdx.x + decoupled]);
+    }
     if (threadIdx.x) return;
     u32* to = drawn + 4 * blockIdx.x;
     to[0] = token < 0 ? NONE : start + token;
-    to[1] = token < 0 ? 0 : __float_as_uint(logs.of(token));
+    to[1] = token < 0 ? 0 : __float_as_uint(tokens.log(token));
     if (!decoupled && classes && token >= 0)
         for (class_ = 0; ends[class_] <= token; class_++) {}
     to[2] = class_ < 0 ? NONE : class_;

@@ -12,34 +12,37 @@ const MOST_K: usize = 256;
 /// The most classes: a block has two numbers for each in shared memory.
 const MOST_CLASSES: usize = 4096;
 
-/// Words of a number from `[0, 1)`, of which a row has two, and of a row's result.
-const UNIFORM_WORDS: usize = 2;
+/// Words of a number in double precision, and of a row's result.
+const DOUBLE_WORDS: usize = 2;
 const DRAWN_WORDS: usize = 4;
 
-/// Buffers for the uniform numbers and the draws.
+/// The numbers of `Rules` in truncation.cu.
+const RULES: usize = 8;
+
+/// Buffers for the rules, followed by two numbers from `[0, 1)` for each row, and for the draws.
 #[derive(Debug)]
 pub struct Draws {
-    uniforms: Upload,
+    numbers: Upload,
     drawn: Buffer<u32>,
 }
 
 impl Draws {
     pub(super) fn new(stream: &Stream, rows: usize) -> Result<Self, Error> {
         Ok(Self {
-            uniforms: Upload::new(stream, 2 * UNIFORM_WORDS * rows)?,
+            numbers: Upload::new(stream, DOUBLE_WORDS * (RULES + 2 * rows))?,
             drawn: Buffer::zeroed(stream, DRAWN_WORDS * rows)?,
         })
     }
 
-    fn load(&mut self, uniforms: &[[f64; 2]], [first, second]: [bool; 2]) {
-        self.uniforms.write(2 * UNIFORM_WORDS * uniforms.len(), |words| {
-            for (words, [a, b]) in words.chunks_exact_mut(2 * UNIFORM_WORDS).zip(uniforms) {
-                // At temperature 0 the number is zero, which draws the first that is kept.
-                let bits = [(a, first), (b, second)]
-                    .map(|(number, draws)| if draws { number.to_bits() } else { 0 });
-                for (word, bits) in words.chunks_exact_mut(UNIFORM_WORDS).zip(bits) {
-                    word.copy_from_slice(&[bits as u32, (bits >> 32) as u32]);
-                }
+    fn load(&mut self, rules: [f64; RULES], uniforms: &[[f64; 2]], draws: [bool; 2]) {
+        self.numbers.write(DOUBLE_WORDS * (RULES + 2 * uniforms.len()), |words| {
+            // At temperature 0 the number is zero, which draws the first that is kept.
+            let number = |(number, draws): (&f64, bool)| if draws { *number } else { 0.0 };
+            let uniforms = uniforms.iter().flat_map(|pair| pair.iter().zip(draws).map(number));
+            let numbers = rules.into_iter().chain(uniforms);
+            for (words, number) in words.chunks_exact_mut(DOUBLE_WORDS).zip(numbers) {
+                let bits = number.to_bits();
+                words.copy_from_slice(&[bits as u32, (bits >> 32) as u32]);
             }
         });
     }
@@ -57,30 +60,33 @@ impl Draws {
     }
 }
 
-/// Temperature and truncation in the form that the kernel takes. A temperature of zero keeps the
-/// most likely, of which the first is drawn.
-struct Truncation {
-    temperature: f64,
-    k: usize,
-    share: f64,
+/// The settings of a class in the form that the kernel takes. A temperature of zero keeps the most
+/// likely, of which the first is drawn.
+fn class_rules(ClassSampling { temperature, top_k, top_p }: ClassSampling) -> (f64, usize, f64) {
+    if temperature == 0.0 { (1.0, 1, 1.0) } else { (temperature, top_k.unwrap_or(0), top_p) }
 }
 
-impl Truncation {
-    fn of_class(ClassSampling { temperature, top_k, top_p }: ClassSampling) -> Self {
-        Self::new(temperature, top_k, top_p, 1.0)
+/// `Rules` of truncation.cu, in its order; zero is off.
+fn token_rules(token: TokenSampling) -> [f64; RULES] {
+    if token.temperature == 0.0 {
+        return token_rules(TokenSampling { top_k: Some(1), ..TokenSampling::all(1.0) });
     }
-
-    fn of_token(TokenSampling { temperature, top_k, min_p }: TokenSampling) -> Self {
-        Self::new(temperature, top_k, min_p.unwrap_or(0.0), 0.0)
-    }
-
-    fn new(temperature: f64, k: Option<usize>, share: f64, whole: f64) -> Self {
-        if temperature == 0.0 {
-            Self { temperature: 1.0, k: 1, share: whole }
-        } else {
-            Self { temperature, k: k.unwrap_or(0), share }
-        }
-    }
+    let TokenSampling {
+        temperature,
+        top_n_sigma,
+        top_k,
+        typical,
+        top_p,
+        min_p,
+        epsilon_cutoff,
+        eta_cutoff,
+    } = token;
+    // A share of one keeps everything.
+    let part = |share: Option<f64>| share.filter(|share| *share < 1.0);
+    let k = top_k.map(|k| k as f64);
+    let (typical, top_p) = (part(typical), part(top_p));
+    [Some(temperature), top_n_sigma, k, typical, top_p, min_p, epsilon_cutoff, eta_cutoff]
+        .map(|setting| setting.unwrap_or(0.0))
 }
 
 /// Whether the kernel supports this head with these settings.
@@ -106,8 +112,8 @@ impl<P: Precision> Cuda<P> {
         let class = class.unwrap_or(all);
         let drawn = [class.temperature, token.temperature].map(|temperature| temperature > 0.0);
         let drawn = if is_decoupled { drawn } else { [drawn[1]; 2] };
-        draws.load(uniforms, drawn);
-        let (by_class, by_token) = (Truncation::of_class(class), Truncation::of_token(token));
+        draws.load(token_rules(token), uniforms, drawn);
+        let (class_temperature, class_k, class_p) = class_rules(class);
         let classes = head.class_ends().len();
         // SAFETY: the operation's buffers have these sizes.
         unsafe {
@@ -121,13 +127,11 @@ impl<P: Precision> Cuda<P> {
                     class_logits,
                     logits.at(0),
                     is_decoupled,
-                    by_class.temperature,
-                    by_class.k,
-                    by_class.share,
-                    by_token.temperature,
-                    by_token.k,
-                    by_token.share,
-                    draws.uniforms.at(0),
+                    class_temperature,
+                    class_k,
+                    class_p,
+                    draws.numbers.at(0),
+                    draws.numbers.at(DOUBLE_WORDS * RULES),
                     draws.drawn.at(0),
                 ),
             );

@@ -20,7 +20,7 @@ kernels! {
     F2_POSTERIOR: (usize, usize, Address, Address, Address) = f2_posterior;
     SOFTMAX_SHORT_ROWS: (usize, usize, usize, usize, Address, Address, Address, Address, Address, bool, Address, Address) = softmax_short_rows;
     SOFTMAX_LONG_ROWS: (usize, usize, usize, Address, Address, Address, bool, Address, Address, Address, Address, Address, Address, f32, f32) = softmax_long_rows;
-    DRAW_TOKENS: (usize, usize, Address, Address, Address, bool, f64, usize, f64, f64, usize, f64, Address, Address) = draw_tokens;
+    DRAW_TOKENS: (usize, usize, Address, Address, Address, bool, f64, usize, f64, Address, Address, Address) = draw_tokens;
 }
 
 impl<P: Precision> Heads for Cuda<P> {

@@ -15,7 +15,7 @@ use crate::Error;
 use crate::cuda::{DEVICE, Precision};
 
 /// The sources of all kernels, compiled as one program in this order: shared code first.
-pub(super) const SOURCES: [(&str, &str); 13] = [
+pub(super) const SOURCES: [(&str, &str); 14] = [
     ("common.cu", include_str!("common.cu")),
     ("memory/memory.cu", include_str!("../memory/memory.cu")),
     ("embedding/embedding.cu", include_str!("../embedding/embedding.cu")),
@@ -24,6 +24,7 @@ pub(super) const SOURCES: [(&str, &str); 13] = [
     ("optimiser.cu", include_str!("../optimiser.cu")),
     ("exchange/exchange.cu", include_str!("../exchange/exchange.cu")),
     ("head/head.cu", include_str!("../head/head.cu")),
+    ("head/truncation.cu", include_str!("../head/truncation.cu")),
     ("head/draw.cu", include_str!("../head/draw.cu")),
     ("attention/attention.cu", include_str!("../attention/attention.cu")),
     ("attention/tiles.cu", include_str!("../attention/tiles.cu")),

@@ -89,7 +89,7 @@ impl Truncations {
 
     /// The settings for a draw on the device; `None` if a rule needs the host.
     pub(super) fn on_device(&self, temperature: f64) -> Option<TokenSampling> {
-        let all = TokenSampling { temperature, top_k: None, min_p: None };
+        let all = TokenSampling::all(temperature);
         self.set().try_fold(all, |sampling, (rule, setting)| (rule.on_device)(sampling, setting))
     }
 }
