@@ -6,7 +6,7 @@ use f2_engine::{Bf16, Cpu, Cuda, Device, F32, Parameter, cuda_is_present};
 use f2_lm::batch::{TokenSource, TrainingBatches};
 use f2_lm::bench::{zipf_class_ends, zipf_tokens};
 use f2_lm::config::{ConfigLayers, ObjectiveName, TrainConfig, WindowOrder};
-use f2_lm::decode::{Generator, Request, Strategy};
+use f2_lm::decode::{Generator, Request, Strategy, Truncations};
 use f2_lm::model::{Decoder, ModelShape};
 use f2_lm::train::Trainer;
 
@@ -198,6 +198,59 @@ fn texts_drawn_by_the_gpu_are_the_cpus() {
             println!("{objective:?} {strategy:?}: {same} of {} texts", prompts.len());
             assert!(same * 100 >= 95 * prompts.len(), "{objective:?}: {same} texts are the same");
         }
+    }
+}
+
+/// Every rule, and rules that act on the result of others, with settings that drop tokens of a
+/// model that has hardly been trained.
+fn truncations() -> Vec<Truncations> {
+    let all = Truncations::default();
+    let list = vec![
+        all.with_top_k(5),
+        all.with_top_n_sigma(0.5),
+        all.with_typical(0.3),
+        all.with_top_p(0.3),
+        all.with_min_p(0.8),
+        all.with_epsilon_cutoff(0.01),
+        all.with_eta_cutoff(1.0),
+        all.with_top_k(10).with_top_n_sigma(0.8).with_top_p(0.7),
+        all.with_typical(0.6).with_top_p(0.7).with_min_p(0.9),
+        all.with_typical(0.5).with_epsilon_cutoff(0.005).with_eta_cutoff(0.9),
+    ];
+    for rule in Truncations::rules() {
+        assert!(list.iter().any(|truncations| truncations.get(rule).is_some()), "{}", rule.key);
+    }
+    list
+}
+
+/// The host draws from the probabilities of the same GPU, because of a penalty that changes none of
+/// them.
+#[test]
+fn the_gpu_truncates_as_the_host_does() {
+    if is_skipped() {
+        return;
+    }
+    let decoupled = Strategy { temperature: 0.7, ..Strategy::default() };
+    let joint = decoupled.clone().joint();
+    truncates_as_the_host(ObjectiveName::Mle, &joint);
+    truncates_as_the_host(ObjectiveName::F2, &joint);
+    truncates_as_the_host(ObjectiveName::F2, &decoupled);
+}
+
+fn truncates_as_the_host(objective: ObjectiveName, strategy: &Strategy) {
+    let (gpu, _) = train(Cuda::<F32>::new(0).unwrap(), &config(objective), false);
+    let texts = if is_emulated() { 12 } else { 40 };
+    let prompts: Vec<Vec<u32>> = (0..texts).map(|i| zipf_tokens(VOCABULARY, 5, i)).collect();
+    let unrestricted = write(&gpu, &prompts, strategy);
+    for truncations in truncations() {
+        let on_gpu = Strategy { truncations, ..strategy.clone() };
+        let on_host = Strategy { repetition_penalty: 1.0 + 1e-12, ..on_gpu.clone() };
+        let expected = write(&gpu, &prompts, &on_host);
+        let written = write(&gpu, &prompts, &on_gpu);
+        let same = expected.iter().zip(&written).filter(|(one, other)| one == other).count();
+        println!("{objective:?} {truncations:?}: {same} of {texts} texts");
+        assert!(expected != unrestricted, "{truncations:?}");
+        assert!(same * 100 >= 95 * prompts.len(), "{objective:?} {truncations:?}: {same} texts");
     }
 }
 

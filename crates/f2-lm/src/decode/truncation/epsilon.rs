@@ -1,8 +1,10 @@
 //! The epsilon cut-off (Hewitt et al., 2022): drops tokens below a probability, which a softmax
 //! assigns by smoothing rather than because they fit the text.
 
+use f2_engine::TokenSampling;
+
 use super::super::Distribution;
-use super::rule::{Foreign, TruncationSetting, host_alone};
+use super::rule::{Foreign, TruncationSetting};
 use super::{Effect, TruncationRule, Truncations};
 
 pub(super) const RULE: TruncationRule = TruncationRule {
@@ -17,7 +19,9 @@ pub(super) const RULE: TruncationRule = TruncationRule {
     none: &[0.0],
     transformers: Some(Foreign { name: "epsilon_cutoff", unset: None }),
     effect: Effect::Probabilities(epsilon_cutoff),
-    on_device: host_alone,
+    on_device: |sampling, epsilon| {
+        Some(TokenSampling { epsilon_cutoff: Some(epsilon), ..sampling })
+    },
 };
 
 impl Truncations {

@@ -1,7 +1,9 @@
 //! The eta cut-off (Hewitt et al., 2022): the epsilon cut-off, lower if the entropy is high.
 
+use f2_engine::TokenSampling;
+
 use super::super::Distribution;
-use super::rule::{Foreign, TruncationSetting, host_alone};
+use super::rule::{Foreign, TruncationSetting};
 use super::{Effect, TruncationRule, Truncations, epsilon_cutoff};
 
 pub(super) const RULE: TruncationRule = TruncationRule {
@@ -16,7 +18,7 @@ pub(super) const RULE: TruncationRule = TruncationRule {
     none: &[0.0],
     transformers: Some(Foreign { name: "eta_cutoff", unset: None }),
     effect: Effect::Probabilities(eta_cutoff),
-    on_device: host_alone,
+    on_device: |sampling, eta| Some(TokenSampling { eta_cutoff: Some(eta), ..sampling }),
 };
 
 impl Truncations {

@@ -36,8 +36,7 @@ pub struct TruncationRule {
     pub(crate) transformers: Option<Foreign>,
     /// Its effect on tokens.
     pub(super) effect: Effect,
-    /// Adds the rule to the settings for a draw on the device; `None` if the host must draw. For
-    /// rules that devices do not support it is [`host_alone`].
+    /// Adds the rule to the settings for a draw on the device; `None` if the host must draw.
     pub(super) on_device: fn(TokenSampling, f64) -> Option<TokenSampling>,
 }
 
@@ -93,14 +92,4 @@ impl TruncationRule {
             TruncationSetting::Share | TruncationSetting::Positive => Written::Number(setting),
         }
     }
-}
-
-/// For a rule that devices do not support: the host draws.
-pub(super) fn host_alone(_: TokenSampling, _: f64) -> Option<TokenSampling> {
-    None
-}
-
-/// For a rule that devices do not support, and whose setting 1 keeps everything.
-pub(super) fn host_alone_below_one(sampling: TokenSampling, share: f64) -> Option<TokenSampling> {
-    (share >= 1.0).then_some(sampling)
 }

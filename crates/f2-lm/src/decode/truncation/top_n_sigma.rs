@@ -1,6 +1,8 @@
 //! Top-nσ (Tang et al., 2024): tokens within some standard deviations of the largest logit.
 
-use super::rule::{TruncationSetting, host_alone};
+use f2_engine::TokenSampling;
+
+use super::rule::TruncationSetting;
 use super::{Effect, TruncationRule, Truncations};
 
 pub(super) const RULE: TruncationRule = TruncationRule {
@@ -16,7 +18,7 @@ pub(super) const RULE: TruncationRule = TruncationRule {
     none: &[0.0, -1.0],
     transformers: None,
     effect: Effect::LogThreshold(threshold),
-    on_device: host_alone,
+    on_device: |sampling, n| Some(TokenSampling { top_n_sigma: Some(n), ..sampling }),
 };
 
 impl Truncations {

@@ -1,8 +1,10 @@
 //! Nucleus sampling, top-p (Holtzman et al., 2020), and what other rules share with it: the fewest
 //! tokens that reach a mass, in some order.
 
+use f2_engine::TokenSampling;
+
 use super::super::Distribution;
-use super::rule::{Foreign, TruncationSetting, host_alone_below_one};
+use super::rule::{Foreign, TruncationSetting};
 use super::{Effect, TruncationRule, Truncations};
 
 pub(super) const RULE: TruncationRule = TruncationRule {
@@ -17,7 +19,7 @@ pub(super) const RULE: TruncationRule = TruncationRule {
     none: &[1.0],
     transformers: Some(Foreign { name: "top_p", unset: None }),
     effect: Effect::Probabilities(top_p),
-    on_device: host_alone_below_one,
+    on_device: |sampling, p| Some(TokenSampling { top_p: Some(p), ..sampling }),
 };
 
 impl Truncations {

@@ -1,7 +1,9 @@
 //! Locally typical sampling (Meister et al., 2023).
 
+use f2_engine::TokenSampling;
+
 use super::super::Distribution;
-use super::rule::{Foreign, TruncationSetting, host_alone_below_one};
+use super::rule::{Foreign, TruncationSetting};
 use super::top_p::keep_until;
 use super::{Effect, TruncationRule, Truncations};
 
@@ -17,7 +19,7 @@ pub(super) const RULE: TruncationRule = TruncationRule {
     none: &[1.0],
     transformers: Some(Foreign { name: "typical_p", unset: None }),
     effect: Effect::Probabilities(typical),
-    on_device: host_alone_below_one,
+    on_device: |sampling, p| Some(TokenSampling { typical: Some(p), ..sampling }),
 };
 
 impl Truncations {
