@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <utility>
 #include <vector>
 
@@ -40,6 +41,14 @@ struct Copy {
     unsigned size, bytes, group;
 };
 
+// A copy of a part of a matrix by the copy unit, and the barrier that counts its bytes.
+struct Transfer {
+    unsigned to;
+    Matrix from;
+    long long row, column;
+    unsigned barrier;
+};
+
 struct Thread {
     void* stack_pointer;
     Index index;
@@ -50,7 +59,7 @@ struct Thread {
 // A warp: its lanes as bits, by what they are doing, and the registers that they show each other. Two
 // sets of these, since a lane may be one exchange ahead of another.
 struct Warp {
-    unsigned first, lanes, ready, at_warp_barrier, at_block_barrier;
+    unsigned first, lanes, ready, at_warp_barrier, at_block_barrier, polling;
     // The order in which lanes run until the next barrier.
     unsigned start;
     bool backwards;
@@ -67,6 +76,9 @@ struct Block {
     // Different for every block that runs.
     unsigned long long number;
     size_t static_shared;
+    // Phases of barriers in shared memory that were completed.
+    unsigned long long phases;
+    std::deque<Transfer> transfers;
     unsigned char* shared;
     unsigned char* stacks;
     void* scheduler;
@@ -133,7 +145,7 @@ inline void begin_order(Warp& warp) {
 // Continues with another lane of the warp, since this one must wait or is done.
 inline void yield() {
     Warp& own = warp();
-    if (own.ready == 0 && own.at_warp_barrier != 0) {
+    if (own.ready == 0 && own.polling == 0 && own.at_warp_barrier != 0) {
         if (own.at_warp_barrier != own.lanes) fail("some lanes of the warp do not come to its barrier");
         own.ready = own.at_warp_barrier, own.at_warp_barrier = 0;
         begin_order(own);
@@ -159,6 +171,12 @@ inline void wait_for_block() {
     yield();
 }
 
+// Lets all others run, since this thread waits for a barrier in shared memory.
+inline void poll() {
+    warp().polling |= lane_bit();
+    yield();
+}
+
 // Where a thread begins.
 inline void begin() {
     block.entry(block.arguments);
@@ -180,13 +198,27 @@ inline void prepare(unsigned number) {
     thread.stack_pointer = top;
 }
 
-// Runs a warp until all its threads are at a barrier of the block, or done.
+// Runs a warp until all its threads are at a barrier of the block or wait for others, or are done.
 inline void run_warp(Warp& warp) {
     if (warp.ready == 0) return;
     begin_order(warp);
     current = next_lane(warp);
     emulator_switch(&block.scheduler, current->stack_pointer);
 }
+
+// Lets the lanes that are in this state run again. False if there are none.
+inline bool resume(unsigned warps, unsigned Warp::* state) {
+    bool any = false;
+    for (unsigned i = 0; i < warps; i++) {
+        Warp& warp = block.warps[i];
+        warp.ready = warp.*state, warp.*state = 0;
+        any |= warp.ready != 0;
+    }
+    return any;
+}
+
+// Makes the next copy by the copy unit, since all threads wait. Defined in ptx.h.
+inline void transfer();
 
 inline void run_block() {
     unsigned threads = block.launch->block.x, warps = (threads + WARP - 1) / WARP;
@@ -198,19 +230,18 @@ inline void run_block() {
         Warp& warp = block.warps[i];
         unsigned count = std::min(WARP, threads - i * WARP);
         warp.first = i * WARP, warp.lanes = count == WARP ? ~0u : (1u << count) - 1;
-        warp.ready = warp.lanes, warp.at_warp_barrier = warp.at_block_barrier = 0;
+        warp.ready = warp.lanes, warp.at_warp_barrier = warp.at_block_barrier = warp.polling = 0;
         memset(warp.exchanges, 0, sizeof warp.exchanges);
     }
     for (bool left = true; left;) {
         unsigned start = some();
+        unsigned long long phases = block.phases;
         for (unsigned i = 0; i < warps; i++) run_warp(block.warps[(start + i) % warps]);
-        left = false;
-        for (unsigned i = 0; i < warps; i++) {
-            Warp& warp = block.warps[i];
-            warp.ready = warp.at_block_barrier, warp.at_block_barrier = 0;
-            left |= warp.ready != 0;
-        }
+        left = resume(warps, &Warp::polling);
+        if (left && block.phases == phases) transfer();
+        left = left || resume(warps, &Warp::at_block_barrier);
     }
+    if (!block.transfers.empty()) fail("ends before its copies by the copy unit");
 }
 
 // Runs all blocks, in reverse order at every second launch.

@@ -15,6 +15,7 @@
 #define __forceinline__ inline
 #define __restrict__ __restrict
 #define __launch_bounds__(...)
+#define __grid_constant__
 #define __align__(bytes) alignas(bytes)
 
 #define threadIdx (emulator::current->index)
@@ -47,6 +48,16 @@ inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
 template <class T>
 inline T __ldg(const T* from) {
     return *from;
+}
+
+template <class T>
+inline T __ldcs(const T* from) {
+    return *from;
+}
+
+template <class T>
+inline void __stcs(T* to, T value) {
+    *to = value;
 }
 
 template <class A, class B>
@@ -94,17 +105,18 @@ void call(void (*kernel)(Types...), void** arguments) {
     call(kernel, arguments, std::index_sequence_for<Types...>());
 }
 
+// The sizes of a kernel's parameters.
 template <class... Types>
-constexpr int count_of(void (*)(Types...)) {
-    return sizeof...(Types);
+std::vector<size_t> sizes_of(void (*)(Types...)) {
+    return {sizeof(Types)...};
 }
 
 }  // namespace emulator
 
-// Makes a kernel visible to the driver: the number of its arguments, and a function that runs it.
+// Makes a kernel visible to the driver: the sizes of its parameters, and a function that runs it.
 #define EMULATE(kernel, most_threads)                                                              \
-    extern "C" __attribute__((visibility("default"))) int arguments_of_##kernel =                 \
-        emulator::count_of(kernel);                                                                \
+    extern "C" __attribute__((visibility("default"))) std::vector<size_t> sizes_of_##kernel =     \
+        emulator::sizes_of(kernel);                                                                \
     extern "C" __attribute__((visibility("default"))) void run_##kernel(                           \
         void** arguments, const emulator::Launch* launch) {                                        \
         auto entry = [](void** all) { emulator::call(kernel, all); };                              \

@@ -16,4 +16,10 @@ struct Launch {
     size_t shared;
 };
 
+// A matrix of which kernels copy boxes of 64 columns of bf16 to shared memory; `stride` is in bytes.
+struct Matrix {
+    const char* start;
+    unsigned long long rows, columns, stride, box_rows;
+};
+
 }  // namespace emulator

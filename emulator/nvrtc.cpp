@@ -33,17 +33,24 @@ struct Function {
 const string WGMMA_OUTPUTS =
     "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,"
     "%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31}, ";
+const string WIDE_WGMMA_OUTPUTS = [] {
+    string all = "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {%0";
+    for (int i = 1; i < 64; i++) all += ",%" + std::to_string(i);
+    return all + "}, ";
+}();
 const std::map<string, Function> INSTRUCTIONS = {
     {"cvt.rn.bf16.f32 %0, %1;", {"round_one"}},
     {"cvt.rn.bf16x2.f32 %0, %1, %2;", {"round_two"}},
     {"ex2.approx.ftz.f32 %0, %1;", {"power_of_two"}},
     {"sqrt.approx.ftz.f32 %0, %1;", {"square_root"}},
+    {"rcp.approx.ftz.f32 %0, %1;", {"reciprocal"}},
     {"cp.async.cg.shared.global [%0], [%1], 16, %2;", {"copy<16>"}},
     {"cp.async.ca.shared.global [%0], [%1], 4, %2;", {"copy<4>"}},
     {"cp.async.commit_group;", {"commit_copies"}},
     {"cp.async.wait_group %0;", {"wait_copies"}},
     {"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];", {"load_matrices"}},
     {"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];", {"load_transposed"}},
+    {"stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};", {"store_matrices"}},
     {"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
      "{%0,%1,%2,%3};",
      {"multiply"}},
@@ -52,9 +59,22 @@ const std::map<string, Function> INSTRUCTIONS = {
     {"{ .reg .pred add; setp.ne.b32 add, 1, 0; " + WGMMA_OUTPUTS +
          "{%32,%33,%34,%35}, %36, add, 1, 1, 1; }",
      {"multiply_group_registers", true}},
+    {"{ .reg .pred add; setp.ne.b32 add, %66, 0; " + WIDE_WGMMA_OUTPUTS + "%64, %65, add, 1, 1, 0, %67; }",
+     {"multiply_group_wide", true}},
+    {"mbarrier.init.shared::cta.b64 [%0], %1;", {"begin_barrier"}},
+    {"mbarrier.arrive.shared::cta.b64 _, [%0];", {"arrive"}},
+    {"{ .reg .pred done; mbarrier.try_wait.parity.shared::cta.b64 done, [%1], %2; selp.u32 %0, 1, 0, done; }",
+     {"is_complete"}},
+    {"mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;", {"arrive_before_bytes"}},
+    {"cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];",
+     {"copy_box"}},
+    {"fence.mbarrier_init.release.cluster;", {"nothing"}},
+    {"setmaxnreg.inc.sync.aligned.u32 160;", {"nothing"}},
+    {"setmaxnreg.dec.sync.aligned.u32 32;", {"nothing"}},
     {"wgmma.fence.sync.aligned;", {"nothing"}},
     {"wgmma.commit_group.sync.aligned;", {"nothing"}},
     {"wgmma.wait_group.sync.aligned %32;", {"nothing"}},
+    {"wgmma.wait_group.sync.aligned %64;", {"nothing"}},
     {"fence.proxy.async.shared::cta;", {"nothing"}},
 };
 

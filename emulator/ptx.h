@@ -49,6 +49,7 @@ inline void round_two(unsigned& to, float high, float low) {
 inline float flushed(float x) { return fabsf(x) < 1.17549435e-38f ? 0.0f : x; }
 inline void power_of_two(float& to, float x) { to = flushed(exp2f(flushed(x))); }
 inline void square_root(float& to, float x) { to = sqrtf(flushed(x)); }
+inline void reciprocal(float& to, float x) { to = flushed(1.0f / flushed(x)); }
 
 // Starts a copy of `bytes` bytes; the rest of `SIZE` becomes zero.
 template <unsigned SIZE>
@@ -103,10 +104,17 @@ inline void load_transposed(unsigned& a, unsigned& b, unsigned& c, unsigned& d, 
     }
 }
 
+inline void store_matrices(unsigned address, unsigned a, unsigned b, unsigned c, unsigned d) {
+    auto rows = rows_of_matrices(address);
+    unsigned lane = current->index.x % WARP, row = lane / 4, column = lane % 4 * 2, i = 0;
+    for (unsigned from : {a, b, c, d})
+        *(unsigned*)shared(rows[8 * i++ + row][0] + 2 * column, 4) = from;
+}
+
 // The operands of a product as numbers, which the lanes of a warp decode together: two sets, as for
 // registers that are shown. Sums are over 16.
 struct Operands {
-    float left[16][16], right[16][64];
+    float left[16][16], right[16][128];
 };
 
 inline Operands& operands() {
@@ -189,8 +197,94 @@ inline void multiply_group_registers(unsigned a0, unsigned a1, unsigned a2, unsi
     add_products(from, true, to...);
 }
 
+// The outputs of a warp: 16 rows of 128 columns. The right operand is 128 rows of a tile, or, if it is
+// transposed, 16 rows of two tiles of 64 columns, whose distance the descriptor has in place of the
+// number one.
+template <class... Floats>
+inline void multiply_group_wide(unsigned long long left, unsigned long long right, unsigned add,
+                                unsigned transposed, Floats&... to) {
+    static_assert(sizeof...(Floats) == 64);
+    Operands& from = operands();
+    unsigned lane = current->index.x % WARP, first = current->index.x % 128 / WARP * 16;
+    unsigned long long second = right >> 16 & 0x3fff;
+    if (transposed) right = (right & ~(0x3fffull << 16)) | 1 << 16;
+    for (unsigned i = lane; i < 16 * 16; i += WARP)
+        from.left[i / 16][i % 16] = tile_element(left, first + i / 16, i % 16);
+    for (unsigned i = lane; i < 16 * 128; i += WARP) {
+        unsigned k = i % 16, column = i / 16;
+        from.right[k][column] = !transposed ? tile_element(right, column, k)
+                                            : tile_element(right + column / 64 * second, k, column % 64);
+    }
+    show();
+    add_products(from, add, to...);
+}
+
+// A barrier in shared memory: the arrivals that a phase needs, those that are missing, whether the
+// number of complete phases is odd, and the bytes of copies that are missing.
+struct Barrier {
+    unsigned needed : 15, missing : 16, odd : 1;
+    int bytes;
+};
+
+inline Barrier& barrier(unsigned address) {
+    Barrier& barrier = *(Barrier*)shared(address, sizeof(Barrier));
+    if (barrier.needed == 0x7fff) fail("a barrier that does not exist yet");
+    return barrier;
+}
+
+inline void begin_barrier(unsigned address, unsigned count) {
+    *(Barrier*)shared(address, sizeof(Barrier)) = {count, count, 0, 0};
+}
+
+inline void end_phase(Barrier& own) {
+    if (own.missing != 0 || own.bytes != 0) return;
+    own.missing = own.needed, own.odd ^= 1, block.phases++;
+}
+
+inline void arrive(unsigned address) {
+    Barrier& own = barrier(address);
+    own.missing--;
+    end_phase(own);
+}
+
+inline void arrive_before_bytes(unsigned address, int bytes) {
+    barrier(address).bytes += bytes;
+    arrive(address);
+}
+
+// Whether the last phase of this parity is complete; if not, others run first.
+inline void is_complete(unsigned& complete, unsigned address, unsigned parity) {
+    complete = barrier(address).odd != parity;
+    if (!complete) poll();
+}
+
+inline void copy_box(unsigned to, const void* map, int column, int row, unsigned barrier) {
+    if (to % 1024) fail("a box at an unaligned address");
+    block.transfers.push_back({to, *(const Matrix*)map, row, column, barrier});
+}
+
 // Fences, and waits for products that were made at once.
 template <class... Operands>
 inline void nothing(Operands&&...) {}
 
 }  // namespace emulator::ptx
+
+namespace emulator {
+
+inline void transfer() {
+    if (block.transfers.empty()) fail("threads wait for each other");
+    auto [to, from, row, column, barrier] = block.transfers.front();
+    block.transfers.pop_front();
+    for (unsigned i = 0; i < from.box_rows * 64; i++) {
+        unsigned long long r = row + i / 64, c = column + i % 64;
+        unsigned place = to + i * 2;
+        auto value = (unsigned short*)ptx::shared(place ^ (place >> 7 & 7) << 4, 2);
+        bool there = r < from.rows && c < from.columns;
+        *value = there ? *(const unsigned short*)(from.start + r * from.stride + c * 2) : 0;
+    }
+    ptx::Barrier& counting = ptx::barrier(barrier);
+    counting.bytes -= from.box_rows * 128;
+    ptx::end_phase(counting);
+}
+
+}  // namespace emulator
