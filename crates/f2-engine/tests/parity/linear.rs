@@ -36,7 +36,7 @@ impl Scenario for Layers {
             (bench.input(narrow, 1), bench.input(wide, 2), bench.input(narrow, 3));
         let (given_before, given_y) = (bench.input(wide, 4), bench.input(wide, 5));
         let [mut y, mut before, mut after, mut d_before] = [0; 4].map(|_| bench.output(wide));
-        let mut d_x = bench.output(narrow);
+        let [mut d_x, mut d_x_before] = [0; 2].map(|_| bench.output(narrow));
         let Bench { device, weights, gradients, .. } = bench;
         device.linear(rows, first, weights, &x, &mut y);
         device.linear_gelu(rows, first, weights, &x, &mut before, &mut after);
@@ -54,11 +54,14 @@ impl Scenario for Layers {
             &mut d_before,
             gradients,
         );
+        // The pass before may have summed the columns.
+        device.linear_backward(rows, first, weights, &x, &d_before, &mut d_x_before, gradients);
         vec![
             ("linear", bench.read(&y, wide)),
             ("before gelu", bench.read(&before, wide)),
             ("after gelu", bench.read(&after, wide)),
             ("d x", bench.read(&d_x, narrow)),
+            ("d x before gelu", bench.read(&d_x_before, narrow)),
             ("d weight", bench.gradient(first.weight)),
             ("d bias", bench.gradient(first.bias)),
             ("d before gelu", bench.read(&d_before, wide)),
@@ -70,9 +73,12 @@ impl Scenario for Layers {
 
 #[test]
 fn linear_layers_and_their_gradients() {
-    for (rows, inputs, outputs) in
-        [(1, 1, 1), (13, 7, 5), (67, 19, 23), (1, 64, 128), (100, 72, 40), (1024, 512, 2048)]
-    {
+    let shapes =
+        [(1, 1, 1), (13, 7, 5), (67, 19, 23), (1, 64, 128), (100, 72, 40), (1024, 512, 2048)];
+    // Several tiles per block of a kernel that has GELU in the product, and sums that are not a
+    // multiple of its stages.
+    let fused = [(1664, 192, 2048), (2112, 64, 128)];
+    for (rows, inputs, outputs) in shapes.into_iter().chain(fused) {
         println!("{rows} rows, {inputs} to {outputs}");
         compare(&Layers { rows, inputs, outputs });
     }

@@ -1,6 +1,7 @@
 //! Linear layers, with GELU after or before them.
 
 mod column_sums;
+mod fused;
 
 use super::memory::{Buffer, Weights};
 use super::product::{Choice, Finish, Matrix, Target};
@@ -10,6 +11,8 @@ use crate::{Linear, Linears};
 use column_sums::{SUMMED_ROWS, by_columns};
 
 pub(super) use column_sums::{ColumnSums, LastSums};
+#[cfg(test)]
+pub(super) use fused::KERNELS as FUSED_KERNELS;
 
 kernels! {
     GELU: (usize, Address, Address) = gelu;
@@ -47,6 +50,9 @@ impl<P: Precision> Linears for Cuda<P> {
     ) {
         let (sizes, a, b) = forward_product(rows, linear, weights, x);
         let (to, bias) = (Target::real(y.at(0), linear.outputs()), weights.real(linear.bias));
+        if self.fused_gelu(sizes, [a.start, b.start, bias], [before.at(0), y.at(0)]) {
+            return;
+        }
         let finish = Finish::BiasGelu { bias, before: before.at(0) };
         if !self.library_product(sizes, a, b, to, finish, Choice::Measured) {
             self.linear(rows, linear, weights, x, before);
@@ -66,15 +72,8 @@ impl<P: Precision> Linears for Cuda<P> {
         d_x: &mut Buffer<P::Element>,
         gradients: &mut Buffer<f32>,
     ) {
-        let (inputs, outputs) = (linear.inputs(), linear.outputs());
-        let d = Matrix::new(d_y.at(0), outputs);
-        self.add_column_sums(rows, outputs, d_y.at(0), gradients.at(linear.bias.offset));
-        let x = Matrix::new(x.at(0), inputs);
-        let to = Target::sum(gradients.at(linear.weight.offset), inputs);
-        self.layer_product([outputs, inputs, rows], d.transposed(), x, to);
-        let weight = Matrix::new(weights.real(linear.weight), inputs);
-        let (sizes, to) = ([rows, inputs, outputs], Target::real(d_x.at(0), inputs));
-        self.layer_product(sizes, d, weight, to);
+        self.parameter_gradients(rows, linear, x, d_y, gradients);
+        self.input_gradient(rows, linear, weights, d_y, d_x);
     }
 
     fn linear_backward_gelu(
@@ -88,13 +87,48 @@ impl<P: Precision> Linears for Cuda<P> {
         d_before: &mut Buffer<P::Element>,
         gradients: &mut Buffer<f32>,
     ) {
-        self.linear_backward(rows, linear, weights, x, d_y, d_before, gradients);
-        // A separate pass: cuBLASLt's product with a GELU epilogue takes longer.
-        self.gelu_backward(rows, linear.inputs(), before.at(0), d_before.at(0));
+        self.parameter_gradients(rows, linear, x, d_y, gradients);
+        let (inputs, outputs) = (linear.inputs(), linear.outputs());
+        let operands = [d_y.at(0), weights.real(linear.weight), before.at(0)];
+        if !self.fused_gelu_backward([rows, inputs, outputs], operands, d_before.at(0)) {
+            self.input_gradient(rows, linear, weights, d_y, d_before);
+            // A separate pass: cuBLASLt's product with a GELU epilogue takes longer.
+            self.gelu_backward(rows, inputs, before.at(0), d_before.at(0));
+        }
     }
 }
 
 impl<P: Precision> Cuda<P> {
+    fn parameter_gradients(
+        &self,
+        rows: usize,
+        linear: Linear,
+        x: &Buffer<P::Element>,
+        d_y: &Buffer<P::Element>,
+        gradients: &Buffer<f32>,
+    ) {
+        let (inputs, outputs) = (linear.inputs(), linear.outputs());
+        self.add_column_sums(rows, outputs, d_y.at(0), gradients.at(linear.bias.offset));
+        let (d, x) = (Matrix::new(d_y.at(0), outputs), Matrix::new(x.at(0), inputs));
+        let to = Target::sum(gradients.at(linear.weight.offset), inputs);
+        self.layer_product([outputs, inputs, rows], d.transposed(), x, to);
+    }
+
+    fn input_gradient(
+        &self,
+        rows: usize,
+        linear: Linear,
+        weights: &Weights<P>,
+        d_y: &Buffer<P::Element>,
+        d_x: &Buffer<P::Element>,
+    ) {
+        let (inputs, outputs) = (linear.inputs(), linear.outputs());
+        let d = Matrix::new(d_y.at(0), outputs);
+        let weight = Matrix::new(weights.real(linear.weight), inputs);
+        let to = Target::real(d_x.at(0), inputs);
+        self.layer_product([rows, inputs, outputs], d, weight, to);
+    }
+
     fn add_bias(&self, rows: usize, linear: Linear, bias: u64, y: &Buffer<P::Element>) {
         let count = rows * linear.outputs();
         let arguments = (count, linear.outputs(), bias, y.at(0));

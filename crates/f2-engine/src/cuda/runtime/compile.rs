@@ -15,7 +15,7 @@ use crate::Error;
 use crate::cuda::{DEVICE, Precision};
 
 /// The sources of all kernels, compiled as one program in this order: shared code first.
-pub(super) const SOURCES: [(&str, &str); 14] = [
+pub(super) const SOURCES: [(&str, &str); 15] = [
     ("common.cu", include_str!("common.cu")),
     ("memory/memory.cu", include_str!("../memory/memory.cu")),
     ("embedding/embedding.cu", include_str!("../embedding/embedding.cu")),
@@ -30,6 +30,7 @@ pub(super) const SOURCES: [(&str, &str); 14] = [
     ("attention/tiles.cu", include_str!("../attention/tiles.cu")),
     ("attention/tensor.cu", include_str!("../attention/tensor.cu")),
     ("attention/hopper.cu", include_str!("../attention/hopper.cu")),
+    ("linear/hopper.cu", include_str!("../linear/hopper.cu")),
 ];
 
 /// The compute capability of Hopper, whose tensor cores have instructions that neither older nor

@@ -18,6 +18,7 @@ pub(in crate::cuda) struct Kernels {
     module: Arc<CudaModule>,
     /// The most shared memory a block can have, in bytes.
     shared_memory: i32,
+    pub(in crate::cuda) multiprocessors: usize,
     /// Whether there are kernels for the tensor cores of compute capability 9.0.
     pub(in crate::cuda) hopper: bool,
     functions: Mutex<HashMap<&'static str, CudaFunction>>,
@@ -31,8 +32,9 @@ impl Kernels {
             Error::Failed { device: DEVICE, reason: format!("loading the kernels: {error}") }
         })?;
         let shared_memory = stream.shared_memory()?;
+        let multiprocessors = stream.multiprocessors()?;
         let hopper = capability == compile::HOPPER;
-        Ok(Self { module, shared_memory, hopper, functions: Mutex::default() })
+        Ok(Self { module, shared_memory, multiprocessors, hopper, functions: Mutex::default() })
     }
 
     pub(in crate::cuda) fn get(&self, name: &'static str) -> Result<CudaFunction, String> {

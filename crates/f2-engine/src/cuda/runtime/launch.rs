@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 
 use cudarc::driver::result;
 
+use super::TensorMap;
 use crate::cuda::{Cuda, Precision};
 
 /// A launch configuration: blocks, threads per block, bytes of dynamic shared memory per block.
@@ -82,8 +83,8 @@ macro_rules! kernels {
 }
 pub(in crate::cuda) use kernels;
 
-/// The kind of a parameter. An argument is stored in eight bytes, of which the driver copies the
-/// first ones, as many as the kernel's parameter has. An integer may therefore be narrower in the
+/// The kind of a parameter. A number is stored in eight bytes, of which the driver copies the first
+/// ones, as many as the kernel's parameter has. An integer may therefore be narrower in the
 /// kernel, since hosts with CUDA are little-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cuda) enum Kind {
@@ -95,16 +96,29 @@ pub(in crate::cuda) enum Kind {
     Double,
     /// A pointer.
     Address,
+    /// A matrix whose parts the GPU copies.
+    TensorMap,
 }
 
 /// An argument of a kernel.
 pub(in crate::cuda) trait Argument {
     const KIND: Kind;
-    fn bits(self) -> u64;
+    /// What the driver copies from.
+    type Bits;
+    fn bits(self) -> Self::Bits;
+}
+
+impl Argument for TensorMap {
+    const KIND: Kind = Kind::TensorMap;
+    type Bits = Self;
+    fn bits(self) -> Self {
+        self
+    }
 }
 
 impl Argument for Address {
     const KIND: Kind = Kind::Address;
+    type Bits = u64;
     fn bits(self) -> u64 {
         self
     }
@@ -112,6 +126,7 @@ impl Argument for Address {
 
 impl Argument for usize {
     const KIND: Kind = Kind::Integer;
+    type Bits = u64;
     fn bits(self) -> u64 {
         self as u64
     }
@@ -119,6 +134,7 @@ impl Argument for usize {
 
 impl Argument for u32 {
     const KIND: Kind = Kind::Integer;
+    type Bits = u64;
     fn bits(self) -> u64 {
         u64::from(self)
     }
@@ -126,6 +142,7 @@ impl Argument for u32 {
 
 impl Argument for bool {
     const KIND: Kind = Kind::Integer;
+    type Bits = u64;
     fn bits(self) -> u64 {
         u64::from(self)
     }
@@ -133,6 +150,7 @@ impl Argument for bool {
 
 impl Argument for f64 {
     const KIND: Kind = Kind::Double;
+    type Bits = u64;
     fn bits(self) -> u64 {
         self.to_bits()
     }
@@ -140,6 +158,7 @@ impl Argument for f64 {
 
 impl Argument for f32 {
     const KIND: Kind = Kind::Float;
+    type Bits = u64;
     fn bits(self) -> u64 {
         u64::from(self.to_bits())
     }
@@ -152,8 +171,8 @@ pub(in crate::cuda) type Address = u64;
 pub(in crate::cuda) trait Arguments {
     #[cfg_attr(not(test), expect(dead_code, reason = "a test compares kinds with signatures"))]
     const KINDS: &'static [Kind];
-    /// Calls `run` with the bits of every argument.
-    fn with_bits<R>(self, run: impl FnOnce(&mut [u64]) -> R) -> R;
+    /// Calls `run` with pointers to the bits of every argument.
+    fn with_pointers<R>(self, run: impl FnOnce(&mut [*mut c_void]) -> R) -> R;
 }
 
 /// Implements [`Arguments`] for tuples of up to as many arguments as there are letters.
@@ -163,9 +182,16 @@ macro_rules! tuples {
             const KINDS: &'static [Kind] = &[$first::KIND, $($rest::KIND),*];
 
             #[allow(non_snake_case, reason = "an argument has the name of its type")]
-            fn with_bits<Result>(self, run: impl FnOnce(&mut [u64]) -> Result) -> Result {
+            fn with_pointers<Result>(
+                self,
+                run: impl FnOnce(&mut [*mut c_void]) -> Result,
+            ) -> Result {
                 let ($first, $($rest,)*) = self;
-                run(&mut [$first.bits(), $($rest.bits()),*])
+                let ($first, $($rest,)*) = &mut ($first.bits(), $($rest.bits(),)*);
+                run(&mut [
+                    std::ptr::from_mut($first).cast(),
+                    $(std::ptr::from_mut($rest).cast()),*
+                ])
             }
         }
         tuples!($($rest)*);
@@ -194,12 +220,7 @@ impl<P: Precision> Cuda<P> {
             Err(reason) => return self.stream.note(kernel.name, Err(reason)),
         };
         self.stream.count_operation();
-        let launched = arguments.with_bits(|bits| {
-            let mut pointers = [std::ptr::null_mut(); MOST_ARGUMENTS];
-            let pointers = &mut pointers[..bits.len()];
-            for (pointer, argument) in pointers.iter_mut().zip(bits) {
-                *pointer = (&raw mut *argument).cast::<c_void>();
-            }
+        let launched = arguments.with_pointers(|pointers| {
             // SAFETY: the arguments have the types of the kernel's signature, which a test checks;
             // the caller guarantees the addresses; the driver copies the arguments.
             unsafe {
@@ -216,6 +237,3 @@ impl<P: Precision> Cuda<P> {
         self.stream.note(kernel.name, launched);
     }
 }
-
-/// The most arguments of any kernel.
-const MOST_ARGUMENTS: usize = 19;

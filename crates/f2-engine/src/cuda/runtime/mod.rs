@@ -11,6 +11,7 @@ mod reading;
 #[cfg(test)]
 mod signatures;
 mod stream;
+mod tensor_map;
 mod upload;
 mod wheels;
 
@@ -23,5 +24,6 @@ pub(super) use launch::Kind;
 pub(super) use launch::{Address, Grid, Kernel, kernels};
 pub(super) use reading::Reading;
 pub(super) use stream::{Stream, find_driver};
+pub(super) use tensor_map::TensorMap;
 pub(super) use upload::{Lists, Upload};
 pub(super) use wheels::load as load_from_wheels;

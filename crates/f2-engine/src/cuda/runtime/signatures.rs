@@ -17,6 +17,7 @@ fn declared() -> Signatures {
         exchange::KERNELS,
         head::KERNELS,
         linear::KERNELS,
+        linear::FUSED_KERNELS,
         memory::KERNELS,
         norm::KERNELS,
         optimiser::KERNELS,
@@ -65,6 +66,9 @@ fn instances(source: &str, kernels: Signatures) -> Signatures {
 }
 
 fn kind(parameter: &str) -> Kind {
+    if parameter.contains("TensorMap") {
+        return Kind::TensorMap;
+    }
     if parameter.contains('*') {
         return Kind::Address;
     }

@@ -84,6 +84,11 @@ impl Stream {
         self.context().attribute(attribute).map_err(failed)
     }
 
+    pub(in crate::cuda) fn multiprocessors(&self) -> Result<usize, Error> {
+        let attribute = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
+        Ok(self.context().attribute(attribute).map_err(failed)? as usize)
+    }
+
     pub(in crate::cuda) fn model(&self) -> Result<String, Error> {
         self.context().name().map_err(failed)
     }
