@@ -85,8 +85,8 @@ pub trait Heads: Memory {
     /// Buffers for drawing `rows` tokens at a time; `None` if the device leaves drawing to the
     /// host.
     fn draws(&self, rows: usize) -> Result<Option<Self::Draws>, Error>;
-    /// Whether [`draw`](Self::draw) supports this head with these settings.
-    fn can_draw(&self, head: &Head, sampling: &Sampling) -> bool;
+    /// Whether [`draw`](Self::draw) supports this head.
+    fn can_draw(&self, head: &Head) -> bool;
     /// Draws a token for every hidden state. `uniforms: [rows, 2]` are numbers in `[0, 1)`: the
     /// first selects the class and the second the token, or the first selects the token if no class
     /// is drawn. `logits: [rows, vocabulary]` is scratch space. Waits for the result.

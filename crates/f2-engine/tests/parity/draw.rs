@@ -32,6 +32,8 @@ fn settings() -> Vec<Sampling> {
         TokenSampling { epsilon_cutoff: Some(0.003), ..all(1.0) },
         TokenSampling { eta_cutoff: Some(0.01), ..all(1.1) },
         TokenSampling { top_k: Some(100), top_n_sigma: Some(2.5), top_p: Some(0.9), ..all(1.0) },
+        TokenSampling { top_k: Some(25), ..all(3.0) },
+        TokenSampling { top_k: Some(800), ..all(3.0) },
         TokenSampling { typical: Some(0.9), top_p: Some(0.7), min_p: Some(0.3), ..all(1.5) },
         TokenSampling { typical: Some(0.2), epsilon_cutoff: Some(0.2), ..all(1.0) },
         TokenSampling { min_p: Some(1e-3), epsilon_cutoff: Some(2e-4), ..all(1.0) },
@@ -238,7 +240,7 @@ fn check<P: Precision>() {
     let mut random = Philox::new(4, [0; 3]);
     let uniforms: Vec<[f64; 2]> = (0..ROWS).map(|_| [random.uniform(), random.uniform()]).collect();
     for sampling in settings() {
-        assert!(gpu.can_draw(&head, &sampling));
+        assert!(gpu.can_draw(&head));
         let drawn = gpu
             .draw(&head, &sampling, weights, &hidden, &uniforms, &mut logits, &mut draws)
             .unwrap();

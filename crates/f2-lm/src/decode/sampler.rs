@@ -116,7 +116,7 @@ fn on_device<D: Device>(
     wanted: &mut [Wanted<'_>],
 ) -> Result<Option<Vec<Token>>, Error> {
     let head = &scores.model.decoder.head;
-    let sampling = strategy.on_device(head).filter(|sampling| scores.can_draw(sampling));
+    let sampling = strategy.on_device(head).filter(|_| scores.can_draw());
     let Some(sampling) = sampling else { return Ok(None) };
     let uniforms: Vec<[f64; 2]> =
         wanted.iter_mut().map(|wanted| [(); 2].map(|()| wanted.random.uniform())).collect();

@@ -101,9 +101,9 @@ impl<'a, D: Device> Scores<'a, D> {
     }
 
     /// Whether [`draw`](Self::draw) is supported.
-    pub(super) fn can_draw(&self, sampling: &Sampling) -> bool {
+    pub(super) fn can_draw(&self) -> bool {
         let Model { device, decoder, .. } = self.model;
-        self.draws.is_some() && device.can_draw(&decoder.head, sampling)
+        self.draws.is_some() && device.can_draw(&decoder.head)
     }
 
     /// Draws a token for every hidden state with the random numbers `uniforms`.

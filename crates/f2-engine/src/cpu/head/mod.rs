@@ -176,7 +176,7 @@ impl Heads for Cpu {
         Ok(None)
     }
 
-    fn can_draw(&self, _head: &Head, _sampling: &Sampling) -> bool {
+    fn can_draw(&self, _head: &Head) -> bool {
         false
     }
 

@@ -7,8 +7,6 @@ use crate::cuda::runtime::{Stream, Upload};
 use crate::cuda::{Cuda, Precision};
 use crate::{ClassSampling, Drawn, Error, Head, IGNORED, Sampling, TokenSampling};
 
-/// The largest k for tokens: the kernel reads all logits up to k times.
-const MOST_K: usize = 256;
 /// The most classes: a block has two numbers for each in shared memory.
 const MOST_CLASSES: usize = 4096;
 
@@ -89,9 +87,9 @@ fn token_rules(token: TokenSampling) -> [f64; RULES] {
         .map(|setting| setting.unwrap_or(0.0))
 }
 
-/// Whether the kernel supports this head with these settings.
-pub(super) fn is_possible(head: &Head, sampling: &Sampling) -> bool {
-    sampling.token.top_k.is_none_or(|k| k <= MOST_K) && head.class_ends().len() <= MOST_CLASSES
+/// Whether the kernel supports this head.
+pub(super) fn is_possible(head: &Head) -> bool {
+    head.class_ends().len() <= MOST_CLASSES
 }
 
 impl<P: Precision> Cuda<P> {

@@ -140,8 +140,8 @@ impl<P: Precision> Heads for Cuda<P> {
         Draws::new(&self.stream, rows).map(Some)
     }
 
-    fn can_draw(&self, head: &Head, sampling: &Sampling) -> bool {
-        draw::is_possible(head, sampling)
+    fn can_draw(&self, head: &Head) -> bool {
+        draw::is_possible(head)
     }
 
     fn draw(

@@ -58,25 +58,56 @@ __device__ double largest_weight(const Tokens& tokens) {
     return exp((double)(block_max(largest) - tokens.largest) / tokens.temperature);
 }
 
-// The k-th largest log-probability, and the largest.
-__device__ float kth_largest(const Tokens& tokens, int k, float& largest) {
-    float bound = __int_as_float(0x7f800000);
-    largest = NEVER;
-    do {
-        float own = NEVER, ties = 0.0f;
+__device__ float largest_log(const Tokens& tokens) {
+    float largest = NEVER;
+    for (u32 i = threadIdx.x; i < tokens.count; i += blockDim.x)
+        largest = fmaxf(largest, tokens.log(i));
+    return block_max(largest);
+}
+
+// Up to this k, the largest below the one before is read k times.
+constexpr int SMALL_K = 24;
+
+// The k-th largest log-probability for a small k. `bound` is the largest.
+__device__ float small_kth_largest(const Tokens& tokens, int k, float bound) {
+    while (k > 1 && bound > NEVER) {
+        float next = NEVER, ties = 0.0f;
         for (u32 i = threadIdx.x; i < tokens.count; i += blockDim.x) {
             float log = tokens.log(i);
-            if (log >= bound) continue;
-            if (log > own) own = log, ties = 0.0f;
-            if (log == own) ties += 1.0f;
+            if (log == bound) ties += 1.0f;
+            if (log < bound) next = fmaxf(next, log);
         }
-        float next = block_max(own);
-        if (next <= NEVER) return next;
-        k -= (int)block_sum(own == next ? ties : 0.0f);
-        largest = fmaxf(largest, next);
-        bound = next;
-    } while (k > 0);
+        k -= (int)block_sum(ties);
+        if (k <= 0) return bound;
+        bound = block_max(next);
+    }
     return bound;
+}
+
+// Whole numbers in the order of floats.
+__device__ __forceinline__ u32 order_of(float x) {
+    u32 bits = __float_as_uint(x);
+    return bits >> 31 ? ~bits : bits | 0x80000000;
+}
+
+__device__ __forceinline__ float float_at(u32 order) {
+    return __uint_as_float(order >> 31 ? order & 0x7fffffff : ~order);
+}
+
+// The k-th largest log-probability; NEVER if there are fewer than k. Bisects the floats up to
+// `largest`: each time it is known whether k reach the middle.
+__device__ float kth_largest(const Tokens& tokens, int k, float largest) {
+    if (k <= SMALL_K) return small_kth_largest(tokens, k, largest);
+    u32 low = order_of(NEVER), high = order_of(largest);
+    while (low < high) {
+        u32 middle = high - (high - low) / 2;
+        float bound = float_at(middle);
+        int reach = 0;
+        for (u32 i = threadIdx.x; i < tokens.count; i += blockDim.x) reach += tokens.log(i) >= bound;
+        if (block_sum(reach) >= k) low = middle;
+        else high = middle - 1;
+    }
+    return float_at(low);
 }
 
 // The log-probability `n` standard deviations of all below the largest.
@@ -165,9 +196,9 @@ __device__ void cut_off(Tokens& tokens, double cutoff, double total, double most
 __device__ void apply(Tokens& tokens, Rules rules) {
     tokens.temperature = rules.temperature;
     tokens.least_log = -__longlong_as_double(INFINITE), tokens.least_weight = 0.0;
+    tokens.largest = largest_log(tokens);
     int k = (int)rules.top_k;
-    float kth = kth_largest(tokens, k > 0 ? k : 1, tokens.largest);
-    if (k > 0) tokens.least_log = kth;
+    if (k > 0) tokens.least_log = kth_largest(tokens, k, tokens.largest);
     // Both rules apply to the same tokens, all of them.
     if (rules.top_n_sigma > 0.0)
         tokens.least_log = fmax(tokens.least_log, sigma_bound(tokens, rules.top_n_sigma));
