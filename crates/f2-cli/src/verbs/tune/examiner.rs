@@ -104,11 +104,12 @@ impl<'a, D: Device> Examiner<'a, D> {
         })
     }
 
-    /// The texts of a setting; `None` if it was interrupted.
+    /// The texts of a setting; `None` if it was stopped.
     pub(super) fn write(
         &self,
         strategy: &Strategy,
         prompts: &[Vec<u32>],
+        stop: &dyn Fn() -> bool,
     ) -> Result<Option<Vec<Vec<u32>>>, Failure> {
         let request = Request {
             prompts,
@@ -122,9 +123,17 @@ impl<'a, D: Device> Examiner<'a, D> {
             batch: self.batch,
         };
         let observer = &mut |_: Event<'_>| {};
-        let generated = self.generator.generate(&request, observer, &interrupt::asked)?;
+        let generated = self.generator.generate(&request, observer, stop)?;
         let texts = generated.texts.iter().map(Continuation::ids).collect();
         Ok(generated.complete.then_some(texts))
+    }
+
+    /// The time that is left for a setting; untuned decoding, the first, may take any time.
+    fn seconds_left(&self) -> f64 {
+        match self.budget {
+            Budget::Seconds(seconds) if !self.record.trials.is_empty() => seconds - self.spent,
+            Budget::Seconds(_) | Budget::Trials(_) => f64::INFINITY,
+        }
     }
 
     fn measure(&self, size: Size) -> &Measure {
@@ -198,8 +207,9 @@ impl<D: Device> Judge for Examiner<'_, D> {
         let number = if let Some((number, _)) = known {
             number
         } else {
-            let began = Instant::now();
-            let Some(written) = self.write(strategy, &set.prefixes)? else {
+            let (began, left) = (Instant::now(), self.seconds_left());
+            let stop = || interrupt::asked() || began.elapsed().as_secs_f64() > left;
+            let Some(written) = self.write(strategy, &set.prefixes, &stop)? else {
                 return Ok(Judged::Ended);
             };
             let nearness = Nearness::of(scale, &set.references, &written).map_err(Failure::data)?;

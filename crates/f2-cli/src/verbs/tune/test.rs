@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::examiner::Examiner;
 use super::record::Nearness;
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::progress::{Progress, Unit};
 
 /// Draws of the bootstrap.
@@ -69,7 +70,9 @@ impl Test {
         };
         let test = |decoding: &DecodingKeys| {
             let strategy = Strategy::from(decoding);
-            let Some(texts) = examiner.write(&strategy, &set.prefixes)? else { return Ok(None) };
+            let Some(texts) = examiner.write(&strategy, &set.prefixes, &interrupt::asked)? else {
+                return Ok(None);
+            };
             Ok::<_, Failure>(Some(Tested {
                 decoding: decoding.clone(),
                 scores: scores(Some(references), &texts)?,
