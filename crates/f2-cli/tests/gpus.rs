@@ -84,6 +84,57 @@ fn gpus_write_the_texts_of_one() {
     assert_eq!(written(&["--gpus", "3"]), one);
 }
 
+/// Two models, as small as possible.
+const PLAN: &str = r#"
+paper = "wikitext103"
+documents = "lines"
+vocabulary = 300
+models = ["mle", "f2"]
+
+[training]
+preset = "demo"
+steps = 3
+
+[training.settings]
+"model.layers" = 1
+"model.width" = 16
+"model.heads" = 2
+"model.feed_forward" = 32
+"batch.sequence" = 64
+"batch.size" = 2
+"schedule.warmup_steps" = 1
+
+[generation]
+k = 3
+streams = 4
+prefix = 8
+continuation = 16
+
+[evaluation]
+bootstrap = 3
+samples = 2
+"#;
+
+#[test]
+fn a_study_on_several_gpus_gives_the_scores_of_one() {
+    let Some(workshop) = workshop() else { return };
+    let folder = &workshop.0;
+    folder.write("plan.toml", PLAN);
+    folder.write("lines.txt", support::invented_text(500));
+    let study = |out: &str, device: [&str; 2]| {
+        let what = ["reproduce", "lines.txt", "--plan", "plan.toml", "--out", out];
+        let run = done(folder.f2_with(&[&what[..], &device].concat(), &[SHARED]));
+        (run, folder.read(&format!("{out}/tables/scores.json")))
+    };
+    let (_, one) = study("one", ["--device", "cuda:0"]);
+    let (run, two) = study("two", ["--gpus", "2"]);
+    assert!(one.contains("PPL"), "{one}");
+    assert_eq!(two, one);
+    for stage in ["train-mle", "train-f2"] {
+        assert!(run.stderr.contains(&format!("{stage} by cuda:0")), "{}", run.stderr);
+    }
+}
+
 #[test]
 fn a_killed_process_ends_all_and_the_run_goes_on() {
     let Some(workshop) = workshop() else { return };
