@@ -60,7 +60,19 @@ fn start(folder: &Path, arguments: &[&str]) -> Child {
     start_with(folder, arguments, &[])
 }
 
+/// Background jobs of a script ignore Ctrl-C, and `nohup` a closed connection; their children, such
+/// as these tests perhaps and the programs they start, inherit that.
+#[cfg(unix)]
+fn hear_signals() {
+    for signal in [libc::SIGINT, libc::SIGHUP] {
+        // SAFETY: no handler of this process is replaced.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+}
+
 fn start_with(folder: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Child {
+    #[cfg(unix)]
+    hear_signals();
     Command::new(env!("CARGO_BIN_EXE_f2"))
         .args(arguments)
         .current_dir(folder)

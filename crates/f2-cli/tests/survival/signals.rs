@@ -128,10 +128,6 @@ fn a_signal_ends_the_scoring_after_hidden_states_were_read() {
     workshop.0.write("many.txt", workshop.0.read("text.txt").repeat(50));
     let score = ["eval", "--hyps", "many.txt", "--refs", "human.txt", "--metrics", "paper,mauve"];
     let more = ["--embedder", "run", "--bootstrap", "100000"];
-    // Background jobs of a script, such as these tests perhaps, ignore Ctrl-C, and their children
-    // inherit that.
-    // SAFETY: no handler of this process is replaced.
-    unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
     for name in ["INT", "TERM"] {
         let mut child = workshop.0.start(&[&score[..], &more].concat());
         let lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
