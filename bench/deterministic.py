@@ -43,7 +43,7 @@ def generate(a, name, flags, references):
     out = a.out / f"{name}.jsonl"
     seed = [f"--seed={name.rsplit('-', 1)[1]}"] if name.startswith("sampling") else []
     command = [a.program, "generate", a.run, "--corpus", a.corpus, "--protocol", a.protocol]
-    command += ["--device", a.device, "--out", out, "--references", references, *flags, *seed]
+    command += ["--decoding", "none", "--device", a.device, "--out", out, "--references", references, *flags, *seed]
     command += [f"--texts={a.texts}"] if a.texts else []
     print(f"{name} …", file=sys.stderr, flush=True)
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
