@@ -33,11 +33,11 @@ pub(super) fn read(from: &mut impl Read) -> io::Result<(Kind, Vec<u8>)> {
         1 => Kind::Alive,
         2 => Kind::Failure,
         3 => Kind::Farewell,
-        _ => return Err(io::Error::new(io::ErrorKind::InvalidData, "it sent an invalid message")),
+        _ => return Err(foreign()),
     };
     let length = u32::from_le_bytes([header[1], header[2], header[3], header[4]]);
     if length > LONGEST {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "it sent an invalid message"));
+        return Err(foreign());
     }
     let mut bytes = Vec::new();
     from.take(u64::from(length)).read_to_end(&mut bytes)?;
@@ -45,4 +45,9 @@ pub(super) fn read(from: &mut impl Read) -> io::Result<(Kind, Vec<u8>)> {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
     Ok((kind, bytes))
+}
+
+fn foreign() -> io::Error {
+    let reason = "it sent an invalid message; another program may answer at its address";
+    io::Error::new(io::ErrorKind::InvalidData, reason)
 }
