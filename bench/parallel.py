@@ -33,7 +33,6 @@ PAPER = [
     *("--preset", "wikitext103", "--objective", "f2", "--set", "batch.size=8"),
     *("--set", "schedule.warmup_steps=10", "--set", "evaluation.every_steps=0"),
 ]
-PARTS = ["bits", "one-rank", "overlap", "killed", "gpus", "generate", "refused"]
 LIMIT = 120  # seconds for any one command
 
 
@@ -370,6 +369,17 @@ def refused(bench, steps):
         bench.check(holds, f"`f2 {words[0]} --gpus {gpus + 1}` ended with {code} in {seconds:.1f} s: {said}")
 
 
+PARTS = {
+    "bits": lambda bench, a: same_bits(bench, a.steps),
+    "one-rank": lambda bench, a: overhead(bench, a.rounds, a.speed_steps),
+    "overlap": lambda bench, a: overlapping(bench, a.rounds, a.overlap_steps),
+    "killed": lambda bench, a: killed_and_resumed(bench, a.steps),
+    "gpus": lambda bench, a: by_itself(bench, a.steps),
+    "generate": lambda bench, a: shared_work(bench, a.steps),
+    "refused": lambda bench, a: refused(bench, a.steps),
+}
+
+
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     arguments.add_argument("program", type=Path)
@@ -384,20 +394,11 @@ def main():
     a.work.mkdir(parents=True)
     bench = Bench(a.program.resolve(), a.work.resolve())
     print(bench.must("doctor"), flush=True)
-    parts = {
-        "bits": lambda: same_bits(bench, a.steps),
-        "one-rank": lambda: overhead(bench, a.rounds, a.speed_steps),
-        "overlap": lambda: overlapping(bench, a.rounds, a.overlap_steps),
-        "killed": lambda: killed_and_resumed(bench, a.steps),
-        "gpus": lambda: by_itself(bench, a.steps),
-        "generate": lambda: shared_work(bench, a.steps),
-        "refused": lambda: refused(bench, a.steps),
-    }
     write_corpus(bench)
-    for name in a.only or parts:
+    for name in a.only or PARTS:
         began = time.monotonic()
         print(f"\n== {name}", flush=True)
-        parts[name]()
+        PARTS[name](bench, a)
         print(f"({name}: {time.monotonic() - began:.0f} s)", flush=True)
     print(f"\n{bench.check.failed} checks did not hold" if bench.check.failed else "\nall checks hold")
     sys.exit(bool(bench.check.failed))
